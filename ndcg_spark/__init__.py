@@ -1,0 +1,20 @@
+"""Graded NDCG@k on Spark that is right and says which NDCG it is."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ndcg_spark.conventions import Convention
+    from ndcg_spark.evaluation import evaluate
+
+__all__ = ["Convention", "evaluate"]
+__version__ = "0.1.0"
+
+_HOMES = {"Convention": "ndcg_spark.conventions", "evaluate": "ndcg_spark.evaluation"}
+
+
+def __getattr__(name: str) -> Any:
+    """The library's names, imported when first used: the command line's help must not wait for Spark."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

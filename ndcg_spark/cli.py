@@ -1,0 +1,129 @@
+"""argv -> configuration -> one evaluation -> exit code.
+
+What takes long to import waits inside the commands: help answers at once.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ndcg_spark import conventions
+from ndcg_spark.conventions import Convention
+from ndcg_spark.errors import NdcgSparkError
+
+app = typer.Typer(
+    help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
+
+
+@app.callback()
+def _root() -> None:
+    """Keeps the commands' names even while there are few of them."""
+
+
+@app.command(epilog=_EXIT_CODES)
+def evaluate(
+    judgments: Annotated[
+        list[str] | None,
+        typer.Option(help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
+    ] = None,
+    results: Annotated[
+        list[str] | None, typer.Option(help="Results (runs), likewise. TREC run files name their run themselves.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Folder that keeps the scores. Without it they are printed.")
+    ] = None,
+    cutoffs: Annotated[
+        str | None, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")
+    ] = None,
+    convention: Annotated[str | None, typer.Option(help="Which NDCG: a preset's name. [default: standard]")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="OPTION=VALUE", help="Change an option of it. May be repeated.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The dataset's name, if no column has it. [default: default]")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Date of the scores. [default: today, UTC]")
+    ] = None,
+    run: Annotated[str | None, typer.Option(help="The run's name, whatever the results say.")] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]"),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file; what is given here goes before it.")] = None,
+    engine: Annotated[str | None, typer.Option(help="auto, embedded or spark. [default: auto]")] = None,
+    remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+) -> None:
+    """Score results against judgments: NDCG per query and per dataset.
+
+    Paths may have {date} in them.
+    """
+    from ndcg_spark.config import load
+
+    chosen: dict[str, Any] = dict(conventions.parse_option(text) for text in set_ or [])
+    if convention is not None:
+        chosen["preset"] = convention
+    loaded = load(
+        config,
+        {
+            "judgments": {"path": judgments, "format": format_},
+            "results": {"path": results, "format": format_, "run": run},
+            "output": output,
+            "cutoffs": cutoffs,
+            "convention": chosen,
+            "dataset": dataset,
+            "date": date,
+            "engine": engine,
+            "remote": remote,
+        },
+    )
+    from ndcg_spark.job import run as run_job
+    from ndcg_spark.reporting import Progress, print_scores
+
+    # spark-submit folds a driver's stderr into its stdout, where the JSON object must stand alone.
+    silent = json_ and "PYSPARK_GATEWAY_PORT" in os.environ
+    with Progress(silent).running() as progress:
+        outcome = run_job(loaded, progress.tell)
+    if json_:
+        print(json.dumps(dataclasses.asdict(outcome), default=str, ensure_ascii=False))
+    else:
+        print_scores(outcome)
+
+
+@app.command("conventions")
+def show_conventions(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
+) -> None:
+    """List the presets, or one preset's options and its formula in words."""
+    if name is None:
+        width = max(map(len, conventions.PRESETS))
+        for preset in conventions.PRESETS:
+            print(f"{preset:<{width}}  {Convention.preset(preset).formula}")
+        return
+    chosen = Convention.preset(name)
+    print(f"{name}: {chosen.formula}\n")
+    for option in conventions.WORDS:
+        print(f"  {option:<26}{conventions.show(getattr(chosen, option))}")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code; a failure that can be explained prints one message."""
+    try:
+        app(args=arguments, prog_name="ndcg-spark")
+    except NdcgSparkError as error:
+        print(f"ndcg-spark: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from error

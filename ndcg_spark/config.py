@@ -1,0 +1,178 @@
+"""A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
+
+import datetime
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, ValidationError, model_validator
+
+from ndcg_spark.conventions import Convention
+from ndcg_spark.errors import ConfigurationError
+
+Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl"]
+Cutoff = int | None
+
+
+def _cutoffs(given: object) -> object:
+    """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
+    entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
+    return [_cutoff(entry) for entry in entries]
+
+
+def _cutoff(entry: object) -> Cutoff:
+    text = str(entry).strip()
+    if entry is None or text == "all":
+        return None
+    if isinstance(entry, bool) or not text.isdecimal() or not 1 <= int(text) < 2**31:
+        raise ValueError(f"{text!r} is no cutoff; give whole numbers from 1, and all for the whole ranking")
+    return int(text)
+
+
+def _distinct(cutoffs: list[Cutoff]) -> list[Cutoff]:
+    """Each cutoff once, ascending, the whole ranking last."""
+    return sorted(set(cutoffs), key=lambda cutoff: (cutoff is None, cutoff or 0))
+
+
+def _convention(given: object) -> object:
+    """A preset's name, or a table of options with `preset` for the one they start from."""
+    if isinstance(given, str):
+        return Convention.preset(given)
+    if isinstance(given, Mapping):
+        options = dict(given)
+        return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
+    return given
+
+
+def _paths(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+def _date(given: object) -> object:
+    if isinstance(given, str):
+        return datetime.date.fromisoformat(given)
+    return given
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TableConfig(_Strict):
+    """Where a table is and how it is written."""
+
+    path: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_paths), Field(min_length=1)]
+    format: Format | None = None
+    columns: dict[str, str] = {}
+
+    #: The columns whose names may be mapped.
+    names: ClassVar[tuple[str, ...]]
+
+    @model_validator(mode="after")
+    def _known_columns(self) -> Self:
+        unknown = [name for name in self.columns if name not in self.names]
+        if unknown:
+            raise ValueError(f"columns maps {', '.join(unknown)}; only {', '.join(self.names)} can be mapped")
+        return self
+
+
+class JudgmentsConfig(TableConfig):
+    """The judgments (qrels)."""
+
+    names = ("dataset", "query_id", "doc_id", "relevance")
+
+
+class ResultsConfig(TableConfig):
+    """The results (runs). `run` names the run, whatever the files say."""
+
+    run: Annotated[str, Field(min_length=1)] | None = None
+    names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
+
+
+class EvaluationConfig(_Strict):
+    """Everything one evaluation needs, resolved: what is read, which NDCG, where it goes, what computes it."""
+
+    judgments: JudgmentsConfig
+    results: ResultsConfig
+    output: Annotated[str, Field(min_length=1)] | None = None
+    dataset: Annotated[str, Field(min_length=1)] = "default"
+    date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
+        default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
+    )
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = [1, 3, 5, 10]
+    convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
+    engine: Literal["auto", "embedded", "spark"] = "auto"
+    remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        if self.remote and self.engine == "embedded":
+            raise ValueError("engine is embedded and remote names a server; give one of them")
+        object.__setattr__(self, "cutoffs", _distinct(self.cutoffs))
+        return self
+
+    def dated(self, path: str) -> str:
+        """The path with ``{date}`` replaced by the evaluation's date."""
+        return path.replace("{date}", self.date.isoformat())
+
+
+def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """The configuration of a file, if any, with the command line's values over it.
+
+    `overrides` is nested like the file; None stands for an argument that was not given. A convention named there
+    replaces the file's, options and all; options alone change the file's.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be read, is no TOML, or any value or key is wrong: all problems at once.
+    """
+    settings = _read(file) if file else {}
+    if isinstance(settings.get("convention"), str):
+        settings["convention"] = {"preset": settings["convention"]}
+    if "preset" in (overrides.get("convention") or {}):
+        settings.pop("convention", None)
+    return validate(_merge(settings, overrides), str(file) if file else "arguments")
+
+
+def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
+    """The settings as an EvaluationConfig, or one ConfigurationError that names every problem in them."""
+    try:
+        return EvaluationConfig.model_validate(settings)
+    except ValidationError as error:
+        problems = [_problem(entry["loc"], entry["type"], entry["msg"], entry.get("input")) for entry in error.errors()]
+        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from error
+
+
+def _problem(place: tuple[int | str, ...], kind: str, message: str, given: object) -> str:
+    name = ".".join(map(str, place)) or "configuration"
+    if kind == "extra_forbidden":
+        return f"{name}: no such key"
+    if kind == "missing":
+        return f"{name}: missing; give --{place[0]} or {name} in the configuration"
+    if kind == "value_error":
+        return f"{name}: {message.removeprefix('Value error, ')}"
+    return f"{name}: {message[0].lower()}{message[1:]}, not {given!r}"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read, {error.strerror}; check --config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: no TOML, {error}; correct the file") from error
+
+
+def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` on top of `under`, table by table; None and empty tables leave what is there."""
+    merged = dict(under)
+    for key, value in over.items():
+        if isinstance(value, Mapping):
+            below = merged.get(key, {})
+            if value:
+                merged[key] = _merge(below, value) if isinstance(below, Mapping) else dict(value)
+        elif value is not None:
+            merged[key] = value
+    return merged

@@ -1,0 +1,41 @@
+"""Every failure that can be explained, each with its exit code.
+
+A message reads ``where: what, how many, one example; what to do``.
+"""
+
+DONE = 0
+BUG = 1
+
+
+class NdcgSparkError(Exception):
+    """A failure that its message explains; the command line prints the message and no traceback."""
+
+    exit_code = BUG
+
+
+class ConfigurationError(NdcgSparkError, ValueError):
+    """Arguments, configuration or convention that cannot mean anything."""
+
+    exit_code = 2
+
+
+class ConventionError(ConfigurationError):
+    """A convention with an unknown option, an unknown value, or a combination without a meaning."""
+
+
+class InputError(NdcgSparkError):
+    """Judgments or results that are refused; nothing was published."""
+
+    exit_code = 3
+
+
+class EngineError(NdcgSparkError):
+    """No engine can be had, or the engine failed at its work."""
+
+    exit_code = 4
+
+
+class StorageError(NdcgSparkError):
+    """The output cannot be written, read back or moved into place."""
+
+    exit_code = 4

@@ -1,0 +1,175 @@
+"""The whole evaluation as one expression over tables: no session, no path, no action."""
+
+import dataclasses
+import datetime
+import uuid
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import aggregation, scoring
+from ndcg_spark.conventions import Convention
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, QUERY_SCORES, RESULTS, conform, query_key
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What an evaluation is called, and which NDCG it computes where."""
+
+    convention: Convention
+    #: Ascending, each once; None is the whole ranking.
+    cutoffs: Sequence[int | None]
+    evaluated_on: datetime.date
+    evaluation_id: str
+    #: The dataset of tables that do not name theirs.
+    dataset: str = "default"
+
+    @property
+    def depth(self) -> int | None:
+        """The rank to which results matter; None if all of them do."""
+        if self.convention.ideal == "retrieved":
+            return None
+        return None if None in self.cutoffs else max(k for k in self.cutoffs if k is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """The two tables of an evaluation, lazy: `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`."""
+
+    query_scores: DataFrame
+    dataset_scores: DataFrame
+
+
+def evaluate(
+    judgments: DataFrame,
+    results: DataFrame,
+    cutoffs: Sequence[int | None] = (1, 3, 5, 10),
+    convention: Convention | str = "standard",
+    *,
+    dataset: str = "default",
+    evaluated_on: datetime.date | None = None,
+) -> Scores:
+    """NDCG at every cutoff of every run, per query and per dataset.
+
+    Parameters
+    ----------
+    judgments : DataFrame
+        Columns query_id, doc_id, relevance, and dataset if there are several. Other columns are ignored.
+    results : DataFrame
+        Columns run, query_id, doc_id, score (or rank, with order=rank), and dataset if the judgments have it.
+    cutoffs : sequence of int or None
+        Ranks from 1; None for the whole ranking.
+    convention : Convention or str
+        Which NDCG; the name of a preset, or a Convention.
+    dataset : str
+        The name of the dataset where the tables do not have the column.
+    evaluated_on : date, optional
+        What the scores are dated; today in UTC.
+
+    Returns
+    -------
+    Scores
+        query_scores and dataset_scores, lazy, in no order; nothing is computed until they are asked for. A document
+        returned or judged twice within the depth that counts, and grades or queries that the convention refuses, fail
+        them then, with the engine's exception and a message that begins with ``ndcg_spark refuses``.
+
+    Raises
+    ------
+    ConventionError, ConfigurationError
+        An unknown convention; a cutoff below 1.
+    InputError
+        A column that is missing or has the wrong type.
+
+    Examples
+    --------
+    >>> evaluate(judgments, results, [10, None], "trec_eval").dataset_scores.show()  # doctest: +SKIP
+    """
+    chosen = Convention.preset(convention) if isinstance(convention, str) else convention
+    for cutoff in cutoffs:
+        if cutoff is not None and (isinstance(cutoff, bool) or not isinstance(cutoff, int) or cutoff < 1):
+            raise ConfigurationError(f"cutoffs: {cutoff!r} is no cutoff; give whole numbers from 1, None for all")
+    if not cutoffs:
+        raise ConfigurationError("cutoffs: there are none; give whole numbers from 1, None for the whole ranking")
+    evaluation = Evaluation(
+        chosen,
+        sorted(set(cutoffs), key=lambda cutoff: (cutoff is None, cutoff or 0)),
+        evaluated_on or datetime.datetime.now(datetime.UTC).date(),
+        new_id(),
+        dataset,
+    )
+    typed_judgments = conform(judgments, JUDGMENTS, "judgments")
+    typed_results = conform(results, RESULTS, "results")
+    check_columns(typed_judgments.columns, typed_results.columns, chosen)
+    runs = count_unjudged_queries(typed_judgments, typed_results)
+    per_query = query_scores(typed_judgments, typed_results, runs, evaluation)
+    return Scores(per_query, dataset_scores(per_query, runs, evaluation))
+
+
+def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order."""
+    key = query_key(judgments.columns)
+    convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
+    judged = scoring.judged_documents(judgments, key, convention)
+    documents = scoring.listed_gains(results, judged, key, convention, depth)
+    scores = scoring.run_scores(documents, key, convention, cutoffs, depth)
+    if convention.ideal == "judged":
+        ideal = scoring.ideal_ranking(judged, key, convention, depth)
+        queries = scoring.ideal_scores(ideal, key, cutoffs)
+    else:
+        queries = judged.select(*key).distinct()
+    if convention.ideal == "judged_capped":
+        ideal = scoring.ideal_ranking(judged, key, convention, depth)
+        scores = scoring.capped_ideal_scores(scores, ideal, key, cutoffs)
+    per_query = scoring.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
+    return _named(per_query, evaluation).select(*QUERY_SCORES.names)
+
+
+def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
+    aggregated = aggregation.dataset_scores(per_query)
+    whole = aggregation.with_every_run(aggregated, _named(runs, evaluation), list(evaluation.cutoffs))
+    described = {
+        "convention": F.lit(evaluation.convention.label),
+        "formula": F.lit(evaluation.convention.formula),
+        "evaluation_id": F.lit(evaluation.evaluation_id),
+    }
+    return whole.withColumns(described).select(*DATASET_SCORES.names)
+
+
+def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
+    """One row per run, and dataset where there is one: unjudged_queries, of its queries those that nobody judged."""
+    key = query_key(judgments.columns)
+    judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
+    queries = results.select("run", *key).distinct().join(judged, on=key, how="left")
+    run_key = ["run", *key[:-1]]
+    return queries.groupBy(*run_key).agg(F.count_if(F.col("judged").isNull()).alias("unjudged_queries"))
+
+
+def check_columns(judgments: list[str], results: list[str], convention: Convention) -> None:
+    """InputError where the results lack what the convention ranks by, or one table names datasets and one does not."""
+    needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
+    for name in needed:
+        if name not in results:
+            use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
+            raise InputError(
+                f"results: no column {name}, which the convention {convention.label} ranks by; "
+                f"map one in the configuration with columns.{name}, or --set {use}"
+            )
+    if ("dataset" in judgments) != ("dataset" in results):
+        named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
+        raise InputError(
+            f"{other}: no column dataset, and the {named} have one; name the dataset in both or in neither"
+        )
+
+
+def new_id() -> str:
+    """A new evaluation_id: the time in UTC and eight random digits, so that ids sort by time."""
+    return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+
+
+def _named(table: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table with evaluated_on, and with the evaluation's dataset where it has none of its own."""
+    named = table if "dataset" in table.columns else table.withColumn("dataset", F.lit(evaluation.dataset))
+    return named.withColumn("evaluated_on", F.lit(evaluation.evaluated_on))

@@ -1,0 +1,216 @@
+"""The files behind a path, looked at before an engine reads them.
+
+Engines differ in what they do with a path that is not there (the embedded one reads zero rows) and with a damaged
+file (it names none), so both are found out here, with pyarrow, where this process sees the files.
+"""
+
+import csv
+import dataclasses
+import fnmatch
+import io
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import fs
+
+from ndcg_spark.errors import InputError, NdcgSparkError
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".orc": "orc",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_GLOB = re.compile(r"[*?\[]")
+_READERS = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A file as an engine names it, and its size in bytes."""
+
+    path: str
+    size: int
+
+    @property
+    def compressed(self) -> bool:
+        """Whether its name says gzip."""
+        return self.path.endswith(".gz")
+
+
+def find(path: str, where: str) -> list[File]:
+    """The files that a file name, a folder or a glob stands for, in the order of their names.
+
+    Hidden files (`_SUCCESS`, `.part.crc`) are left out, as Spark does.
+
+    Raises
+    ------
+    InputError
+        Nothing is there, or nothing but empty folders.
+    """
+    system, place = storage(path, where)
+    entries = _entries(system, place)
+    if not entries:
+        raise InputError(f"{where}: no such path, {path}; check the spelling, and the date if it is part of it")
+    found = [file for entry in entries for file in _below(system, entry)]
+    if not found:
+        raise InputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
+    scheme = path.partition("://")[0] if "://" in path and not path.startswith("file:") else ""
+    prefix = f"{scheme}://" if scheme else ""
+    return sorted((File(prefix + info.path, info.size) for info in found), key=lambda file: file.path)
+
+
+def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> tuple[fs.FileSystem, str]:
+    """The file system of a path and its place there; a path without a scheme is local. `error` where there is none."""
+    if "://" not in path:
+        return fs.LocalFileSystem(), str(Path(path.removeprefix("file:")).absolute())
+    try:
+        system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    except (pa.ArrowException, OSError, ValueError) as reason:
+        raise error(f"{where}: no storage for {path}, {_brief(reason)}; check its scheme") from reason
+    return system, place
+
+
+def format_of(files: Iterable[File], where: str) -> str:
+    """The format that the names say, TREC text where they say nothing; InputError where they disagree."""
+    by_format: dict[str, str] = {}
+    for file in files:
+        suffix = Path(file.path.removesuffix(".gz")).suffix.lower()
+        by_format.setdefault(_FORMATS.get(suffix, "trec"), file.path)
+    if len(by_format) > 1:
+        examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
+        raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
+    return next(iter(by_format))
+
+
+def check_parquet(files: list[File], columns: Iterable[str], where: str) -> None:
+    """Read every footer: InputError for a file that is damaged, or whose columns have other types than the first's."""
+    wanted = set(columns)
+    with ThreadPoolExecutor(_READERS) as pool:
+        schemas = list(pool.map(lambda file: _footer(file, where), files))
+    first = {field.name: field.type for field in schemas[0] if field.name in wanted}
+    for file, schema in zip(files, schemas, strict=True):
+        types = {field.name: field.type for field in schema if field.name in wanted}
+        if types != first:
+            raise InputError(
+                f"{where}: files with different columns, {files[0].path} has {_listed(first)}, "
+                f"{file.path} has {_listed(types)}; write them alike"
+            )
+
+
+def check_headers(files: list[File], where: str) -> None:
+    """InputError where the files of a CSV or TSV table do not begin with the same line: engines trust the first."""
+    headers = {file.path: _first_line(file, where) for file in files}
+    first = headers[files[0].path]
+    for path, header in headers.items():
+        if header != first:
+            raise InputError(
+                f"{where}: files with different headers, {files[0].path} has {first!r}, {path} has {header!r}; "
+                "write them alike"
+            )
+
+
+def damaged(files: Iterable[File], kind: str) -> str | None:
+    """Why the first damaged file cannot be read, by reading all of every file; None where each can be.
+
+    For the moment after an engine failed: it costs a pass over the data.
+    """
+    for file in files:
+        try:
+            _read_all(file, kind)
+        except (OSError, EOFError, ValueError, csv.Error, pa.ArrowException) as error:
+            return f"{file.path} cannot be read, {_brief(error)}"
+    return None
+
+
+def _read_all(file: File, kind: str) -> None:
+    system, place = storage(file.path, kind)
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(place, filesystem=system) as parquet:
+            for _ in parquet.iter_batches():
+                pass
+        return
+    compression = "gzip" if file.compressed else None
+    with io.TextIOWrapper(
+        system.open_input_stream(place, compression=compression), encoding="utf-8", newline=""
+    ) as text:
+        if kind not in ("csv", "tsv"):
+            for _ in text:
+                pass
+            return
+        reader = csv.reader(text, delimiter="\t" if kind == "tsv" else ",")
+        header = next(reader, [])
+        for row in reader:
+            if len(row) not in (0, len(header)):
+                raise ValueError(f"line {reader.line_num} has {len(row)} fields and the header {len(header)}: {row}")
+
+
+def _footer(file: File, where: str) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    system, place = storage(file.path, where)
+    try:
+        return pq.read_schema(place, filesystem=system)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{where}: {file.path} is no whole Parquet file, {_brief(error)}; write it again") from error
+
+
+def _first_line(file: File, where: str) -> str:
+    system, place = storage(file.path, where)
+    try:
+        with system.open_input_stream(place, compression="gzip" if file.compressed else None) as stream:
+            return str(stream.read(1 << 16).split(b"\n", 1)[0].decode("utf-8-sig").rstrip("\r"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: {file.path} cannot be read, {_brief(error)}; write it again") from error
+
+
+def _entries(system: fs.FileSystem, place: str) -> list[fs.FileInfo]:
+    """What is at a path that may be a glob; a name that exists as it is written is no glob."""
+    info = system.get_file_info(place)
+    if info.type != fs.FileType.NotFound:
+        return [info]
+    if not _GLOB.search(place):
+        return []
+    segments = place.split("/")
+    fixed = next(index for index, segment in enumerate(segments) if _GLOB.search(segment))
+    level = ["/".join(segments[:fixed]) or "/"]
+    for segment in segments[fixed:]:
+        level = [child.path for parent in level for child in _children(system, parent) if _matches(child, segment)]
+    return [entry for entry in system.get_file_info(level) if entry.type != fs.FileType.NotFound] if level else []
+
+
+def _matches(info: fs.FileInfo, segment: str) -> bool:
+    return fnmatch.fnmatchcase(info.base_name, segment) and not _hidden(info.base_name)
+
+
+def _children(system: fs.FileSystem, folder: str) -> list[fs.FileInfo]:
+    return list(system.get_file_info(fs.FileSelector(folder, allow_not_found=True)))
+
+
+def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Iterator[fs.FileInfo]:
+    if entry.type == fs.FileType.File:
+        yield entry
+        return
+    for child in _children(system, entry.path):
+        if not _hidden(child.base_name):
+            yield from _below(system, child)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _listed(types: dict[str, pa.DataType]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in sorted(types.items())) or "none of them"
+
+
+def _brief(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,87 @@
+"""The order of documents within a query; every order is total, so the same rows always get the same ranks."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ndcg_spark.conventions import Convention
+
+#: Where a document stands in its list, from 1, int.
+RANK = "rank_in_list"
+#: The best rank of the documents it ties with; equal for all of a tie group.
+TIE_RANK = "tie_rank"
+#: Whether a document is on the list that is scored; there if the convention `takes_documents_off`.
+LISTED = "listed"
+
+
+def first_of_each_document(key: list[str], convention: Convention) -> Column:
+    """Whether a row is its document's best in its query: of documents returned twice, exactly one is."""
+    same = Window.partitionBy(*key, "doc_id").orderBy(*_sort_keys(convention), *_tie_break(convention))
+    return F.row_number().over(same) == 1
+
+
+def rank_results(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """The table with RANK within each key, and TIE_RANK where ties are no matter of ids; cut at `depth`.
+
+    Documents that are not LISTED come last, so that a query whose every document is taken off is still seen.
+    The cut keeps tied groups whole where a tie across it matters. Where ties wait for the gains (best and worst),
+    RANK is by document id and is set anew by `rank_ties_by_gain`.
+    """
+    scored = [*([F.desc(LISTED)] if takes_documents_off(convention) else []), *_sort_keys(convention)]
+    window = Window.partitionBy(*key)
+    ranked = table.withColumn(RANK, F.row_number().over(window.orderBy(*scored, *_tie_break(convention))))
+    if not breaks_ties_by_gain(convention):
+        return ranked if depth is None else ranked.where(F.col(RANK) <= depth)
+    grouped = ranked.withColumn(TIE_RANK, F.rank().over(window.orderBy(*scored)))
+    return grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
+
+
+def takes_documents_off(convention: Convention) -> bool:
+    """Whether returned documents can leave the list; the table then has the column LISTED."""
+    return (
+        convention.exclude_query_as_document
+        or convention.duplicates == "best"
+        or convention.unjudged == "drop"
+        or convention.negative == "drop"
+    )
+
+
+def breaks_ties_by_gain(convention: Convention) -> bool:
+    """Whether tied documents are ordered, or averaged, by what they are worth."""
+    return convention.ties in ("average", "worst", "best")
+
+
+def settle_ties(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """Ties settled by the column `gain`: best or worst first, or every document with its group's mean gain.
+
+    A mean gain at each of a group's ranks sums to the expectation over all orders of the group, whatever the
+    discount and wherever the cutoff falls (McSherry and Najork 2008). The table is cut at `depth` again. Ties that
+    ids or ranks break are settled already.
+    """
+    if not breaks_ties_by_gain(convention):
+        return table
+    if convention.ties == "average":
+        group = Window.partitionBy(*key, TIE_RANK)
+        settled = table.withColumn("gain", F.avg("gain").over(group))
+    else:
+        worth = F.desc("gain") if convention.ties == "best" else F.asc("gain")
+        order = Window.partitionBy(*key).orderBy(F.asc(TIE_RANK), worth, F.desc("doc_id"), F.asc(RANK))
+        settled = table.withColumn(RANK, F.row_number().over(order))
+    return settled if depth is None else settled.where(F.col(RANK) <= depth)
+
+
+def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> DataFrame:
+    """The table with the ideal order's rank, from 1, in the column `name`: largest gain first, null gains last."""
+    order = Window.partitionBy(*key).orderBy(F.desc_nulls_last(gain), F.desc("doc_id"))
+    return table.withColumn(name, F.row_number().over(order))
+
+
+def _sort_keys(convention: Convention) -> list[Column]:
+    if convention.order == "rank":
+        return [F.asc("rank")]
+    # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied.
+    return [F.desc(F.col("score").cast("float") if convention.score_precision == "float32" else F.col("score"))]
+
+
+def _tie_break(convention: Convention) -> list[Column]:
+    by_id = F.asc("doc_id") if convention.ties == "doc_id_asc" else F.desc("doc_id")
+    return [F.asc("rank"), by_id] if convention.ties == "rank" else [by_id]

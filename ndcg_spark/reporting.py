@@ -1,0 +1,80 @@
+"""What a person sees: steps on stderr, and the table of scores on stdout."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+from ndcg_spark.job import Outcome
+
+_STEP_WIDTH = 9
+#: No line of a table is cut where no terminal limits it.
+_UNLIMITED = 10_000
+
+
+class Progress:
+    """Lines of what was done; between them, on a terminal only, a spinner that says what is under way.
+
+    With `silent`, nothing of either.
+    """
+
+    def __init__(self, silent: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=silent)
+        self._status = self._console.status("starting") if self._console.is_terminal else None
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Progress"]:
+        """Show the spinner until the block ends."""
+        with self._status or contextlib.nullcontext():
+            yield self
+
+    def tell(self, step: str, sentence: str) -> None:
+        """One step is done; the sentence has its counts."""
+        self._console.print(f"{step:<{_STEP_WIDTH}}{sentence}", markup=False)
+        if self._status:
+            self._status.update(f"after {step}: {sentence}")
+
+
+def print_scores(outcome: Outcome) -> None:
+    """The dataset scores, one row per dataset and run, best first at the deepest cutoff; the formula below."""
+    console = _console(sys.stdout)
+    rows = outcome.dataset_scores
+    cutoffs = list(dict.fromkeys(row["cutoff"] for row in rows))
+    by_run: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        by_run.setdefault((row["dataset"], row["run"]), []).append(row)
+    several = len({dataset for dataset, _ in by_run}) > 1
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (["dataset"] if several else []) + ["run"]:
+        table.add_column(name, no_wrap=True)
+    measured = [f"ndcg@{cutoff or 'all'}" for cutoff in cutoffs]
+    for name in [*measured, "queries", "missing", "no relevant", "unjudged", "judged rate"]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for (dataset, run), of_run in sorted(by_run.items(), key=lambda entry: _best_first(entry[0], entry[1][-1])):
+        last = of_run[-1]
+        counts = [last[n] for n in ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")]
+        table.add_row(
+            *([dataset] if several else []),
+            run,
+            *(_rounded(row["ndcg"]) for row in of_run),
+            *(f"{count:,}" for count in counts),
+            _rounded(last["judged_rate"]),
+        )
+    console.print(table)
+    console.print(f"\n{outcome.convention}: {outcome.formula}", markup=False, soft_wrap=True)
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else _UNLIMITED)
+
+
+def _best_first(name: tuple[str, str], row: dict[str, Any]) -> tuple[str, float, str]:
+    dataset, run = name
+    return dataset, -row["ndcg"] if row["ndcg"] is not None else float("inf"), run
+
+
+def _rounded(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

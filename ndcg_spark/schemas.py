@@ -1,0 +1,129 @@
+"""Every table, declared once in the order of the flow, with its grain and key; `conform` brings a table into one.
+
+Inside the program column names are fixed; what they are called in storage is mapped while reading.
+"""
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from ndcg_spark.errors import InputError
+
+
+def _table(*columns: tuple[str, DataType]) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns])
+
+
+_TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
+
+#: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` may be left out.
+JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
+
+#: One row per document that a run returned for a query; key (dataset, run, query_id, doc_id).
+#: `dataset` may be left out, and one of `score` and `rank` (from 1).
+RESULTS = _table(
+    ("dataset", _TEXT), ("run", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("score", _NUMBER), ("rank", _WHOLE)
+)
+
+#: The columns of the tables above that an input may do without.
+OPTIONAL = frozenset({"dataset", "score", "rank"})
+
+#: What both score tables are partitioned by, in this order.
+PARTITIONS = ("dataset", "evaluated_on")
+
+#: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
+#: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
+#: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff.
+QUERY_SCORES = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("query_id", _TEXT),
+    ("cutoff", _WHOLE),
+    ("status", _TEXT),
+    ("returned", _COUNT),
+    ("judged", _COUNT),
+    ("ndcg", _NUMBER),
+    ("dcg", _NUMBER),
+    ("ideal_dcg", _NUMBER),
+    ("cg", _NUMBER),
+)
+
+#: One row per run and cutoff; key (dataset, evaluated_on, run, cutoff). `ndcg` is the mean over `queries` queries,
+#: `ndcg_pooled` their sum of DCG over their sum of ideal DCG, `ndcg_stddev` the sample standard deviation,
+#: `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
+DATASET_SCORES = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("cutoff", _WHOLE),
+    ("queries", _COUNT),
+    ("missing_queries", _COUNT),
+    ("no_relevant_queries", _COUNT),
+    ("unjudged_queries", _COUNT),
+    ("convention", _TEXT),
+    ("formula", _TEXT),
+    ("evaluation_id", _TEXT),
+    ("ndcg", _NUMBER),
+    ("ndcg_pooled", _NUMBER),
+    ("ndcg_stddev", _NUMBER),
+    ("dcg", _NUMBER),
+    ("judged_rate", _NUMBER),
+)
+
+
+def query_key(columns: Iterable[str]) -> list[str]:
+    """What names a query in a table with these columns: query_id, and dataset before it where there is one."""
+    return [name for name in ("dataset", "query_id") if name in columns]
+
+
+def as_type(column: Column, kind: DataType) -> Column:
+    """The values in the schema's type, null where one cannot be read so: text that is no number, a rank past 2^31."""
+    if isinstance(kind, StringType):
+        return column.cast(kind)
+    number = column.try_cast(_NUMBER)
+    return number.try_cast(kind) if kind != _NUMBER else number
+
+
+def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
+    """The table with exactly the schema's columns that it has, in the schema's order and types.
+
+    Raises
+    ------
+    InputError
+        A column that is neither there nor optional, or one whose type cannot hold such a value.
+    """
+    has = dict(table.dtypes)
+    missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
+    if missing:
+        raise InputError(
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(sorted(has))}; "
+            f"map names in the configuration, for example columns.{missing[0]} = {sorted(has)[0]!r}"
+        )
+    fields = [field for field in schema if field.name in has]
+    wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]
+    if wrong:
+        raise InputError(
+            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
+            "ids are text or whole numbers, relevance, score and rank are numbers"
+        )
+    return table.select(*(as_type(F.col(field.name), field.dataType).alias(field.name) for field in fields))
+
+
+def _holds(source: str, kind: DataType) -> bool:
+    """Whether a column of the source type may hold such values; text is tried value by value."""
+    whole = source in ("tinyint", "smallint", "int", "bigint")
+    if isinstance(kind, StringType):
+        return source == "string" or source.startswith(("varchar", "char(")) or whole
+    return whole or source in ("float", "double", "string") or source.startswith("decimal")

@@ -1,0 +1,253 @@
+"""Ranked, judged documents become DCG at every cutoff, and NDCG per query.
+
+Which queries count is decided in `query_scores`, from the product of runs and judged queries, and nowhere else.
+"""
+
+import functools
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import ranking
+from ndcg_spark.conventions import Convention
+from ndcg_spark.gains import discount, gain, unjudged_gain
+from ndcg_spark.ranking import LISTED, RANK
+
+Cutoffs = Sequence[int | None]
+
+#: Begins every refusal that a plan raises while it runs, so that it can be told from an engine's own failure.
+REFUSED = "ndcg_spark refuses "
+
+_IDEAL_RANK = "ideal_rank"
+
+
+def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
+    """The judgments with what each is worth; one row per judged document: query key, doc_id, relevance, gain.
+
+    `gain` is null for a judgment that does not count (a negative grade, unless negative=keep); the row stays, as it
+    shows that its query was judged.
+    """
+    key = [*query_key, "doc_id"]
+    relevance = F.col("relevance")
+    worth = gain(relevance, convention)
+    no_gain = _refusal("judgments: no finite gain", [*key, "relevance"], "correct the grade, or set another gain")
+    counted = F.when(worth.isNotNull(), worth).otherwise(no_gain)
+    if convention.negative == "error":
+        negative = _refusal("judgments: a negative grade", key, "correct it, or --set negative=as_unjudged")
+        counted = F.when(relevance < 0, negative).otherwise(counted)
+    elif convention.negative != "keep":
+        counted = F.when(relevance >= 0, counted)
+    return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
+
+
+def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """The judged documents of each query, the largest gain first, with ideal_rank and discounted, cut at `depth`."""
+    ranked = ranking.rank_by_gain(judged, query_key, "gain", _IDEAL_RANK)
+    cut = ranked if depth is None else ranked.where(F.col(_IDEAL_RANK) <= depth)
+    discounted = F.col("gain") * discount(F.col(_IDEAL_RANK), convention)
+    return cut.select(*query_key, "doc_id", _IDEAL_RANK, discounted.alias("discounted"))
+
+
+def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
+    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant."""
+    sums = {_name("ideal_dcg", k): F.sum(F.when(_within(_IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    refusal = _refusal("judgments: a document judged twice", query_key, "keep one, or --set judgment_duplicates=max")
+    return _sums_of_distinct_documents(ideal, query_key, sums, F.lit(True), refusal)
+
+
+def listed_gains(
+    results: DataFrame, judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None
+) -> DataFrame:
+    """The results of judged queries, ranked and looked up: run, query key, doc_id, the rank, own_gain, gain, judged.
+
+    `own_gain` is the document's, `gain` what counts at its rank: the mean of a tie group where ties are averaged.
+    """
+    run_key = ["run", *query_key]
+    table = results.join(judged.select(*query_key).distinct(), on=query_key, how="left_semi")
+    if _looks_up_first(convention):
+        table = _listed(_looked_up(table, judged, query_key), run_key, convention)
+        table = ranking.rank_results(table, run_key, convention, depth)
+    else:
+        table = ranking.rank_results(_listed(table, run_key, convention), run_key, convention, depth)
+        table = _looked_up(table, judged, query_key)
+    own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
+    table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
+    return ranking.settle_ties(table, run_key, convention, depth)
+
+
+def run_scores(
+    documents: DataFrame, query_key: list[str], convention: Convention, cutoffs: Cutoffs, depth: int | None
+) -> DataFrame:
+    """One row per run and query with results: its key, returned, and dcg_K, cg_K, judged_K for every cutoff.
+
+    `returned` counts the listed documents, up to `depth`. With ideal=retrieved there is ideal_dcg_K too.
+    """
+    run_key = ["run", *query_key]
+    listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    table = documents.withColumn("discounted", F.col("gain") * discount(F.col(RANK), convention))
+    sums = {"returned": F.count(F.when(listed, 1))}
+    for k in cutoffs:
+        counts = listed if k == depth else listed & _within(RANK, k)
+        sums[_name("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
+        sums[_name("cg", k)] = F.sum(F.when(counts, F.col("gain")))
+        sums[_name("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
+    if convention.ideal == "retrieved":
+        table = ranking.rank_by_gain(
+            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", _IDEAL_RANK
+        )
+        ideal = F.col("ideal_gain") * discount(F.col(_IDEAL_RANK), convention)
+        for k in cutoffs:
+            sums[_name("ideal_dcg", k)] = F.sum(F.when(_within(_IDEAL_RANK, k), ideal))
+    refusal = _refusal(
+        "results: a document returned, or judged, twice", run_key, "keep one row each, or --set duplicates=best"
+    )
+    return _sums_of_distinct_documents(table, run_key, sums, listed, refusal)
+
+
+def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
+    """`scores` with ideal_dcg_K of the first min(K, returned) documents of the ideal ranking."""
+    run_key = ["run", *query_key]
+    ranks = ideal.select(*query_key, _IDEAL_RANK, "discounted")
+    reached = F.col(_IDEAL_RANK) <= F.col("returned")
+    sums = [
+        F.sum(F.when(reached & _within(_IDEAL_RANK, k), F.col("discounted"))).alias(_name("ideal_dcg", k))
+        for k in cutoffs
+    ]
+    capped = scores.select(*run_key, "returned").join(ranks, on=query_key, how="inner").groupBy(*run_key).agg(*sums)
+    return scores.join(capped, on=run_key, how="left")
+
+
+def query_scores(
+    runs: DataFrame,
+    queries: DataFrame,
+    scores: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    cutoffs: Cutoffs,
+) -> DataFrame:
+    """One row per run, judged query and cutoff, whether the run answered the query or not.
+
+    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg.
+    `ndcg` is at most 1 and at least 0 unless negative gains are kept; null where the convention skips the query.
+    """
+    run_key = ["run", *query_key]
+    pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
+    answered = scores.withColumn("answered", F.lit(True))
+    table = pairs.join(answered, on=run_key, how="left")
+    long = table.select(
+        *run_key,
+        F.coalesce("answered", F.lit(False)).alias("answered"),
+        F.explode(F.array(*(_at_cutoff(k) for k in cutoffs))).alias("at"),
+    ).select(*run_key, "answered", "at.*")
+    ndcg, status = _policies(convention, [*run_key, "cutoff"])
+    return long.select(
+        *run_key,
+        F.nullif("cutoff", F.lit(0)).alias("cutoff"),
+        status.alias("status"),
+        "returned",
+        "judged",
+        ndcg.alias("ndcg"),
+        "dcg",
+        "ideal_dcg",
+        "cg",
+    )
+
+
+def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
+    """NDCG and status of a row: first whether the run has the query, then whether there is anything to gain."""
+    missing, no_gain = ~F.col("answered"), F.col("ideal_dcg") == 0
+    infinite = _refusal("scores: DCG is no finite number", key, "correct the gains or the discounts")
+    finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
+    ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(infinite)
+    nothing = {"skip": F.lit(None).cast("double"), "zero": F.lit(0.0), "one": F.lit(1.0)}.get(
+        convention.no_relevant,
+        _refusal("judgments: a query without a relevant document", key, "judge one, or --set no_relevant=skip"),
+    )
+    scored = F.when(no_gain, nothing).otherwise(ndcg)
+    status = F.when(no_gain, "no_relevant").when(missing, "missing").otherwise("scored")
+    if convention.missing_query == "zero":
+        return scored, status
+    left_out = {"skip": F.lit(None).cast("double")}.get(
+        convention.missing_query,
+        _refusal("results: a judged query without results", key, "complete the run, or --set missing_query=zero"),
+    )
+    return F.when(missing, left_out).otherwise(scored), F.when(missing, "missing").otherwise(status)
+
+
+def _at_cutoff(cutoff: int | None) -> Column:
+    """The scores at one cutoff, 0 for the whole ranking; alike for every cutoff, as arrays of structs want it."""
+    zero, none = F.lit(0.0), F.lit(0).cast("bigint")
+    deepest = F.lit(cutoff or 2**62).cast("bigint")
+    return F.struct(
+        F.lit(cutoff or 0).cast("int").alias("cutoff"),
+        F.least(F.coalesce(F.col("returned"), none), deepest).alias("returned"),
+        F.coalesce(F.col(_name("judged", cutoff)), none).alias("judged"),
+        F.coalesce(F.col(_name("dcg", cutoff)), zero).alias("dcg"),
+        F.coalesce(F.col(_name("ideal_dcg", cutoff)), zero).alias("ideal_dcg"),
+        F.coalesce(F.col(_name("cg", cutoff)), zero).alias("cg"),
+    )
+
+
+def _merged(judgments: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    merge = {"max": F.max, "min": F.min, "mean": F.avg}.get(convention.judgment_duplicates)
+    return judgments.groupBy(*key).agg(merge("relevance").alias("relevance")) if merge else judgments
+
+
+def _looks_up_first(convention: Convention) -> bool:
+    """Whether judgments decide who is on the list, so that the whole list is looked up before it is ranked."""
+    return convention.unjudged == "drop" or convention.negative == "drop"
+
+
+def _looked_up(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
+    return table.join(judged, on=[*query_key, "doc_id"], how="left")
+
+
+def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
+    """The table with LISTED, false for documents that the convention takes off their list."""
+    rules = []
+    if convention.exclude_query_as_document:
+        rules.append(F.col("doc_id") != F.col("query_id"))
+    if convention.duplicates == "best":
+        rules.append(ranking.first_of_each_document(run_key, convention))
+    if convention.unjudged == "drop":
+        rules.append(F.col("gain").isNotNull())
+    if convention.negative == "drop":
+        rules.append(F.coalesce(F.col("relevance") >= 0, F.lit(True)))
+    return table.withColumn(LISTED, functools.reduce(Column.__and__, rules)) if rules else table
+
+
+def _sums_of_distinct_documents(
+    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column, refusal: Column
+) -> DataFrame:
+    """The sums by key, each of which refuses a document that is counted twice."""
+    documents = F.when(counted, F.col("doc_id"))
+    scores = table.groupBy(*key).agg(
+        *(column.alias(name) for name, column in sums.items()),
+        F.count(documents).alias("documents"),
+        F.count_distinct(documents).alias("distinct_documents"),
+    )
+    once = F.col("documents") == F.col("distinct_documents")
+    # On every column: an engine computes only those that are asked for.
+    return scores.select(
+        *key, *(F.when(once, F.col(name)).otherwise(refusal.cast(_kind(name))).alias(name) for name in sums)
+    )
+
+
+def _kind(name: str) -> str:
+    return "bigint" if name.startswith(("returned", "judged")) else "double"
+
+
+def _within(rank: str, cutoff: int | None) -> Column:
+    return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
+
+
+def _name(score: str, cutoff: int | None) -> str:
+    return f"{score}_{cutoff or 'all'}"
+
+
+def _refusal(what: str, key: list[str], to_do: str) -> Column:
+    """A column that fails the plan when a row reaches it: what, which row; what to do."""
+    row = [F.concat(F.lit(f"{name}="), F.coalesce(F.col(name).cast("string"), F.lit("all"))) for name in key]
+    message = F.concat(F.lit(f"{REFUSED}{what}, e.g. "), F.concat_ws(" ", *row), F.lit(f"; {to_do}"))
+    return F.raise_error(message).cast("double")
