@@ -152,6 +152,16 @@ def refuse_breaches(table: str, breaches: list[Breach], rows: int, place: str) -
         raise InputError(f"{table}: no rows in {place}; an empty table is refused, check what should have written it")
 
 
+def refuse_strangers(counts: ResultCounts, place: str) -> None:
+    """InputError where no run has a single judged query: ids that are written differently, or the wrong file."""
+    if not any(run.judged_queries for run in counts.runs):
+        queries = sum(run.unjudged_queries for run in counts.runs)
+        raise InputError(
+            f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, "
+            f"was judged; check that both tables write query ids (and datasets) alike, in {place}"
+        )
+
+
 def duplicates(table: DataFrame, where: str) -> str | None:
     """How many documents stand twice for one query, with an example, in words; None where none does. An action."""
     key = [name for name in ("dataset", "run", "query_id", "doc_id") if name in table.columns]

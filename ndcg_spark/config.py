@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationError,
+    model_validator,
+)
 
 from ndcg_spark.conventions import Convention
 from ndcg_spark.errors import ConfigurationError
@@ -18,16 +27,16 @@ Cutoff = int | None
 def _cutoffs(given: object) -> object:
     """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
     entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return [_cutoff(entry) for entry in entries]
+    texts = ["all" if entry is None else str(entry).strip() for entry in entries]
+    wrong = [repr(text) for text in texts if text != "all" and not _is_rank(text)]
+    if wrong:
+        verb = "is no cutoff" if len(wrong) == 1 else "are no cutoffs"
+        raise ValueError(f"{', '.join(wrong)} {verb}; give whole numbers from 1, and all for the whole ranking")
+    return [None if text == "all" else int(text) for text in texts]
 
 
-def _cutoff(entry: object) -> Cutoff:
-    text = str(entry).strip()
-    if entry is None or text == "all":
-        return None
-    if isinstance(entry, bool) or not text.isdecimal() or not 1 <= int(text) < 2**31:
-        raise ValueError(f"{text!r} is no cutoff; give whole numbers from 1, and all for the whole ranking")
-    return int(text)
+def _is_rank(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 1 <= int(text) < 2**31
 
 
 def _distinct(cutoffs: list[Cutoff]) -> list[Cutoff]:
@@ -42,7 +51,9 @@ def _convention(given: object) -> object:
     if isinstance(given, Mapping):
         options = dict(given)
         return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
-    return given
+    if isinstance(given, Convention):
+        return given
+    raise ValueError(f"{given!r} is no convention; give a preset's name or a table of options")
 
 
 def _paths(given: object) -> object:
@@ -52,6 +63,15 @@ def _paths(given: object) -> object:
 def _date(given: object) -> object:
     if isinstance(given, str):
         return datetime.date.fromisoformat(given)
+    if not isinstance(given, datetime.date):
+        raise ValueError(f"{given!r} is no date; write YYYY-MM-DD")
+    return given
+
+
+def _output(given: str) -> str:
+    wild = [character for character in "*?[]{}" if character in given.replace("{date}", "")]
+    if wild:
+        raise ValueError(f"{given} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
     return given
 
 
@@ -74,6 +94,9 @@ class TableConfig(_Strict):
         unknown = [name for name in self.columns if name not in self.names]
         if unknown:
             raise ValueError(f"columns maps {', '.join(unknown)}; only {', '.join(self.names)} can be mapped")
+        sources = [source for source in self.columns.values() if source]
+        if len(set(sources)) < len(self.columns):
+            raise ValueError("columns maps to an empty name, or to one name twice; name each column of the files once")
         return self
 
 
@@ -95,7 +118,7 @@ class EvaluationConfig(_Strict):
 
     judgments: JudgmentsConfig
     results: ResultsConfig
-    output: Annotated[str, Field(min_length=1)] | None = None
+    output: Annotated[str, Field(min_length=1), AfterValidator(_output)] | None = None
     dataset: Annotated[str, Field(min_length=1)] = "default"
     date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
@@ -129,8 +152,9 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
         The file cannot be read, is no TOML, or any value or key is wrong: all problems at once.
     """
     settings = _read(file) if file else {}
-    if isinstance(settings.get("convention"), str):
-        settings["convention"] = {"preset": settings["convention"]}
+    for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path")):
+        if isinstance(settings.get(table), str):
+            settings[table] = {key: settings[table]}
     if "preset" in (overrides.get("convention") or {}):
         settings.pop("convention", None)
     return validate(_merge(settings, overrides), str(file) if file else "arguments")
@@ -152,7 +176,8 @@ def _problem(place: tuple[int | str, ...], kind: str, message: str, given: objec
     if kind == "missing":
         return f"{name}: missing; give --{place[0]} or {name} in the configuration"
     if kind == "value_error":
-        return f"{name}: {message.removeprefix('Value error, ')}"
+        reason = message.removeprefix("Value error, ")
+        return reason if reason.startswith(f"{name}: ") else f"{name}: {reason}"
     return f"{name}: {message[0].lower()}{message[1:]}, not {given!r}"
 
 
@@ -166,13 +191,14 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` on top of `under`, table by table; None and empty tables leave what is there."""
+    """`over` on top of `under`, within each table too; None leaves what is there."""
     merged = dict(under)
     for key, value in over.items():
-        if isinstance(value, Mapping):
-            below = merged.get(key, {})
-            if value:
-                merged[key] = _merge(below, value) if isinstance(below, Mapping) else dict(value)
-        elif value is not None:
+        below = merged.get(key, {})
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            given = {name: entry for name, entry in value.items() if entry is not None}
+            if given:
+                merged[key] = {**below, **given}
+        elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

@@ -1,10 +1,9 @@
 """Which NDCG: the options, the tools' presets as sets of options, and the formula in words."""
 
+import ast
 import dataclasses
-import json
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -99,6 +98,8 @@ class Convention:
     based_on: str = dataclasses.field(default="standard", compare=False)
 
     def __post_init__(self) -> None:
+        if self.based_on not in PRESETS:
+            raise ConventionError(f"convention: no preset is called {self.based_on!r}; one of {', '.join(PRESETS)}")
         for option in WORDS:
             object.__setattr__(self, option, _normal(option, getattr(self, option)))
         wrong = [f"{option}={show(getattr(self, option))}" for option in WORDS if not _known(self, option)]
@@ -110,11 +111,12 @@ class Convention:
         if reasons:
             raise ConventionError(f"convention: {'; '.join(reasons)}")
 
+    def __hash__(self) -> int:
+        return hash(str(self.options()))
+
     @classmethod
     def preset(cls, name: str) -> Self:
         """The convention of a tool by its name in PRESETS; ConventionError for a name that is not there."""
-        if name not in PRESETS:
-            raise ConventionError(f"convention: no preset is called {name!r}; one of {', '.join(PRESETS)}")
         return cls(based_on=name).replace(**PRESETS[name])
 
     def replace(self, **options: Any) -> Self:
@@ -128,7 +130,7 @@ class Convention:
         """Every option with its value, in the order of the documentation, fit for JSON and TOML."""
         plain = {option: getattr(self, option) for option in WORDS}
         return {
-            option: {f"{grade:g}": gain for grade, gain in value.items()} if isinstance(value, Mapping) else value
+            option: {show(grade): gain for grade, gain in value.items()} if isinstance(value, Mapping) else value
             for option, value in plain.items()
         }
 
@@ -160,12 +162,12 @@ def parse_option(text: str) -> tuple[str, Any]:
     option, equals, value = text.partition("=")
     if not equals:
         raise ConventionError(f"convention: {text!r} is no option=value; write for example gain=linear")
-    for parse in (json.loads, lambda source: tomllib.loads(f"value = {source}")["value"]):
-        try:
-            return option.strip(), parse(value)
-        except ValueError:
-            continue
-    return option.strip(), value.strip()
+    try:
+        parsed = ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, TypeError):
+        parsed = None
+    # None is no value of any option: it stays the word that was written, and is refused as such.
+    return option.strip(), value.strip() if parsed is None else parsed
 
 
 def show(value: object) -> str:
@@ -173,7 +175,7 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:.15g}"
+        return repr(value).removesuffix(".0")
     if isinstance(value, tuple):
         return f"[{', '.join(map(show, value))}]"
     if isinstance(value, Mapping):

@@ -7,7 +7,9 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import sys
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -22,6 +24,9 @@ Kind = Literal["embedded", "spark", "connect"]
 MEMORY_SHARE = 0.6
 #: Fewer partitions than this were slower even on 2 cores (engines.md: 1.97 s against 2.42 s).
 LEAST_PARTITIONS = 16
+#: Where a Spark Connect server listens unless its address says otherwise, and how long it may take to answer.
+CONNECT_PORT = 15002
+ANSWER_SECONDS = 10
 
 _BOTH_WAYS = (
     "install the embedded engine with: pip install 'ndcg-spark[embedded]', or Java 17 for local Spark "
@@ -102,7 +107,8 @@ def _local() -> Engine:
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("ndcg-spark")
-        .config("spark.log.level", "ERROR")
+        # What fails is told by our own message; Spark would print each task's stack trace before it.
+        .config("spark.log.level", "OFF")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", f"{memory}g")
@@ -122,7 +128,20 @@ def _submitted(choice: str) -> Engine:
 def _connect(remote: str) -> Engine:
     if remote.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    else:
+        _knock(remote)
     return _connected(_created(SparkSession.builder.remote(remote), remote), remote)
+
+
+def _knock(remote: str) -> None:
+    """EngineError at once where nothing answers: the client itself would try again for ten minutes."""
+    try:
+        address = urllib.parse.urlsplit(remote)
+        host, port = address.hostname or "", address.port or CONNECT_PORT
+        with socket.create_connection((host, port), timeout=ANSWER_SECONDS):
+            pass
+    except (OSError, ValueError) as error:
+        raise EngineError(f"engine: nothing answers at {_without_token(remote)}, {error}; check the address") from error
 
 
 def _created(builder: SparkSession.Builder, what: str) -> SparkSession:
@@ -147,8 +166,12 @@ def _classic(session: SparkSession) -> Engine:
 
 def _connected(session: SparkSession, remote: str) -> Engine:
     _keep_partition_names(session)
-    address = re.sub(r"(token=)[^;]*", r"\1...", remote)
-    return Engine(session, "connect", f"Spark {session.version} ({address})", remote.startswith("local"))
+    name = f"Spark {session.version} ({_without_token(remote)})"
+    return Engine(session, "connect", name, remote.startswith("local"))
+
+
+def _without_token(remote: str) -> str:
+    return re.sub(r"(token=)[^;]*", r"\1...", remote)
 
 
 def _keep_partition_names(session: SparkSession) -> None:

@@ -114,13 +114,12 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     judged = scoring.judged_documents(judgments, key, convention)
     documents = scoring.listed_gains(results, judged, key, convention, depth)
     scores = scoring.run_scores(documents, key, convention, cutoffs, depth)
+    ideal = scoring.ideal_ranking(judged, key, convention)
     if convention.ideal == "judged":
-        ideal = scoring.ideal_ranking(judged, key, convention, depth)
         queries = scoring.ideal_scores(ideal, key, cutoffs)
     else:
         queries = judged.select(*key).distinct()
     if convention.ideal == "judged_capped":
-        ideal = scoring.ideal_ranking(judged, key, convention, depth)
         scores = scoring.capped_ideal_scores(scores, ideal, key, cutoffs)
     per_query = scoring.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
     return _named(per_query, evaluation).select(*QUERY_SCORES.names)
@@ -147,14 +146,14 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFram
     return queries.groupBy(*run_key).agg(F.count_if(F.col("judged").isNull()).alias("unjudged_queries"))
 
 
-def check_columns(judgments: list[str], results: list[str], convention: Convention) -> None:
+def check_columns(judgments: list[str], results: list[str], convention: Convention, place: str = "the table") -> None:
     """InputError where the results lack what the convention ranks by, or one table names datasets and one does not."""
     needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
     for name in needed:
         if name not in results:
             use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
             raise InputError(
-                f"results: no column {name}, which the convention {convention.label} ranks by; "
+                f"results: no column {name} in {place}, which the convention {convention.label} ranks by; "
                 f"map one in the configuration with columns.{name}, or --set {use}"
             )
     if ("dataset" in judgments) != ("dataset" in results):

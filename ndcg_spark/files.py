@@ -61,15 +61,20 @@ def find(path: str, where: str) -> list[File]:
     found = [file for entry in entries for file in _below(system, entry)]
     if not found:
         raise InputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
-    scheme = path.partition("://")[0] if "://" in path and not path.startswith("file:") else ""
-    prefix = f"{scheme}://" if scheme else ""
+    scheme = path.partition("://")[0] if "://" in path else "file"
+    prefix = "" if scheme == "file" else f"{scheme}://"
     return sorted((File(prefix + info.path, info.size) for info in found), key=lambda file: file.path)
+
+
+def local(path: str) -> str:
+    """A local path, or a file:// URI of one, as an absolute path."""
+    return str(Path(path.removeprefix("file://").removeprefix("file:")).absolute())
 
 
 def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> tuple[fs.FileSystem, str]:
     """The file system of a path and its place there; a path without a scheme is local. `error` where there is none."""
-    if "://" not in path:
-        return fs.LocalFileSystem(), str(Path(path.removeprefix("file:")).absolute())
+    if "://" not in path.removeprefix("file://"):
+        return fs.LocalFileSystem(), local(path)
     try:
         system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (pa.ArrowException, OSError, ValueError) as reason:
@@ -138,6 +143,12 @@ def _read_all(file: File, kind: str) -> None:
             for _ in parquet.iter_batches():
                 pass
         return
+    if kind == "orc":
+        from pyarrow import orc
+
+        with system.open_input_file(place) as stream:
+            orc.ORCFile(stream).read()
+        return
     compression = "gzip" if file.compressed else None
     with io.TextIOWrapper(
         system.open_input_stream(place, compression=compression), encoding="utf-8", newline=""
@@ -146,7 +157,7 @@ def _read_all(file: File, kind: str) -> None:
             for _ in text:
                 pass
             return
-        reader = csv.reader(text, delimiter="\t" if kind == "tsv" else ",")
+        reader = csv.reader(text, delimiter="\t" if kind == "tsv" else ",", strict=True)
         header = next(reader, [])
         for row in reader:
             if len(row) not in (0, len(header)):
@@ -192,6 +203,8 @@ def _matches(info: fs.FileInfo, segment: str) -> bool:
 
 
 def _children(system: fs.FileSystem, folder: str) -> list[fs.FileInfo]:
+    if system.get_file_info(folder).type != fs.FileType.Directory:
+        return []
     return list(system.get_file_info(fs.FileSelector(folder, allow_not_found=True)))
 
 

@@ -91,4 +91,5 @@ def discount(rank: Column, convention: Convention) -> Column:
         "jarvelin": F.when(rank <= 2, one).otherwise(one / F.log2(rank)),
         "none": one,
     }
-    return named[rule] if rule in named else udfs.apply(rule, rank)
+    # As doubles: in whole numbers, numpy's 1/2 by `reciprocal` is 0.
+    return named[rule] if rule in named else udfs.apply(rule, rank.cast("double"))

@@ -81,7 +81,7 @@ def _evaluate(opened: Engine, config: EvaluationConfig, tell: Tell, clock: "_Clo
     counts = _counts(judged, returned, plan)
     output = config.dated(config.output) if config.output else None
     per_query = evaluation.query_scores(*typed, runs, plan)
-    with _explaining(typed, runs, plan), _blaming([judgments, results]):
+    with _blaming([judgments, results]), _explaining(typed, runs, plan):
         if output is None:
             with clock.step("evaluate"):
                 rows = evaluation.dataset_scores(per_query, runs, plan).collect()
@@ -117,7 +117,7 @@ def _typed(judgments: Source, results: Source, config: EvaluationConfig) -> tupl
     """Both tables in their schemas, which asks no row of them; refused if columns are missing or mistyped."""
     typed_judgments = schemas.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
     typed_results = schemas.conform(results.table, RESULTS, f"results ({results.place})")
-    evaluation.check_columns(typed_judgments.columns, typed_results.columns, config.convention)
+    evaluation.check_columns(typed_judgments.columns, typed_results.columns, config.convention, results.place)
     if "dataset" in typed_judgments.columns and "dataset" in config.model_fields_set:
         raise ConfigurationError(
             f"dataset: {config.dataset!r} is given, and the tables name their datasets; leave it out, "
@@ -146,6 +146,7 @@ def _check_results(source: Source, judgments: DataFrame, config: EvaluationConfi
     judged_queries = judgments.select(*schemas.query_key(judgments.columns)).distinct()
     counts = checking.count_results(source.table, reason, judged_queries)
     checking.refuse_breaches("results", counts.breaches, counts.rows, source.place)
+    checking.refuse_strangers(counts, source.place)
     return counts
 
 

@@ -16,12 +16,14 @@ from ndcg_spark.schemas import PARTITIONS
 
 _STAGING = "_staging"
 _RECORDS = "_evaluations"
+_REPLACED = "_replaced"
 
 
 class Night:
     """One evaluation on its way to the folder that keeps scores.
 
-    The order of calls is stage, verify, read, and at the end commit; until commit no reader sees a thing.
+    The order of calls is stage, verify, read, and at the end commit; until commit no reader sees a thing. A commit that
+    fails puts back what it had moved; one whose process is killed leaves what it replaced in the staging folder.
     """
 
     def __init__(self, output: str, evaluation_id: str) -> None:
@@ -30,10 +32,18 @@ class Night:
         self._system, self._root = files.storage(self.output, "output", StorageError)
         self._staging = f"{_STAGING}/{evaluation_id}"
         self._tables: list[str] = []
+        #: What the commit has done so far: folders moved, records written.
+        self._moves: list[tuple[str, str]] = []
+        self._records: list[str] = []
 
     def stage(self, name: str, table: DataFrame) -> None:
         """Write a score table, partitioned by dataset and evaluated_on, where no reader looks. An action."""
-        self._create(self._root)
+        try:
+            self._create(f"{self._root}/{self._staging}")
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(
+                f"output: {self.output} cannot be made, {error}; check the path and its rights"
+            ) from error
         table.write.partitionBy(*PARTITIONS).parquet(f"{self._engine_root()}/{self._staging}/{name}")
         self._tables.append(name)
 
@@ -55,22 +65,33 @@ class Night:
             )
 
     def commit(self, record: Mapping[str, Any]) -> None:
-        """Move every partition into place, replacing that dataset's date and nothing else, and write the record."""
+        """Move every partition into place, replacing that dataset's date and nothing else, and write the record.
+
+        Of one partition both tables go before either comes: a reader never sees two nights of a date.
+        """
         try:
-            partitions = {name: self._partitions(name) for name in self._tables}
-            for name, folders in partitions.items():
-                for folder in folders:
-                    self._replace(f"{name}/{folder}")
-            for folder in sorted({folder for folders in partitions.values() for folder in folders}):
-                self._write(f"{_RECORDS}/{folder}/{self.evaluation_id}.json", record)
-            self._system.delete_dir(f"{self._root}/{self._staging}")
+            staged = {name: self._partitions(name) for name in self._tables}
+            for partition in sorted(set().union(*staged.values())):
+                for name in self._tables:
+                    self._move_if_there(f"{name}/{partition}", f"{self._staging}/{_REPLACED}/{name}/{partition}")
+                for name in self._tables:
+                    self._move_if_there(f"{self._staging}/{name}/{partition}", f"{name}/{partition}")
+            for partition in sorted(set().union(*staged.values())):
+                self._write(f"{_RECORDS}/{partition}/{self.evaluation_id}.json", record)
         except (OSError, pa.ArrowException) as error:
-            raise StorageError(
-                f"output: {self.output} cannot be written, {error}; check its space and rights"
-            ) from error
+            self.abandon()
+            raise StorageError(f"output: {self.output} cannot be written, {error}; the old night was kept") from error
+        self._moves.clear()
+        self._records.clear()
+        self.abandon()
 
     def abandon(self) -> None:
-        """Remove what was staged, if anything was; for an evaluation that failed."""
+        """Put back what an unfinished commit has moved, and remove what was staged."""
+        for path in self._records:
+            self._system.delete_file(path)
+        while self._moves:
+            source, target = self._moves.pop()
+            self._system.move(f"{self._root}/{target}", f"{self._root}/{source}")
         staging = f"{self._root}/{self._staging}"
         if self._system.get_file_info(staging).type != fs.FileType.NotFound:
             self._system.delete_dir(staging)
@@ -80,18 +101,18 @@ class Night:
         base = f"{self._root}/{self._staging}/{name}/"
         return sorted({path.removeprefix(base).rpartition("/")[0] for path in self._files(base.rstrip("/"))})
 
-    def _replace(self, folder: str) -> None:
-        target, staged = f"{self._root}/{folder}", f"{self._root}/{self._staging}/{folder}"
-        aside = f"{self._root}/{self._staging}/_replaced/{folder}"
-        if self._system.get_file_info(target).type != fs.FileType.NotFound:
-            self._create(aside.rpartition("/")[0])
-            self._system.move(target, aside)
-        self._create(target.rpartition("/")[0])
-        self._system.move(staged, target)
+    def _move_if_there(self, source: str, target: str) -> None:
+        if self._system.get_file_info(f"{self._root}/{source}").type == fs.FileType.NotFound:
+            return
+        self._create(f"{self._root}/{target}".rpartition("/")[0])
+        self._system.move(f"{self._root}/{source}", f"{self._root}/{target}")
+        self._moves.append((source, target))
 
     def _write(self, path: str, record: Mapping[str, Any]) -> None:
-        self._create(f"{self._root}/{path}".rpartition("/")[0])
-        with self._system.open_output_stream(f"{self._root}/{path}") as stream:
+        place = f"{self._root}/{path}"
+        self._create(place.rpartition("/")[0])
+        with self._system.open_output_stream(place) as stream:
+            self._records.append(place)
             stream.write((json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _files(self, folder: str) -> list[str]:
@@ -103,10 +124,7 @@ class Night:
         )
 
     def _create(self, folder: str) -> None:
-        try:
-            self._system.create_dir(folder, recursive=True)
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"output: {folder} cannot be made, {error}; check the path and its rights") from error
+        self._system.create_dir(folder, recursive=True)
 
     def _engine_root(self) -> str:
         return self.output if "://" in self.output else self._root

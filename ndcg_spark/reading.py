@@ -34,8 +34,6 @@ _CATALOG = "table:"
 _QRELS = {"query_id": 0, "doc_id": 2, "relevance": 3}
 _RUN = {"query_id": 0, "doc_id": 2, "rank": 3, "score": 4, "run": 5}
 _LINES_TO_SEE_COLUMNS = 200
-#: What Spark puts for bytes that are not UTF-8; the embedded engine refuses the file.
-_NOT_UTF8 = "\ufffd"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,10 +141,13 @@ def _loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: s
 
 def _as_written(engine: Engine, path: str) -> str:
     """A path for the engine: one that exists is absolute and none of its characters is a wildcard."""
-    if "://" in path or not engine.sees_local_files or not Path(path).exists():
+    if not engine.sees_local_files or ("://" in path and not path.startswith("file://")):
         return path
+    place = files.local(path)
+    if not Path(place).exists():
+        return place
     wildcards = r"([*?\[\]{}])" if engine.kind == "embedded" else r"([*?\[\]{}\\])"
-    return re.sub(wildcards, r"[\1]" if engine.kind == "embedded" else r"\\\1", str(Path(path).absolute()))
+    return re.sub(wildcards, r"[\1]" if engine.kind == "embedded" else r"\\\1", place)
 
 
 def _lines(engine: Engine, found: list[File]) -> DataFrame:
@@ -165,7 +166,7 @@ def _trec(lines: DataFrame, positions: dict[str, int]) -> DataFrame:
     fields = F.split("value", r"[ \t\r\f]+")
     least = max(positions.values()) + 1
     whole = F.size(fields) == least if positions is _QRELS else F.size(fields) >= least
-    broken = F.when(~whole | F.contains("value", F.lit(_NOT_UTF8)), F.col("value")).alias(BROKEN_LINE)
+    broken = F.when(~whole | ~F.is_valid_utf8("value"), F.col("value")).alias(BROKEN_LINE)
     parts = lines.select(fields.alias("fields"), broken)
     return parts.select(*(F.get("fields", F.lit(at)).alias(name) for name, at in positions.items()), BROKEN_LINE)
 
@@ -182,7 +183,7 @@ def _json_lines(lines: DataFrame, names: list[str], where: str) -> DataFrame:
     parsed = lines.select("value", F.from_json("value", schema).alias("row"))
     values = [F.col(f"row.{_quoted(field.name)}") for field in schema]
     nothing = functools.reduce(Column.__and__, (column.isNull() for column in values))
-    broken = F.when(nothing | F.contains("value", F.lit(_NOT_UTF8)), F.col("value")).alias(BROKEN_LINE)
+    broken = F.when(nothing | ~F.is_valid_utf8("value"), F.col("value")).alias(BROKEN_LINE)
     return parsed.select(*(column.alias(field.name) for column, field in zip(values, schema, strict=True)), broken)
 
 
@@ -213,7 +214,7 @@ def _separated(engine: Engine, paths: list[str], found: list[File], separator: s
     }
     tables = [_loaded(engine, "csv", group, name, **options) for group in groups]
     table = functools.reduce(DataFrame.unionByName, tables)
-    text = functools.reduce(Column.__or__, (F.contains(_quoted(c), F.lit(_NOT_UTF8)) for c in table.columns))
+    text = functools.reduce(Column.__or__, (~F.is_valid_utf8(_quoted(c)) for c in table.columns))
     row = F.concat_ws(separator, *(_quoted(column) for column in table.columns))
     return table.withColumn(BROKEN_LINE, F.when(text, row))
 

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ndcg_spark.job import Outcome
 
@@ -22,7 +23,7 @@ class Progress:
     """
 
     def __init__(self, silent: bool = False) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=silent)
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=silent)
         self._status = self._console.status("starting") if self._console.is_terminal else None
 
     @contextlib.contextmanager
@@ -33,9 +34,9 @@ class Progress:
 
     def tell(self, step: str, sentence: str) -> None:
         """One step is done; the sentence has its counts."""
-        self._console.print(f"{step:<{_STEP_WIDTH}}{sentence}", markup=False)
+        self._console.print(f"{step:<{_STEP_WIDTH}}{sentence}")
         if self._status:
-            self._status.update(f"after {step}: {sentence}")
+            self._status.update(Text(f"after {step}: {sentence}"))
 
 
 def print_scores(outcome: Outcome) -> None:
@@ -57,18 +58,20 @@ def print_scores(outcome: Outcome) -> None:
         last = of_run[-1]
         counts = [last[n] for n in ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")]
         table.add_row(
-            *([dataset] if several else []),
-            run,
+            *([Text(dataset)] if several else []),
+            Text(run),
             *(_rounded(row["ndcg"]) for row in of_run),
             *(f"{count:,}" for count in counts),
             _rounded(last["judged_rate"]),
         )
     console.print(table)
-    console.print(f"\n{outcome.convention}: {outcome.formula}", markup=False, soft_wrap=True)
+    console.print(f"\n{outcome.convention}: {outcome.formula}", soft_wrap=True)
 
 
 def _console(stream: TextIO) -> Console:
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else _UNLIMITED)
+    return Console(
+        file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else _UNLIMITED
+    )
 
 
 def _best_first(name: tuple[str, str], row: dict[str, Any]) -> tuple[str, float, str]:

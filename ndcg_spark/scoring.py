@@ -41,19 +41,20 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
     return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
 
 
-def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The judged documents of each query, the largest gain first, with ideal_rank and discounted, cut at `depth`."""
+def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
+    """The judged documents of each query, the largest gain first: query key, doc_id, ideal_rank, discounted."""
     ranked = ranking.rank_by_gain(judged, query_key, "gain", _IDEAL_RANK)
-    cut = ranked if depth is None else ranked.where(F.col(_IDEAL_RANK) <= depth)
     discounted = F.col("gain") * discount(F.col(_IDEAL_RANK), convention)
-    return cut.select(*query_key, "doc_id", _IDEAL_RANK, discounted.alias("discounted"))
+    return ranked.select(*query_key, "doc_id", _IDEAL_RANK, discounted.alias("discounted"))
 
 
 def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
-    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant."""
+    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant.
+
+    The ranking is whole: of a document judged twice, one grade may stand within the deepest cutoff and one beyond it.
+    """
     sums = {_name("ideal_dcg", k): F.sum(F.when(_within(_IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
-    refusal = _refusal("judgments: a document judged twice", query_key, "keep one, or --set judgment_duplicates=max")
-    return _sums_of_distinct_documents(ideal, query_key, sums, F.lit(True), refusal)
+    return _sums_of_distinct_documents(ideal, query_key, sums, F.lit(True), _judged_twice(query_key))
 
 
 def listed_gains(
@@ -108,13 +109,13 @@ def run_scores(
 def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
     """`scores` with ideal_dcg_K of the first min(K, returned) documents of the ideal ranking."""
     run_key = ["run", *query_key]
-    ranks = ideal.select(*query_key, _IDEAL_RANK, "discounted")
+    ranks = ideal.select(*query_key, "doc_id", _IDEAL_RANK, "discounted")
     reached = F.col(_IDEAL_RANK) <= F.col("returned")
-    sums = [
-        F.sum(F.when(reached & _within(_IDEAL_RANK, k), F.col("discounted"))).alias(_name("ideal_dcg", k))
-        for k in cutoffs
-    ]
-    capped = scores.select(*run_key, "returned").join(ranks, on=query_key, how="inner").groupBy(*run_key).agg(*sums)
+    sums = {
+        _name("ideal_dcg", k): F.sum(F.when(reached & _within(_IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs
+    }
+    both = scores.select(*run_key, "returned").join(ranks, on=query_key, how="inner")
+    capped = _sums_of_distinct_documents(both, run_key, sums, F.lit(True), _judged_twice(query_key))
     return scores.join(capped, on=run_key, how="left")
 
 
@@ -244,6 +245,11 @@ def _within(rank: str, cutoff: int | None) -> Column:
 
 def _name(score: str, cutoff: int | None) -> str:
     return f"{score}_{cutoff or 'all'}"
+
+
+def _judged_twice(query_key: list[str]) -> Column:
+    to_do = "keep one row each, or --set judgment_duplicates=max"
+    return _refusal("judgments: a document judged twice", query_key, to_do)
 
 
 def _refusal(what: str, key: list[str], to_do: str) -> Column:

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The test command: ruff, ruff format, mypy --strict and pytest; installs what they need. Arguments go to pytest.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+java_package=openjdk-17-jre-headless
+if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        fail "check: local Spark needs Java 17; install it, on Debian with: sudo apt-get install $java_package"
+    fi
+    echo "check: installing $java_package" >&2
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
+fi
+
+ruff check .
+ruff format --check .
+mypy
+pytest "$@"

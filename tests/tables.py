@@ -1,0 +1,45 @@
+"""Builders of small tables: a row names only what its test is about."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+Row = dict[str, Any]
+
+
+def judgment(doc_id: str = "d1", relevance: float | None = 1.0, query_id: str | None = "q1", **more: Any) -> Row:
+    return {"query_id": query_id, "doc_id": doc_id, "relevance": relevance, **more}
+
+
+def result(
+    doc_id: str = "d1", score: float | None = 1.0, query_id: str | None = "q1", run: str | None = "r", **more: Any
+) -> Row:
+    return {"run": run, "query_id": query_id, "doc_id": doc_id, "score": score, **more}
+
+
+def judgments(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
+    return table(spark, rows, "query_id string, doc_id string, relevance double")
+
+
+def results(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
+    return table(spark, rows, "run string, query_id string, doc_id string, score double")
+
+
+def table(spark: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame:
+    """The rows with these columns, and dataset and rank if the first row has them."""
+    listed = list(rows)
+    more = {"dataset": "string", "rank": "int"}
+    names = columns + "".join(f", {name} {kind}" for name, kind in more.items() if listed and name in listed[0])
+    order = [column.split()[0] for column in names.split(", ")]
+    return spark.createDataFrame([tuple(row[name] for name in order) for row in listed], names)
+
+
+def graded_list(spark: SparkSession, grades: Iterable[float]) -> tuple[DataFrame, DataFrame]:
+    """Judgments and results of one query whose returned documents have these grades, in this order."""
+    listed = [float(grade) for grade in grades]
+    documents = [f"d{place:02}" for place in range(len(listed))]
+    return (
+        judgments(spark, [judgment(doc, grade) for doc, grade in zip(documents, listed, strict=True)]),
+        results(spark, [result(doc, float(-place)) for place, doc in enumerate(documents)]),
+    )

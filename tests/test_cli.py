@@ -1,0 +1,291 @@
+"""The command line as a person or a scheduler meets it: what it prints, where, and how it exits."""
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = Path(__file__).with_name("golden")
+QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
+RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
+
+
+def ndcg_spark(*arguments, cwd=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "ndcg_spark", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "qrels.txt").write_text(QRELS, encoding="utf-8")
+    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
+    return tmp_path
+
+
+def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
+    return ndcg_spark(
+        "evaluate", "--engine", "embedded", "--judgments", judgments, "--results", results, *arguments, cwd=folder
+    )
+
+
+@pytest.mark.parametrize(("arguments", "golden"), [([], "help.txt"), (["evaluate"], "evaluate-help.txt")])
+def test_help_is_as_it_was_agreed(arguments, golden):
+    assert ndcg_spark(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
+
+
+def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
+    slow = "pyspark", "pandas", "pyarrow", "pydantic", "numpy"
+    program = f"import sys, ndcg_spark.cli; print([name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_an_evaluation_prints_its_table_on_stdout_and_its_steps_on_stderr(folder):
+    done = evaluate(folder, "--cutoffs", "1,all")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0].split() == [
+        *("run", "ndcg@1", "ndcg@all", "queries", "missing", "no", "relevant", "unjudged", "judged", "rate")
+    ]
+    assert done.stdout.splitlines()[1].split() == ["bm25", "1.0000", "1.0000", "2", "0", "0", "0", "1.0000"]
+    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read"]
+    assert "3 judgments of 2 queries" in done.stderr
+
+
+def test_json_is_one_object_with_the_rows_of_dataset_scores(folder):
+    done = evaluate(folder, "--cutoffs", "3", "--json", "--dataset", "tiny", "--date", "2026-11-20")
+    found = json.loads(done.stdout)
+    row = found["dataset_scores"][0]
+    assert (row["dataset"], row["evaluated_on"], row["run"], row["cutoff"]) == ("tiny", "2026-11-20", "bm25", 3)
+    assert (row["ndcg"], row["queries"], row["evaluation_id"]) == (1.0, 2, found["evaluation_id"])
+    assert found["counts"]["results"] == 3
+    assert {"convention", "rejected", "output", "seconds"} <= found.keys()
+
+
+def test_output_keeps_both_tables_by_dataset_and_date(folder):
+    done = evaluate(folder, "--output", "out/{date}", "--date", "2026-11-20", "--dataset", "tiny", "--cutoffs", "1,3")
+    assert done.returncode == 0, done.stderr
+    partition = "dataset=tiny/evaluated_on=2026-11-20"
+    rows = {
+        name: pq.read_table(folder / "out/2026-11-20" / name / partition).num_rows
+        for name in ("query_scores", "dataset_scores")
+    }
+    assert rows == {"query_scores": 1 * 2 * 2, "dataset_scores": 1 * 2}
+    assert not (folder / "out/2026-11-20/_staging").exists() or not any((folder / "out/2026-11-20/_staging").iterdir())
+
+
+def test_two_runs_and_a_configuration_file_give_a_row_each(folder):
+    (folder / "other.txt").write_text(RUN.replace("bm25", "dense"), encoding="utf-8")
+    (folder / "c.toml").write_text('results.path = ["run.txt", "other.txt"]\njudgments.path = "qrels.txt"\n', "utf-8")
+    done = ndcg_spark("evaluate", "--config", "c.toml", "--engine", "embedded", "--json", cwd=folder)
+    assert {row["run"] for row in json.loads(done.stdout)["dataset_scores"]} == {"bm25", "dense"}
+
+
+def test_run_names_the_run_whatever_the_file_says(folder):
+    rows = json.loads(evaluate(folder, "--run", "mine", "--json").stdout)["dataset_scores"]
+    assert {row["run"] for row in rows} == {"mine"}
+
+
+def write_parquet(path, **columns):
+    pq.write_table(pa.table({"run": ["r", "r"], "query_id": ["q1", "q2"], "doc_id": ["a", "c"], **columns}), path)
+
+
+def truncated_parquet(folder):
+    write_parquet(folder / "whole.parquet", score=[2.0, 1.0])
+    (folder / "t.parquet").write_bytes((folder / "whole.parquet").read_bytes()[:-9])
+    return "t.parquet"
+
+
+def damaged_parquet(folder):
+    write_parquet(folder / "whole.parquet", score=[2.0, 1.0])
+    content = bytearray((folder / "whole.parquet").read_bytes())
+    content[60:160] = bytes(100)
+    (folder / "d.parquet").write_bytes(content)
+    return "d.parquet"
+
+
+def truncated_gzip(folder):
+    whole = gzip.compress(RUN.replace("q2", "q3").encode() * 4000)
+    (folder / "t.gz").write_bytes(whole[: len(whole) // 2])
+    return "t.gz"
+
+
+def null_query(folder):
+    write_parquet(folder / "n.parquet", query_id=["q1", None], score=[2.0, 1.0])
+    return "n.parquet"
+
+
+def boolean_score(folder):
+    write_parquet(folder / "b.parquet", score=[True, False])
+    return "b.parquet"
+
+
+def short_csv(folder):
+    with (folder / "s.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["run", "query_id", "doc_id", "score"], ["r", "q1", "a", 1], ["r", "q2", "c"]])
+    return "s.csv"
+
+
+def text(name, content):
+    def write(folder):
+        (folder / name).write_bytes(content.encode("latin-1"))
+        return name
+
+    return write
+
+
+def empty_folder(folder):
+    (folder / "nothing").mkdir()
+    return "nothing"
+
+
+BAD_RESULTS = {
+    "no such path": (lambda _: "nowhere.txt", "no such path, nowhere.txt"),
+    "an empty folder": (empty_folder, "no files in nothing"),
+    "a file without a byte": (text("zero.txt", ""), "without a byte"),
+    "a truncated Parquet file": (truncated_parquet, "t.parquet is no whole Parquet file"),
+    "a damaged Parquet file": (damaged_parquet, "d.parquet cannot be read"),
+    "a truncated gzip file": (truncated_gzip, "t.gz cannot be read"),
+    "bytes that are not UTF-8": (text("l.txt", RUN + "q2 Q0 caf\xe9 2 0.5 bm25\n"), "l.txt"),
+    "a broken line": (text("b.txt", RUN + "q2 Q0 x 3\n"), "1 line(s) that are no row, e.g. q2 Q0 x 3"),
+    "text for a score": (text("s.txt", RUN + "q2 Q0 x 3 high bm25\n"), "1 score(s) that are no finite number"),
+    "a score that is NaN": (text("n.txt", RUN + "q2 Q0 x 3 nan bm25\n"), "score=nan"),
+    "a null query": (null_query, "1 row(s) without a query_id, e.g. run=r query_id=null doc_id=c"),
+    "a score of the wrong type": (boolean_score, "score is boolean"),
+    "a line of CSV that is too short": (short_csv, "line 3 has 3 fields and the header 4"),
+    "a document twice": (text("d.txt", RUN + "q2 Q0 c 3 0.5 bm25\n"), "1 document(s) returned twice for one query"),
+    "no judged query": (text("o.txt", RUN.replace("q", "p")), "none of 2 queries"),
+    "no catalog table": (lambda _: "table:no.such", "no catalog table no.such"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_RESULTS)
+def test_bad_results_are_refused_with_a_reason_and_exit_code_3(folder, case):
+    write, reason = BAD_RESULTS[case]
+    done = evaluate(folder, "--output", "out", results=write(folder))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(folder.glob("out/*/*/*/*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "reason"),
+    [
+        ("q1 0 z 2000\n", [], "1 grade(s) without a finite gain: too large for it, or not in its table"),
+        ("q1 0 z -1\n", ["--set", "negative=error"], "1 negative grade(s), e.g. query_id=q1 doc_id=z relevance=-1"),
+        ("q1 0 z 7\n", ["--set", "gain={0: 0, 1: 1, 2: 3}"], "relevance=7"),
+        ("q1 0 a 2\n", [], "1 document(s) judged twice for one query, e.g. query_id=q1 doc_id=a"),
+        ("q3 0 a 1\n", ["--set", "missing_query=error"], "a judged query without results, 1 of them"),
+        ("q1 0 z\n", [], "1 line(s) that are no row, e.g. q1 0 z"),
+    ],
+)
+def test_bad_judgments_are_refused_with_a_reason_and_exit_code_3(folder, line, options, reason):
+    (folder / "bad.txt").write_text(QRELS + line, encoding="utf-8")
+    done = evaluate(folder, *options, "--cutoffs", "10", judgments="bad.txt")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert reason in done.stderr
+
+
+def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
+    (folder / "negative.txt").write_text(QRELS + "q1 0 z -1\n", encoding="utf-8")
+    assert evaluate(folder, judgments="negative.txt").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--convention", "trec"], "no preset is called 'trec'"),
+        (["--set", "tie=rank"], "no option is called tie"),
+        (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
+        (["--cutoffs", "0"], "'0' is no cutoff"),
+        (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
+        (["--set", "gain=python:no.such.function"], "cannot be imported"),
+        (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_wrong_arguments_are_told_with_exit_code_2(folder, arguments, reason):
+    done = ndcg_spark("evaluate", "--judgments", "qrels.txt", "--results", "run.txt", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+
+
+def test_an_unknown_key_of_the_configuration_is_told_with_all_other_problems(folder):
+    (folder / "c.toml").write_text('cutoff = [1]\n[judgments]\npth = "x"\n', encoding="utf-8")
+    done = ndcg_spark("evaluate", "--config", "c.toml", cwd=folder)
+    assert done.returncode == 2
+    for problem in ("cutoff: no such key", "judgments.pth: no such key", "judgments.path: missing", "results"):
+        assert problem in done.stderr
+
+
+def test_an_output_that_cannot_be_written_ends_with_exit_code_4(folder):
+    done = evaluate(folder, "--output", "run.txt/out")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "output: " in done.stderr
+
+
+def test_a_gain_written_in_python_is_used(folder):
+    (folder / "shop.py").write_text("def worth(grades):\n    return grades * 10\n", encoding="utf-8")
+    (folder / "swapped.txt").write_text(RUN.replace("3.0", "2.0"), encoding="utf-8")
+    paths = ["--judgments", "qrels.txt", "--results", "swapped.txt", "--set", "gain=python:shop.worth", "--json"]
+    done = ndcg_spark("evaluate", "--engine", "embedded", *paths, cwd=folder, PYTHONPATH=f"{ROOT}:{folder}")
+    assert done.returncode == 0, done.stderr
+    scores = {row["cutoff"]: row["dcg"] for row in json.loads(done.stdout)["dataset_scores"]}
+    assert scores[1] == pytest.approx((0 + 10 * 1) / 2)
+
+
+def test_conventions_lists_the_presets_and_shows_the_options_of_one():
+    listed = ndcg_spark("conventions").stdout
+    shown = ndcg_spark("conventions", "trec_eval_9").stdout
+    assert {"standard", "trec_eval", "pytrec_eval"} <= {line.split()[0] for line in listed.splitlines() if line}
+    assert "score_precision" in shown
+    assert "float32" in shown
+    assert ndcg_spark("conventions", "nothing").returncode == 2
+
+
+def test_spark_submit_prints_the_scores_of_the_embedded_engine(folder):
+    arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--json"]
+    submit = Path(sys.executable).with_name("spark-submit")
+    done = subprocess.run(
+        [submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", ROOT / "jobs/evaluate.py", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    mine, embedded = (json.loads(text) for text in (done.stdout, evaluate(folder, "--json").stdout))
+    scores = [
+        [[row[name] for name in ("run", "cutoff", "ndcg")] for row in o["dataset_scores"]] for o in (mine, embedded)
+    ]
+    assert scores[0] == scores[1]
+    assert mine["engine"].startswith("Spark ")
+
+
+def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
+    submit = Path(sys.executable).with_name("spark-submit")
+    done = subprocess.run(
+        [submit, "--master", "local[1]", ROOT / "jobs/evaluate.py", "--judgments", "no.txt", "--results", "run.txt"],
+        cwd=folder,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "no such path, no.txt" in done.stdout

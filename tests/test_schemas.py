@@ -1,0 +1,84 @@
+"""Tables brought into their schemas: columns, types, and what is refused."""
+
+import pytest
+from chispa import assert_df_equality
+from tables import judgment, judgments, result, results
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform, query_key
+
+
+def test_columns_come_out_under_their_own_names_in_the_schemas_order(spark):
+    ids = "dataset string, run string, query_id string, doc_id string"
+    expected = spark.createDataFrame([("web", "bm25", "q1", "d1", 2.5)], f"{ids}, score double")
+    table = expected.select("score", "doc_id", "run", "dataset", "query_id")
+    assert_df_equality(conform(table, RESULTS, "results"), expected, ignore_nullable=True)
+
+
+def test_columns_that_the_schema_does_not_have_are_left_out(spark):
+    table = judgments(spark, [judgment("d1", 3.0)]).selectExpr("'ann' as judge", "*", "1 as depth")
+    assert conform(table, JUDGMENTS, "judgments").collect() == [("q1", "d1", 3.0)]
+
+
+def test_numbers_become_ids_and_text_ids_keep_their_zeros(spark):
+    table = spark.createDataFrame([(7, "007", 1)], "query_id bigint, doc_id string, relevance int")
+    expected = judgments(spark, [judgment("007", 1.0, query_id="7")])
+    assert_df_equality(conform(table, JUDGMENTS, "judgments"), expected, ignore_nullable=True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [("2", 2.0), ("-1", -1.0), (" 0.5 ", 0.5), ("2e1", 20.0), ("high", None), ("", None), ("1,5", None), (None, None)],
+)
+def test_text_is_read_as_a_relevance_and_null_where_it_is_no_number(spark, stored, expected):
+    table = spark.createDataFrame([("q1", "d1", stored)], "query_id string, doc_id string, relevance string")
+    assert conform(table, JUDGMENTS, "judgments").collect() == [("q1", "d1", expected)]
+
+
+def test_a_rank_is_a_whole_number_and_null_where_it_is_too_large_for_one(spark):
+    stored = [("r", "q1", "d1", rank) for rank in ("3", "4.0", "2147483648", "first")]
+    table = spark.createDataFrame(stored, "run string, query_id string, doc_id string, rank string")
+    ranks = conform(table, RESULTS, "results").select("rank")
+    assert ranks.dtypes == [("rank", "int")]
+    assert [row["rank"] for row in ranks.collect()] == [3, 4, None, None]
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal(9,2)", "string"])
+def test_a_score_may_be_stored_as_any_kind_of_number(spark, kind):
+    table = results(spark, [result(score=2.0)]).selectExpr("run", "query_id", "doc_id", f"cast(score as {kind})")
+    assert conform(table, RESULTS, "results").collect() == [("r", "q1", "d1", 2.0)]
+
+
+def test_a_missing_column_is_refused_with_what_the_table_has(spark):
+    table = judgments(spark, [judgment()]).withColumnRenamed("relevance", "grade")
+    with pytest.raises(InputError, match=r"judgments \(j\.csv\): 1 column\(s\) missing, relevance; it has .*grade"):
+        conform(table, JUDGMENTS, "judgments (j.csv)")
+
+
+def test_every_missing_column_is_named_and_optional_ones_are_not(spark):
+    table = spark.createDataFrame([("q1",)], "query_id string")
+    with pytest.raises(InputError, match=r"2 column\(s\) missing, run, doc_id; "):
+        conform(table, RESULTS, "results")
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [("doc_id", "double"), ("doc_id", "boolean"), ("relevance", "date"), ("relevance", "array<double>")],
+)
+def test_a_column_of_the_wrong_type_is_refused_by_name(spark, column, kind):
+    table = judgments(spark, [judgment()]).selectExpr(
+        *(f"cast(null as {kind}) as {name}" if name == column else name for name in JUDGMENTS.names[1:])
+    )
+    with pytest.raises(InputError, match=rf"1 column\(s\) of the wrong type, {column} is {kind}; ids are text"):
+        conform(table, JUDGMENTS, "judgments")
+
+
+@pytest.mark.parametrize(
+    ("columns", "key"),
+    [
+        (["run", "query_id", "doc_id"], ["query_id"]),
+        (["query_id", "doc_id", "relevance", "dataset"], ["dataset", "query_id"]),
+    ],
+)
+def test_a_query_is_named_by_its_dataset_too_where_there_is_one(columns, key):
+    assert query_key(columns) == key
