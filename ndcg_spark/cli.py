@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ndcg_spark import conventions
-from ndcg_spark.conventions import Convention
+from ndcg_spark.conventions import explain_preset, parse_option
 from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.presets import PRESETS
 
 app = typer.Typer(
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
@@ -67,6 +67,9 @@ def evaluate(
     engine: Annotated[str | None, typer.Option(help="auto, embedded or spark. [default: auto]")] = None,
     remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+    explain_plan: Annotated[
+        bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
+    ] = False,
 ) -> None:
     """Score results against judgments: NDCG per query and per dataset.
 
@@ -74,7 +77,7 @@ def evaluate(
     """
     from ndcg_spark.config import load
 
-    chosen: dict[str, Any] = dict(conventions.parse_option(text) for text in set_ or [])
+    chosen: dict[str, Any] = dict(parse_option(text) for text in set_ or [])
     if convention is not None:
         chosen["preset"] = convention
     loaded = load(
@@ -91,9 +94,13 @@ def evaluate(
             "remote": remote,
         },
     )
+    from ndcg_spark.job import explain
     from ndcg_spark.job import run as run_job
     from ndcg_spark.reporting import Progress, print_scores
 
+    if explain_plan:
+        print(explain(loaded))
+        return
     # spark-submit folds a driver's stderr into its stdout, where the JSON object must stand alone.
     silent = json_ and "PYSPARK_GATEWAY_PORT" in os.environ
     with Progress(silent).running() as progress:
@@ -107,17 +114,31 @@ def evaluate(
 @app.command("conventions")
 def show_conventions(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
+    ] = None,
+    cutoffs: Annotated[str, typer.Option(help="Ranks of the comparison, and all.")] = "10",
+    format_: Annotated[str | None, typer.Option("--format", help="The format of both, as for evaluate.")] = None,
+    engine: Annotated[str, typer.Option(help="auto, embedded or spark.")] = "auto",
 ) -> None:
-    """List the presets, or one preset's options and its formula in words."""
-    if name is None:
-        width = max(map(len, conventions.PRESETS))
-        for preset in conventions.PRESETS:
-            print(f"{preset:<{width}}  {Convention.preset(preset).formula}")
-        return
-    chosen = Convention.preset(name)
-    print(f"{name}: {chosen.formula}\n")
-    for option in conventions.WORDS:
-        print(f"  {option:<26}{conventions.show(getattr(chosen, option))}")
+    """List the presets, explain one, or compare them all on your data."""
+    if compare is not None:
+        from ndcg_spark.comparison import compare_presets
+        from ndcg_spark.config import validate
+        from ndcg_spark.reporting import Progress, print_comparison
+
+        judgments, results = ({"path": path, "format": format_} for path in compare)
+        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs, "engine": engine}
+        with Progress().running() as progress:
+            rows = compare_presets(validate(settings, "arguments"), progress.tell)
+        print_comparison(rows)
+    elif name is not None:
+        print("\n".join(explain_preset(name)))
+    else:
+        width = max(map(len, PRESETS))
+        for preset in PRESETS:
+            print(f"{preset:<{width}}  {PRESETS[preset].tool}\n{'':<{width}}  verified with {PRESETS[preset].verified}")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Which NDCG: the options, the tools' presets as sets of options, and the formula in words."""
+"""Which NDCG: the options, what each may be, and which of them mean nothing together."""
 
 import ast
 import dataclasses
@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
+from ndcg_spark import formulas
 from ndcg_spark.errors import ConventionError
+from ndcg_spark.presets import PRESETS
 
 Gain = str | Mapping[float, float]
 Discount = str | tuple[float, ...]
@@ -36,32 +38,8 @@ WIDER = {
 #: Beyond this a sum of gains could leave the range of a double: relevance 996 is the last that exp2 takes.
 MAX_GAIN = 1e300
 
-_LINEAR_RETRIEVED = {"gain": "linear", "ideal": "retrieved"}
-_TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
-_TREC_EVAL_9 = _TREC_EVAL | {"score_precision": "float32"}
-_PYTREC_EVAL = _TREC_EVAL_9 | {"missing_query": "skip"}
-_SKLEARN = _LINEAR_RETRIEVED | {
-    "ties": "average",
-    "missing_query": "skip",
-    "negative": "error",
-    "no_relevant": "zero",
-}
-_LIGHTGBM = {
-    "ideal": "retrieved",
-    "ties": "rank",
-    "no_relevant": "one",
-    "missing_query": "skip",
-    "negative": "error",
-}
-#: What each tool does, as options; what is not named is the default.
-PRESETS: dict[str, dict[str, str]] = {
-    "standard": {},
-    "trec_eval": _TREC_EVAL,
-    "trec_eval_9": _TREC_EVAL_9,
-    "pytrec_eval": _PYTREC_EVAL,
-    "ir_measures": _TREC_EVAL_9,
-}
-
+#: The order in which a formula in words speaks of the options.
+_SPOKEN = tuple(dict.fromkeys(("gain", "discount", "order", "score_precision", *WORDS)))
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -117,7 +95,7 @@ class Convention:
     @classmethod
     def preset(cls, name: str) -> Self:
         """The convention of a tool by its name in PRESETS; ConventionError for a name that is not there."""
-        return cls(based_on=name).replace(**PRESETS[name])
+        return cls(based_on=name).replace(**PRESETS[name].options)
 
     def replace(self, **options: Any) -> Self:
         """The same convention with some options changed; an option that does not exist is a ConventionError."""
@@ -137,7 +115,7 @@ class Convention:
     @property
     def label(self) -> str:
         """The preset it started from and what differs from it: 'trec_eval' or 'trec_eval gain=exp2'."""
-        preset = Convention(**PRESETS[self.based_on])  # type: ignore[arg-type]  # preset values are the options' words
+        preset = Convention.preset(self.based_on)
         changed = [o for o in WORDS if getattr(self, o) != getattr(preset, o)]
         return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])
 
@@ -154,7 +132,45 @@ class Convention:
     @property
     def formula(self) -> str:
         """The options in words, as they stand in `dataset_scores.formula`."""
-        return "; ".join(_words(self))
+        return formulas.words({option: getattr(self, option) for option in _SPOKEN}, show)
+
+    @property
+    def mathematics(self) -> list[str]:
+        """The definition in mathematical notation, a line each."""
+        return formulas.mathematics({option: getattr(self, option) for option in WORDS}, show)
+
+    def differences(self, other: "Convention") -> list[str]:
+        """What this convention says otherwise than another, in words, option by option."""
+        changed = [option for option in WORDS if getattr(self, option) != getattr(other, option)]
+        return [
+            f"{o}={show(getattr(self, o))}: {formulas.say(o, getattr(self, o), show)}".rstrip(": ") for o in changed
+        ]
+
+
+def explain_preset(name: str) -> list[str]:
+    """A preset, line by line: its tool, options, formula, what differs from `standard`, what is not reproduced."""
+    chosen, standard = Convention.preset(name), Convention()
+    preset = PRESETS[name]
+    differences = chosen.differences(standard) or ["nothing: it is the default"]
+    return [
+        f"{name}: {preset.tool}",
+        f"verified with {preset.verified}",
+        "",
+        "In words",
+        *(f"  {part}" for part in chosen.formula.split("; ")),
+        "",
+        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)",
+        *(f"  {line}" for line in chosen.mathematics),
+        "",
+        "Options",
+        *(f"  {option:<26}{show(getattr(chosen, option))}" for option in WORDS),
+        "",
+        "Differs from standard in",
+        *(f"  {difference}" for difference in differences),
+        "",
+        "Not reproduced, deliberately",
+        *(f"  {behaviour}" for behaviour in preset.not_reproduced or ("nothing known",)),
+    ]
 
 
 def parse_option(text: str) -> tuple[str, Any]:
@@ -265,57 +281,3 @@ def _contradictions(convention: Convention) -> list[str]:
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]
     return [reason for broken, reason in rules if broken]
-
-
-def _words(convention: Convention) -> list[str]:
-    c = convention
-    gains = {"exp2": "2^relevance - 1", "linear": "relevance", "binary": "1 if relevance > 0", "judged": "1 if judged"}
-    discounts = {
-        "log2": "1/log2(rank + 1)",
-        "ln": "1/ln(rank + 1)",
-        "position": "1/rank",
-        "jarvelin": "1 up to rank 2, then 1/log2(rank)",
-        "none": "1",
-    }
-    ties = {
-        "doc_id_desc": "by document id, descending",
-        "doc_id_asc": "by document id, ascending",
-        "average": "averaged over all their orders",
-        "worst": "in their worst order",
-        "best": "in their best order",
-        "rank": "by rank",
-    }
-    ideals = {
-        "judged": "all judged documents",
-        "retrieved": "the returned documents",
-        "judged_capped": "all judged documents, cut at the number returned",
-    }
-    negatives = {
-        "as_unjudged": "are as unjudged",
-        "keep": "keep their sign",
-        "drop": "leave the list",
-        "error": "are refused",
-    }
-    unjudged = {"zero": "have relevance 0", "drop": "leave the list"}
-    policy = {"skip": "are left out", "zero": "score 0", "one": "score 1", "error": "are refused"}
-    order = {"score": "score", "rank": "rank"}[c.order] + (" as float32" if c.score_precision == "float32" else "")
-    words = [
-        f"gain {gains.get(c.gain, show(c.gain)) if isinstance(c.gain, str) else show(c.gain)}",
-        f"discount {discounts.get(c.discount, c.discount)}"
-        if isinstance(c.discount, str)
-        else f"discount {show(c.discount)} by rank, then 0",
-        f"results by {order}, ties {ties[c.ties]}",
-        f"ideal of {ideals[c.ideal]}",
-        "unjudged documents "
-        + (unjudged[c.unjudged] if isinstance(c.unjudged, str) else f"have relevance {show(c.unjudged)} in the DCG"),
-        f"negative grades {negatives[c.negative]}",
-        f"queries without gain {policy[c.no_relevant]}",
-        f"missing queries {policy[c.missing_query]}",
-    ]
-    if c.duplicates == "best":
-        words.append("a document returned twice keeps its best rank")
-    if c.judgment_duplicates != "error":
-        words.append(f"a document judged twice has the {c.judgment_duplicates} of its grades")
-    if c.exclude_query_as_document:
-        words.append("the query itself is no result")
-    return words

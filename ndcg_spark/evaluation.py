@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import aggregation, scoring
+from ndcg_spark import aggregation, ranking, scoring
 from ndcg_spark.conventions import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, QUERY_SCORES, RESULTS, conform, query_key
@@ -135,6 +135,36 @@ def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation
         "evaluation_id": F.lit(evaluation.evaluation_id),
     }
     return whole.withColumns(described).select(*DATASET_SCORES.names)
+
+
+def steps(evaluation: Evaluation) -> list[str]:
+    """How `query_scores` computes, in words: above all what is kept of the results, and which option needs it."""
+    c, depth = evaluation.convention, evaluation.depth
+    looked_up_first = [f"{o}=drop" for o in ("unjudged", "negative") if getattr(c, o) == "drop"]
+    whole = [
+        *(["ideal=retrieved"] if c.ideal == "retrieved" else []),
+        *(["cutoff all"] if None in evaluation.cutoffs else []),
+    ]
+    if whole:
+        kept = f"keep the whole list, which {' and '.join(whole)} needs"
+    elif ranking.breaks_ties_by_gain(c):
+        kept = f"keep rank {depth} and whatever ties with it, which ties={c.ties} needs"
+    else:
+        kept = f"keep rank {depth}, the deepest cutoff"
+    look_up = "look up the judgments of the documents"
+    before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
+    return [
+        "ideal: rank each query's judged documents by gain, once, whatever the number of runs"
+        if c.ideal != "retrieved"
+        else "ideal: rank each list's own documents by gain, run by run",
+        "leave out the results of queries that nobody judged",
+        *(before if looked_up_first else []),
+        f"rank each run's documents of a query; {kept}",
+        *([] if looked_up_first else [look_up + " that are kept"]),
+        *([f"settle ties by gain: {c.ties}"] if ranking.breaks_ties_by_gain(c) else []),
+        "sum gain * discount by run and query, at every cutoff in one pass",
+        "join the sums to every pair of a run and a judged query; missing_query and no_relevant decide the rest",
+    ]
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:

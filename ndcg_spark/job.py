@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import io
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -46,6 +47,27 @@ class Outcome:
     seconds: dict[str, float]
 
 
+class Clock:
+    """Seconds of each step, and of all."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._start = time.perf_counter()
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time the block as the step of this name."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.perf_counter() - start, 3)
+
+    def with_total(self) -> dict[str, float]:
+        """The seconds of every step so far, and since the start."""
+        return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}
+
+
 def run(config: EvaluationConfig, tell: Tell) -> Outcome:
     """Evaluate as configured; the outcome's scores are published if the configuration names an output.
 
@@ -54,21 +76,21 @@ def run(config: EvaluationConfig, tell: Tell) -> Outcome:
     NdcgSparkError
         Of the class that tells the exit code; nothing was published then.
     """
-    clock = _Clock()
+    clock = Clock()
     with clock.step("engine"), contextlib.ExitStack() as stack:
         opened = stack.enter_context(open_engine(config.engine, config.remote))
         keep = stack.pop_all()
     with keep:
         tell("engine", opened.name)
-        return _evaluate(opened, config, tell, clock)
+        return run_on(opened, config, tell, clock)
 
 
-def _evaluate(opened: Engine, config: EvaluationConfig, tell: Tell, clock: "_Clock") -> Outcome:
+def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -> Outcome:
+    """Evaluate as configured, on an engine that is open. Raises as `run`."""
     # Asked here, so that a Python gain that cannot be imported is told before any table is read.
     gains.unjudged_gain(config.convention)
     with clock.step("read"):
-        judgments = reading.read_judgments(opened, config.judgments, [config.dated(p) for p in config.judgments.path])
-        results = reading.read_results(opened, config.results, [config.dated(p) for p in config.results.path])
+        judgments, results = _sources(opened, config)
         typed = _typed(judgments, results, config)
     with clock.step("check"), _blaming([judgments, results]):
         judged = _check_judgments(judgments, config)
@@ -111,6 +133,24 @@ def _evaluate(opened: Engine, config: EvaluationConfig, tell: Tell, clock: "_Clo
         output,
         clock.with_total(),
     )
+
+
+def explain(config: EvaluationConfig) -> str:
+    """How the evaluation would be computed: what is cut where and why, in words, and the engine's plan. No action."""
+    with open_engine(config.engine, config.remote) as opened:
+        typed = _typed(*_sources(opened, config), config)
+        plan = Evaluation(config.convention, config.cutoffs, config.date, evaluation.new_id(), config.dataset)
+        runs = evaluation.count_unjudged_queries(*typed)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            evaluation.query_scores(*typed, runs, plan).explain()
+        steps = [f"{number}. {step}" for number, step in enumerate(evaluation.steps(plan), start=1)]
+        return "\n".join([opened.name, *steps, "", printed.getvalue().strip()])
+
+
+def _sources(opened: Engine, config: EvaluationConfig) -> tuple[Source, Source]:
+    judgments = reading.read_judgments(opened, config.judgments, [config.dated(p) for p in config.judgments.path])
+    return judgments, reading.read_results(opened, config.results, [config.dated(p) for p in config.results.path])
 
 
 def _typed(judgments: Source, results: Source, config: EvaluationConfig) -> tuple[DataFrame, DataFrame]:
@@ -260,22 +300,3 @@ def _record(
 def _sorted_rows(rows: list[Row]) -> list[dict[str, Any]]:
     ordered = sorted(rows, key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"] or 0))
     return [{name: row[name] for name in DATASET_SCORES.names} for row in ordered]
-
-
-class _Clock:
-    """Seconds of each step, and of all."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._start = time.perf_counter()
-
-    @contextlib.contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = round(time.perf_counter() - start, 3)
-
-    def with_total(self) -> dict[str, float]:
-        return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}

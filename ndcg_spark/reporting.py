@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ndcg_spark.comparison import Compared
 from ndcg_spark.job import Outcome
 
 _STEP_WIDTH = 9
@@ -48,24 +49,49 @@ def print_scores(outcome: Outcome) -> None:
     for row in rows:
         by_run.setdefault((row["dataset"], row["run"]), []).append(row)
     several = len({dataset for dataset, _ in by_run}) > 1
+    table = _score_table([*(["dataset"] if several else []), "run"], cutoffs)
+    for (dataset, run), of_run in sorted(by_run.items(), key=lambda entry: _best_first(entry[0], entry[1][-1])):
+        table.add_row(*([Text(dataset)] if several else []), Text(run), *_cells(of_run))
+    console.print(table)
+    console.print(f"\n{outcome.convention}: {outcome.formula}", soft_wrap=True)
+
+
+def print_comparison(compared: list[Compared]) -> None:
+    """A table for each dataset and run: a row per preset with its means and counts, or why it refuses the data."""
+    console = _console(sys.stdout)
+    names = list(dict.fromkeys((row["dataset"], row["run"]) for entry in compared for row in entry.rows))
+    for dataset, run in names:
+        cutoffs = list(dict.fromkeys(row["cutoff"] for entry in compared for row in entry.rows))
+        table = _score_table([f"{dataset} / {run}"], cutoffs)
+        for entry in compared:
+            rows = [row for row in entry.rows if (row["dataset"], row["run"]) == (dataset, run)]
+            table.add_row(entry.preset, *(_cells(rows) if rows else ["-"] * len(cutoffs)))
+        console.print(table)
+        console.print()
+    for entry in compared:
+        if entry.refused:
+            console.print(f"{entry.preset} refuses: {entry.refused}", soft_wrap=True)
+
+
+def _score_table(names: list[str], cutoffs: list[int | None]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (["dataset"] if several else []) + ["run"]:
-        table.add_column(name, no_wrap=True)
+    for name in names:
+        table.add_column(Text(name), no_wrap=True)
     measured = [f"ndcg@{cutoff or 'all'}" for cutoff in cutoffs]
     for name in [*measured, "queries", "missing", "no relevant", "unjudged", "judged rate"]:
         table.add_column(name, justify="right", no_wrap=True)
-    for (dataset, run), of_run in sorted(by_run.items(), key=lambda entry: _best_first(entry[0], entry[1][-1])):
-        last = of_run[-1]
-        counts = [last[n] for n in ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")]
-        table.add_row(
-            *([Text(dataset)] if several else []),
-            Text(run),
-            *(_rounded(row["ndcg"]) for row in of_run),
-            *(f"{count:,}" for count in counts),
-            _rounded(last["judged_rate"]),
-        )
-    console.print(table)
-    console.print(f"\n{outcome.convention}: {outcome.formula}", soft_wrap=True)
+    return table
+
+
+def _cells(rows: list[dict[str, Any]]) -> list[str]:
+    """The scores of one run at every cutoff, and the counts, which but for the rate are the same at each."""
+    last = rows[-1]
+    counts = [last[name] for name in ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")]
+    return [
+        *(_rounded(row["ndcg"]) for row in rows),
+        *(f"{count:,}" for count in counts),
+        _rounded(last["judged_rate"]),
+    ]
 
 
 def _console(stream: TextIO) -> Console:

@@ -157,7 +157,10 @@ def query_scores(
 
 def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
     """NDCG and status of a row: first whether the run has the query, then whether there is anything to gain."""
-    missing, no_gain = ~F.col("answered"), F.col("ideal_dcg") == 0
+    missing, ideal = ~F.col("answered"), F.col("ideal_dcg")
+    # Kept negative grades can make an ideal negative. CatBoost, which scores 1 for no gain, does so for that too; the
+    # tools that skip such a query or score 0 divide by it.
+    no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
     infinite = _refusal("scores: DCG is no finite number", key, "correct the gains or the discounts")
     finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
     ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(infinite)
@@ -166,7 +169,9 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
         _refusal("judgments: a query without a relevant document", key, "judge one, or --set no_relevant=skip"),
     )
     scored = F.when(no_gain, nothing).otherwise(ndcg)
-    status = F.when(no_gain, "no_relevant").when(missing, "missing").otherwise("scored")
+    # An ideal of the returned documents is 0 for every query without results: that says nothing of the query.
+    nothing_relevant = no_gain if convention.ideal == "judged" else no_gain & ~missing
+    status = F.when(nothing_relevant, "no_relevant").when(missing, "missing").otherwise("scored")
     if convention.missing_query == "zero":
         return scored, status
     left_out = {"skip": F.lit(None).cast("double")}.get(

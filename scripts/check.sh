@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, mypy --strict and pytest; installs what they need. Arguments go to pytest.
 set -euo pipefail
+# The live tools that the presets are compared with, too.
+requirement_files=(requirements.txt requirements-parity.txt)
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 java_package=openjdk-17-jre-headless

@@ -1,5 +1,6 @@
-# Sourced by the other scripts: a virtual environment with exactly requirements.txt and this project, made when needed.
-# Afterwards the current folder is the project's and `.venv/bin` comes first on the path.
+# Sourced by the other scripts: a virtual environment with this project and exactly the requirements named by
+# `requirement_files` (requirements.txt unless said otherwise), made when needed. Afterwards the current folder is the
+# project's and `.venv/bin` comes first on the path.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -20,26 +21,42 @@ find_python() {
     fail "setup: no Python 3.11 to 3.13 that can make virtual environments; install one (Debian: apt-get install python3-venv)"
 }
 
-make_environment() {
-    local wanted stamp=.venv/installed-from
-    wanted=$(cat requirements.txt pyproject.toml | cksum)
-    if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && [ -x .venv/bin/ndcg-spark ]; then
-        return
-    fi
-    local python
-    python=$(find_python) || exit 1
-    echo "setup: installing into .venv, once" >&2
-    "$python" -m venv .venv || fail "setup: $python cannot make .venv"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt >&2 ||
-        fail "setup: pip could not install requirements.txt"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable . >&2 ||
-        fail "setup: pip could not install the project"
-    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set.
-    .venv/bin/python -m compileall -q ndcg_spark
-    echo "$wanted" >"$stamp"
+install() {
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@" >&2 || fail "setup: pip could not install $*"
 }
 
-make_environment
+# Runs a command unless it was run before for the same content of these files: stamped NAME FILE... -- COMMAND...
+stamped() {
+    local stamp=".venv/stamp-$1" files=() content
+    shift
+    while [ "$1" != -- ]; do
+        files+=("$1")
+        shift
+    done
+    shift
+    content=$(cat "${files[@]}" | cksum)
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$content" ]; then
+        "$@"
+        echo "$content" >"$stamp"
+    fi
+}
+
+install_project() {
+    install --no-deps --editable .
+    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set.
+    .venv/bin/python -m compileall -q ndcg_spark
+}
+
+if [ ! -x .venv/bin/python ]; then
+    found_python=$(find_python) || exit 1
+    echo "setup: installing into .venv, once; it takes a minute or two" >&2
+    "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
+fi
+for file in "${requirement_files[@]:-requirements.txt}"; do
+    stamped "$file" "$file" -- install --requirement "$file"
+done
+stamped project pyproject.toml -- install_project
+
 export PATH="$PWD/.venv/bin:$PATH"
 # Spark's Python workers are this Python, not whatever `python3` is elsewhere.
 export PYSPARK_PYTHON="$PWD/.venv/bin/python"

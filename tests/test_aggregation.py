@@ -35,7 +35,7 @@ def test_the_mean_and_the_deviation_are_over_queries_that_have_an_ndcg(spark):
 
 
 def test_pooled_is_the_sum_of_dcg_over_the_sum_of_ideal_dcg_of_the_queries_in_the_mean(spark):
-    row = aggregated(spark, scored(0.5, 2.0, 4.0), scored(0.1, 1.0, 10.0), scored(None, 0.0, 100.0))
+    row = aggregated(spark, scored(0.5, 2.0, 4.0), scored(0.1, 1.0, 10.0), scored(None, 7.0, 100.0))
     assert row["ndcg_pooled"] == pytest.approx((2.0 + 1.0) / (4.0 + 10.0))
     assert row["dcg"] == pytest.approx((2.0 + 1.0) / 2)
 

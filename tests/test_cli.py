@@ -289,3 +289,44 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     )
     assert done.returncode == 3
     assert "no such path, no.txt" in done.stdout
+
+
+def test_the_readme_shows_the_tiny_case_under_every_preset_as_the_program_prints_it():
+    tiny = ["tests/golden/tiny.qrels", "tests/golden/tiny.run"]
+    done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
+    assert done.returncode == 0, done.stderr
+    table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    assert len(table.splitlines()) == 1 + 19
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
+    (folder / "negative.txt").write_text(QRELS + "q1 0 z -1\n", encoding="utf-8")
+    write_parquet(folder / "unranked.parquet", score=[2.0, 1.0])
+    done = ndcg_spark("conventions", "--compare", "qrels.txt", "unranked.parquet", "--engine", "embedded", cwd=folder)
+    assert "lightgbm ties=doc_id_asc" in done.stdout
+    assert "retrieved_list refuses: results: no column rank" in done.stdout
+    done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", "--engine", "embedded", cwd=folder)
+    assert "sklearn refuses: judgments: 1 negative grade(s)" in done.stdout
+
+
+def test_data_that_every_preset_refuses_ends_with_exit_code_3(folder):
+    done = ndcg_spark("conventions", "--compare", "qrels.txt", "nowhere.txt", "--engine", "embedded", cwd=folder)
+    assert (done.returncode, done.stdout) == (3, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ([], "keep rank 10, the deepest cutoff"),
+        (["--cutoffs", "1,all"], "keep the whole list, which cutoff all needs"),
+        (["--set", "ideal=retrieved"], "keep the whole list, which ideal=retrieved needs"),
+        (["--set", "ties=average"], "keep rank 10 and whatever ties with it, which ties=average needs"),
+        (["--set", "unjudged=drop"], "of the whole list, as unjudged=drop takes documents off it"),
+    ],
+)
+def test_the_plan_says_what_it_keeps_and_which_option_needs_it(folder, options, kept):
+    done = evaluate(folder, "--explain-plan", *options)
+    assert done.returncode == 0, done.stderr
+    assert kept in done.stdout
+    assert "Physical Plan" in done.stdout

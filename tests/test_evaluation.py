@@ -111,6 +111,14 @@ def test_a_missing_query_without_relevant_documents_is_decided_by_no_relevant(sp
     assert [(row["status"], row["ndcg"]) for row in rows] == [("scored", 1.0), ("no_relevant", score)]
 
 
+@pytest.mark.parametrize("ideal", ["retrieved", "judged_capped"])
+def test_a_missing_query_is_missing_where_the_ideal_is_of_the_returned_documents(spark, ideal):
+    judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 1.0, "q2")])
+    tables = judged, results(spark, [result("a", 1.0, "q1")])
+    rows = evaluate(*tables, [1], Convention(ideal=ideal)).query_scores.orderBy("query_id").collect()
+    assert [(row["status"], row["ndcg"]) for row in rows] == [("scored", 1.0), ("missing", None)]
+
+
 def test_a_missing_query_that_is_skipped_is_skipped_whatever_its_ideal(spark):
     judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 0.0, "q2")])
     tables = judged, results(spark, [result("a", 1.0, "q1")])
@@ -191,6 +199,72 @@ def test_the_retrieved_ideal_is_of_the_whole_list_and_not_of_its_top(spark):
     expected = (0 + 1 / log2(3)) / (3 / log2(2) + 1 / log2(3))
     convention = Convention(gain="linear", ideal="retrieved")
     assert ndcg_at(graded_list(spark, [0, 1, 3]), 2, convention) == [pytest.approx(expected)]
+
+
+#: conventions.md, "Probes worth a test": judged, returned as (document, score), options, cutoff, score.
+PROBES = {
+    "scores 1e-9 apart are tied as float32": (
+        {"a": 1},
+        [("a", 0.1 + 1e-9), ("b", 0.1)],
+        {"score_precision": "float32"},
+        1 / log2(3),
+    ),
+    "scores 1e-9 apart are not tied as float64": ({"a": 1}, [("a", 0.1 + 1e-9), ("b", 0.1)], {}, 1),
+    "whole scores past 2^24 are tied as float32": (
+        {"a": 1},
+        [("a", 16777217.0), ("b", 16777216.0)],
+        {"score_precision": "float32"},
+        1 / log2(3),
+    ),
+    "bytes decide: an accented e is larger than z": ({"é": 1}, [("z", 1.0), ("é", 1.0)], {}, 1),
+    "unjudged on top keeps its rank": (
+        {"a": 1, "b": 2},
+        [("x", 3.0), ("b", 2.0), ("a", 1.0)],
+        {"gain": "linear"},
+        (2 / log2(3) + 1 / 2) / (2 + 1 / log2(3)),
+    ),
+    "unjudged on top leaves the list": (
+        {"a": 1, "b": 2},
+        [("x", 3.0), ("b", 2.0), ("a", 1.0)],
+        {"gain": "linear", "unjudged": "drop"},
+        1,
+    ),
+    "a negative grade is as unjudged": (
+        {"a": 2, "b": -1, "c": 1},
+        [("b", 3.0), ("a", 2.0), ("c", 1.0)],
+        {"gain": "linear"},
+        0.6696718165,
+    ),
+    "a negative grade is kept": (
+        {"a": 2, "b": -1, "c": 1},
+        [("b", 3.0), ("a", 2.0), ("c", 1.0)],
+        {"gain": "linear", "negative": "keep"},
+        (-1 + 2 / log2(3) + 1 / 2) / (2 + 1 / log2(3) - 1 / 2),
+    ),
+    "a negative grade leaves the list": (
+        {"a": 2, "b": -1, "c": 1},
+        [("b", 3.0), ("a", 2.0), ("c", 1.0)],
+        {"gain": "linear", "negative": "drop"},
+        1,
+    ),
+    "discount by position": (
+        {"a": 0, "b": 2, "c": 1},
+        [("a", 3.0), ("b", 2.0), ("c", 1.0)],
+        {"gain": "linear", "discount": "position"},
+        (2 / 2 + 1 / 3) / (2 + 1 / 2),
+    ),
+    "a list without gain scores 1": ({"a": 1, "b": 0}, [("b", 1.0)], {"ideal": "retrieved", "no_relevant": "one"}, 1),
+}
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_probe_that_tells_tools_apart_has_its_score(spark, probe):
+    judged, returned, options, score = PROBES[probe]
+    tables = (
+        judgments(spark, [judgment(doc, float(grade)) for doc, grade in judged.items()]),
+        results(spark, [result(doc, value) for doc, value in returned]),
+    )
+    assert ndcg_at(tables, None, Convention(**options)) == [pytest.approx(score, abs=1e-10)]
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "3"])

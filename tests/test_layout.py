@@ -10,7 +10,9 @@ PACKAGE = Path(__file__).parents[1] / "ndcg_spark"
 #: In the order of the flow: what each module may import of the package.
 MAY_IMPORT = {
     "errors": set(),
-    "conventions": {"errors"},
+    "presets": set(),
+    "formulas": set(),
+    "conventions": {"errors", "presets", "formulas"},
     "schemas": {"errors"},
     "config": {"errors", "conventions"},
     "engine": {"errors", "config"},
@@ -26,7 +28,7 @@ MAY_IMPORT = {
     "publishing": {"errors", "schemas", "files"},
 }
 #: What brings the steps together: the whole evaluation, what a person sees of it, the command line, the library.
-ON_TOP = ["job", "reporting", "cli", "__main__", "__init__"]
+ON_TOP = ["job", "comparison", "reporting", "cli", "__main__", "__init__"]
 STEPS = ["ranking", "gains", "udfs", "scoring", "aggregation", "evaluation"]
 ACTIONS = {"collect", "count", "show", "toPandas", "toArrow", "write", "first", "head", "take", "isEmpty", "foreach"}
 

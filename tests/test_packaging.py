@@ -18,8 +18,9 @@ PINS = {
 }
 
 
-def test_requirements_are_exact_pins_without_addresses():
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-parity.txt"])
+def test_requirements_are_exact_pins_without_addresses(file):
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", line)] == []
 
 
@@ -37,7 +38,15 @@ def test_the_top_level_is_as_laid_out():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if tracked.returncode:
         pytest.skip("no git checkout, so what belongs to the project cannot be told from what lies beside it")
-    allowed = {"pyproject.toml", "README.md", "LICENSE", "requirements.txt", ".gitignore", ".ci"}
+    allowed = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "requirements.txt",
+        "requirements-parity.txt",
+        ".gitignore",
+        ".ci",
+    }
     allowed |= {"jobs", "ndcg_spark", "tests", "conf", "scripts"}
     assert {line.split("/")[0] for line in tracked.stdout.splitlines()} <= allowed
 

@@ -1,0 +1,140 @@
+"""The tools whose NDCG can be asked for by name, each as the options that give the same numbers. Only data.
+
+What a preset does not name has its default. The evidence is `tests/parity`, which asks the live tools.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """A tool's NDCG as options."""
+
+    options: Mapping[str, str]
+    #: The call of the tool that gives the same numbers, and the version they were compared with.
+    tool: str
+    verified: str
+    #: What the tool does in other cases, and why that is not offered.
+    not_reproduced: tuple[str, ...] = ()
+
+
+_RANDOM_TIES = "ties in the order that an unstable sort happens to leave"
+_GRADED = "Jarvelin and Kekalainen 2002, Burges et al. 2005"
+
+_TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
+_TREC_EVAL_9 = {**_TREC_EVAL, "score_precision": "float32"}
+_PYTREC_EVAL = {**_TREC_EVAL_9, "missing_query": "skip"}
+_SKLEARN = {
+    "gain": "linear",
+    "ideal": "retrieved",
+    "ties": "average",
+    "missing_query": "skip",
+    "negative": "error",
+    "no_relevant": "zero",
+}
+_LIGHTGBM = {"ideal": "retrieved", "ties": "rank", "no_relevant": "one", "missing_query": "skip", "negative": "error"}
+
+PRESETS: Mapping[str, Preset] = {
+    "standard": Preset({}, "the textbook's NDCG for graded judgments", _GRADED),
+    "trec_eval": Preset(
+        _TREC_EVAL,
+        "trec_eval 10 -c -m ndcg_cut (scores compared as doubles)",
+        "trec_eval 10.0-rc3, its printed evidence",
+        ("its comparator that cuts differences of custom gains to whole numbers", "rounding to 4 decimals"),
+    ),
+    "trec_eval_9": Preset(
+        _TREC_EVAL_9,
+        "trec_eval 9 -c -m ndcg_cut (scores compared as floats), with which NIST computed its published scores",
+        "trec_eval 9.0.8: 143 published scores of TREC-COVID round 1, its own regression tests",
+        ("its comparator that cuts differences of custom gains to whole numbers", "rounding to 4 decimals"),
+    ),
+    "pytrec_eval": Preset(
+        _PYTREC_EVAL,
+        "pytrec_eval.RelevanceEvaluator(qrels, {'ndcg_cut'}), the mean over the queries it returns",
+        "pytrec-eval-terrier 0.5.11",
+    ),
+    "ir_measures": Preset(
+        _TREC_EVAL_9,
+        "ir_measures.calc_aggregate([nDCG@k], qrels, run)",
+        "ir-measures 0.4.3 (provider pytrec_eval)",
+        ("nDCG(dcg='exp-log2')@k, which is --set gain=exp2 here",),
+    ),
+    "ranx": Preset(_TREC_EVAL, "ranx.evaluate(qrels, run, 'ndcg@k')", "ranx 0.3.21", (_RANDOM_TIES,)),
+    "ranx_burges": Preset(
+        {**_TREC_EVAL, "gain": "exp2"}, "ranx.evaluate(qrels, run, 'ndcg_burges@k')", "ranx 0.3.21", (_RANDOM_TIES,)
+    ),
+    "beir": Preset(
+        {**_PYTREC_EVAL, "exclude_query_as_document": "true"},
+        "beir EvaluateRetrieval.evaluate(qrels, results, [k], ignore_identical_ids=True)",
+        "BEIR 2.2.0, through pytrec-eval-terrier 0.5.11",
+        ("rounding to 5 decimals",),
+    ),
+    "sklearn": Preset(
+        _SKLEARN,
+        "sklearn.metrics.ndcg_score(y_true, y_score, k=k)",
+        "scikit-learn 1.9.1",
+        ("ignore_ties=True, " + _RANDOM_TIES,),
+    ),
+    "torchmetrics": Preset(
+        {**_SKLEARN, "score_precision": "float32", "negative": "keep"},
+        "torchmetrics.functional.retrieval.retrieval_normalized_dcg(preds, target, top_k=k)",
+        "torchmetrics 1.9.0, to 2e-6: it computes in float32",
+        ("its arithmetic in float32",),
+    ),
+    "xgboost": Preset(
+        {**_LIGHTGBM, "score_precision": "float32"},
+        "xgboost eval_metric ndcg@k (ndcg_exp_gain), documents given in the order of the rank column",
+        "XGBoost 3.2.0",
+        ("ndcg@k-, which is --set no_relevant=zero here",),
+    ),
+    "lightgbm": Preset(
+        _LIGHTGBM,
+        "lightgbm metric ndcg, eval_at k, documents given in the order of the rank column",
+        "LightGBM 4.7.0",
+        ("label gains that stay set for the whole process", "its cut of discounts beyond rank 10,000"),
+    ),
+    "catboost": Preset(
+        {
+            "gain": "linear",
+            "ideal": "retrieved",
+            "ties": "worst",
+            "no_relevant": "one",
+            "missing_query": "skip",
+            "negative": "keep",
+        },
+        "catboost eval_metric NDCG:top=k;type=Base",
+        "CatBoost 1.2.10",
+        ("type=Exp, which is --set gain=exp2 here",),
+    ),
+    "mllib": Preset(
+        {"negative": "keep", "no_relevant": "zero"},
+        "Scala RankingMetrics.ndcgAt(k) with relevances, labels sorted by relevance",
+        "Spark 4.2.1",
+        (
+            "an ideal in the order of the labels given, by which NDCG reaches 1.58",
+            "graded labels from Python, which never reach the JVM",
+        ),
+    ),
+    "mllib_binary": Preset(
+        {"gain": "binary", "no_relevant": "zero"},
+        "pyspark.ml RankingEvaluator(metricName='ndcgAtK') and RankingMetrics.ndcgAt(k) of relevant documents",
+        "Spark 4.2.1",
+    ),
+    "recommenders": Preset(
+        {"gain": "linear", "ties": "doc_id_asc", "no_relevant": "skip", "negative": "keep"},
+        "recommenders ndcg_at_k(..., score_type='raw')",
+        "recommenders 1.2.1",
+    ),
+    "replay": Preset({"gain": "judged", "no_relevant": "zero"}, "replay.metrics.NDCG(k)", "replay-rec 0.22.0"),
+    "elasticsearch": Preset(
+        {"ideal": "judged_capped", "no_relevant": "zero", "negative": "keep"},
+        "the rank evaluation API's dcg with normalize=true",
+        "its formula, by hand: no live server",
+    ),
+    "retrieved_list": Preset(
+        {"ideal": "retrieved", "order": "rank"},
+        "a graded list that is the whole truth, ideal of the list itself; lists without gain are skipped",
+        "the worked examples of the literature",
+    ),
+}

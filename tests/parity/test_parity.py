@@ -1,0 +1,77 @@
+"""Every preset against the live tool it is named for, per query and as the mean, at every cutoff."""
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tools
+from cases import CUTOFFS
+from score import case_for
+
+# What the tools warn of is theirs.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+HERE = Path(__file__).parent
+#: The tool of each preset, and how close its numbers are: torchmetrics computes in float32, BEIR prints 5 decimals.
+TOOLS = {
+    "trec_eval": (tools.trec_eval, 1e-9),
+    "trec_eval_9": (tools.ir_measures, 1e-9),
+    "pytrec_eval": (tools.pytrec_eval, 1e-9),
+    "ir_measures": (tools.ir_measures, 1e-9),
+    "ranx": (tools.ranx, 1e-9),
+    "ranx_burges": (functools.partial(tools.ranx, metric="ndcg_burges"), 1e-9),
+    "beir": (tools.beir, 5.1e-6),
+    "sklearn": (tools.sklearn, 1e-9),
+    "torchmetrics": (tools.torchmetrics, 2e-6),
+    "xgboost": (tools.xgboost, 1e-9),
+    "lightgbm": (tools.lightgbm, 1e-9),
+    "catboost": (tools.catboost, 1e-9),
+    "recommenders": (tools.recommenders, 1e-9),
+    "replay": (tools.replay, 1e-9),
+    "elasticsearch": (tools.elasticsearch, 1e-9),
+}
+
+
+@pytest.fixture(scope="module")
+def seeds(request):
+    return list(range(request.config.getoption("--parity-seeds")))
+
+
+@pytest.fixture(scope="module")
+def ours(seeds):
+    """The scores of every preset on the embedded engine, in a process of its own."""
+    program = [sys.executable, str(HERE / "score.py"), *map(str, seeds)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("preset", TOOLS)
+def test_a_preset_agrees_with_its_tool_for_every_query_and_cutoff(ours, seeds, preset):
+    tool, close = TOOLS[preset]
+    theirs = tool(case_for(preset, seeds))
+    mine = ours[preset]["queries"]
+    assert mine.keys() == theirs.keys()
+    different = [
+        (query, k, mine[query][str(k)], value)
+        for query, values in theirs.items()
+        for k, value in values.items()
+        if mine[query][str(k)] != pytest.approx(value, abs=close)
+    ]
+    assert different == []
+    for k in CUTOFFS[1:]:
+        mean = sum(values[k] for values in theirs.values()) / len(theirs)
+        assert ours[preset]["mean"][str(k)] == pytest.approx(mean, abs=close)
+
+
+@pytest.mark.parametrize("preset", ["mllib", "mllib_binary"])
+def test_mllib_agrees_with_its_presets(spark, ours, preset):
+    case = case_for(preset, [0])
+    theirs = tools.mllib(spark, case, graded=preset == "mllib")
+    mine = ours[preset]["queries"]
+    for query, values in theirs.items():
+        for k, value in values.items():
+            assert mine[query][str(k)] == pytest.approx(value, abs=1e-9), (query, k)

@@ -1,0 +1,229 @@
+"""Each tool's own NDCG of a case: {query: {cutoff: ndcg}}, without the queries that the tool leaves out.
+
+Every function calls the installed tool; what the tool leaves to its caller (zeros for missing queries, the order of
+labels) is done here as the tool's documentation says.
+"""
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import CUTOFFS, Case
+from pyspark.sql import SparkSession
+
+Scores = dict[str, dict[int, float]]
+
+
+def pytrec_eval(case: Case) -> Scores:
+    tool = pytest.importorskip("pytrec_eval")
+    qrels, run = case.qrels_and_run()
+    cuts = ",".join(map(str, CUTOFFS))
+    found = tool.RelevanceEvaluator(qrels, {f"ndcg_cut.{cuts}"}).evaluate(run)
+    return {query: {k: values[f"ndcg_cut_{k}"] for k in CUTOFFS} for query, values in found.items()}
+
+
+def ir_measures(case: Case) -> Scores:
+    tool = pytest.importorskip("ir_measures")
+    qrels, run = case.qrels_and_run()
+    found: Scores = {}
+    for metric in tool.iter_calc([tool.nDCG @ k for k in CUTOFFS], qrels, run):
+        found.setdefault(metric.query_id, {})[metric.measure.params["cutoff"]] = metric.value
+    return found
+
+
+def ranx(case: Case, metric: str = "ndcg") -> Scores:
+    tool = pytest.importorskip("ranx")
+    qrels, run = case.qrels_and_run()
+    common = {query: run.get(query, {}) for query in qrels}
+    judged = tool.Qrels(qrels)
+    returned = tool.Run({query: docs or {"nothing": 0.0} for query, docs in common.items()})
+    tool.evaluate(judged, returned, [f"{metric}@{k}" for k in CUTOFFS], make_comparable=False)
+    return {query: {k: float(returned.scores[f"{metric}@{k}"][query]) for k in CUTOFFS} for query in sorted(qrels)}
+
+
+def beir(case: Case) -> Scores:
+    tool = pytest.importorskip("beir.retrieval.evaluation").EvaluateRetrieval
+    qrels, run = case.qrels_and_run()
+    found: Scores = {}
+    # One query at a time: it prints means only, rounded to 5 decimals.
+    for query in sorted(qrels.keys() & run.keys()):
+        ndcg, *_ = tool.evaluate({query: qrels[query]}, {query: dict(run[query])}, CUTOFFS, ignore_identical_ids=True)
+        found[query] = {k: ndcg[f"NDCG@{k}"] for k in CUTOFFS}
+    return found
+
+
+def sklearn(case: Case) -> Scores:
+    tool = pytest.importorskip("sklearn.metrics")
+    lists = case.graded_lists().items()
+    # It refuses lists of one document, whose NDCG is 1 or 0 by any definition.
+    return {
+        query: {
+            k: float(labels[0] > 0) if len(labels) == 1 else float(tool.ndcg_score([labels], [scores], k=k))
+            for k in CUTOFFS
+        }
+        for query, (labels, scores) in lists
+    }
+
+
+def torchmetrics(case: Case) -> Scores:
+    tool = pytest.importorskip("torchmetrics.functional.retrieval")
+    torch = pytest.importorskip("torch")
+    return {
+        query: {
+            k: float(tool.retrieval_normalized_dcg(torch.tensor(scores), torch.tensor(labels), top_k=k))
+            for k in CUTOFFS
+        }
+        for query, (labels, scores) in case.graded_lists().items()
+    }
+
+
+def xgboost(case: Case) -> Scores:
+    tool = pytest.importorskip("xgboost")
+    found: Scores = {}
+    for query, (labels, scores) in case.graded_lists().items():
+        data = tool.DMatrix(np.zeros((len(labels), 1)), label=labels)
+        data.set_group([len(labels)])
+        data.set_base_margin(scores)
+        metrics = [f"ndcg@{k}" for k in CUTOFFS]
+        booster = tool.train({"objective": "rank:ndcg", "eval_metric": metrics, "verbosity": 0}, data, 0)
+        printed = dict(part.rsplit(":", 1) for part in booster.eval(data).split("\t")[1:])
+        found[query] = {k: float(printed[f"eval-ndcg@{k}"]) for k in CUTOFFS}
+    return found
+
+
+def lightgbm(case: Case) -> Scores:
+    tool = pytest.importorskip("lightgbm")
+    train = tool.Dataset(np.zeros((2, 1)), label=[0, 1], group=[2], params={"verbose": -1})
+    lists = case.graded_lists()
+    sets = [
+        tool.Dataset(np.zeros((len(labels), 1)), label=labels, group=[len(labels)], init_score=scores, reference=train)
+        for labels, scores in lists.values()
+    ]
+    # One tree that may not split adds nothing, so the metric is of the initial scores.
+    options = {
+        "objective": "lambdarank",
+        "metric": "ndcg",
+        "eval_at": CUTOFFS,
+        "verbose": -1,
+        "min_data_in_leaf": 10**6,
+    }
+    out: dict[str, dict[str, list[float]]] = {}
+    recorded = [tool.record_evaluation(out)]
+    tool.train(options, train, 1, valid_sets=sets, valid_names=list(lists), callbacks=recorded)
+    return {query: {k: float(out[query][f"ndcg@{k}"][0]) for k in CUTOFFS} for query in lists}
+
+
+def catboost(case: Case) -> Scores:
+    tool = pytest.importorskip("catboost.utils")
+    return {
+        query: {
+            k: tool.eval_metric(
+                [float(x) for x in labels], scores, f"NDCG:top={k};type=Base", group_id=[0] * len(labels)
+            )[0]
+            for k in CUTOFFS
+        }
+        for query, (labels, scores) in case.graded_lists().items()
+    }
+
+
+def recommenders(case: Case) -> Scores:
+    tool = pytest.importorskip("recommenders.evaluation.python_evaluation")
+    sentinel = 1 / math.log2(3)
+    found: Scores = {}
+    for query, grades in case.judged.items():
+        # A second query of a known score: the mean tells whether the first was left out, and what it scored.
+        true = [*((query, doc, grade) for doc, grade in grades.items()), ("known", "b", 1)]
+        rows = sorted(case.returned.get(query, []))
+        pred = [*((query, doc, score) for doc, score, _ in rows), ("known", "a", 2.0), ("known", "b", 1.0)]
+        values = {}
+        for k in [k for k in CUTOFFS if k > 1]:
+            mean = tool.ndcg_at_k(
+                pd.DataFrame(true, columns=["userID", "itemID", "rating"]),
+                pd.DataFrame(pred, columns=["userID", "itemID", "prediction"]),
+                k=k,
+                score_type="raw",
+            )
+            if any(grades.values()):
+                values[k] = 2 * mean - sentinel
+            else:
+                assert mean == pytest.approx(sentinel)
+        if values:
+            found[query] = values
+    return found
+
+
+def replay(case: Case) -> Scores:
+    tool = pytest.importorskip("replay.metrics")
+    ordered = {
+        query: [doc for doc, _, _ in sorted(rows, key=lambda row: -row[1])] for query, rows in case.returned.items()
+    }
+    truth = {query: list(grades) for query, grades in case.judged.items()}
+    found: Scores = {query: {} for query in truth}
+    scored = {query: [(doc, -float(place)) for place, doc in enumerate(docs)] for query, docs in ordered.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = tool.NDCG(CUTOFFS, mode=tool.PerUser())(scored, truth)
+    for k in CUTOFFS:
+        for query, value in result[f"NDCG-PerUser@{k}"].items():
+            found[query][k] = value
+    return found
+
+
+def elasticsearch(case: Case) -> Scores:
+    """By its formula (RankEvalRequest, DiscountedCumulativeGain): no server can be had here."""
+    found: Scores = {}
+    for query, grades in case.judged.items():
+        rows = sorted(case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True)
+        found[query] = {}
+        for k in CUTOFFS:
+            gains = [2 ** grades[doc] - 1 if doc in grades else 0 for doc, _, _ in rows[:k]]
+            ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[: len(gains)]
+            dcg, best = (sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal))
+            found[query][k] = dcg / best if best else 0.0
+    return found
+
+
+def trec_eval(case: Case, *, exp2: bool = False) -> Scores:
+    """By the definition in plain Python: trec_eval 10, which compares scores as doubles, installs from no registry."""
+    from reference import ndcg
+
+    return {
+        query: {
+            k: ndcg(grades, [(doc, score) for doc, score, _ in case.returned.get(query, [])], k, exp2=exp2) or 0.0
+            for k in CUTOFFS
+        }
+        for query, grades in case.judged.items()
+    }
+
+
+def mllib(spark: SparkSession, case: Case, *, graded: bool) -> Scores:
+    """Scala's RankingMetrics through classic Spark's JVM: from Python, relevances never reach it."""
+    jvm = spark._jvm
+    context = jvm.org.apache.spark.api.java.JavaSparkContext(spark._jsc.sc())
+    found: Scores = {}
+    for query, grades in case.judged.items():
+        rows = sorted(case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True)
+        # With relevances, every label is judged and sorted by relevance; without, a label is a relevant document.
+        labels = sorted(grades, key=lambda doc: -grades[doc]) if graded else [d for d, g in grades.items() if g > 0]
+        if not labels:
+            continue
+        lists = [_java_list(jvm, [doc for doc, _, _ in rows]), _java_list(jvm, labels)]
+        if graded:
+            lists.append(_java_list(jvm, [float(grades[doc]) for doc in labels]))
+        pair = (jvm.scala.Tuple3 if graded else jvm.scala.Tuple2)(*lists)
+        metrics = jvm.org.apache.spark.mllib.evaluation.RankingMetrics.of(
+            context.parallelize(_java_list(jvm, [pair]), 1)
+        )
+        found[query] = {k: metrics.ndcgAt(k) for k in (1, 2, 3, 5, 10, 40)}
+    return found
+
+
+def _java_list(jvm: Any, values: Iterable[Any]) -> Any:
+    listed = jvm.java.util.ArrayList()
+    for value in values:
+        listed.add(value)
+    return listed
