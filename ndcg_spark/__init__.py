@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ndcg_spark.conventions import Convention
     from ndcg_spark.evaluation import evaluate
+    from ndcg_spark.nights import read_scores
 
-__all__ = ["Convention", "evaluate"]
+__all__ = ["Convention", "evaluate", "read_scores"]
 __version__ = "0.1.0"
 
-_HOMES = {"Convention": "ndcg_spark.conventions", "evaluate": "ndcg_spark.evaluation"}
+_HOMES = {
+    "Convention": "ndcg_spark.conventions",
+    "evaluate": "ndcg_spark.evaluation",
+    "read_scores": "ndcg_spark.nights",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ What takes long to import waits inside the commands: help answers at once.
 """
 
 import dataclasses
+import datetime
 import json
 import os
 import sys
@@ -139,6 +140,42 @@ def show_conventions(
         width = max(map(len, PRESETS))
         for preset in PRESETS:
             print(f"{preset:<{width}}  {PRESETS[preset].tool}\n{'':<{width}}  verified with {PRESETS[preset].verified}")
+
+
+_OUTPUT = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
+
+
+@app.command("nights")
+def list_nights(output: _OUTPUT, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the committed nights: dataset, date, runs, queries, convention, evaluation, when, version."""
+    from ndcg_spark.nights import committed
+    from ndcg_spark.reporting import print_nights
+
+    found = committed(output)
+    if json_:
+        print(json.dumps([dataclasses.asdict(night) for night in found], ensure_ascii=False))
+    else:
+        print_nights(found)
+
+
+@app.command()
+def recover(output: _OUTPUT) -> None:
+    """Finish or remove what evaluations that were killed have left; every evaluation does this first."""
+    from ndcg_spark.nights import recover as recover_nights
+
+    print("\n".join(recover_nights(output) or ["nothing to recover"]))
+
+
+@app.command()
+def expire(
+    output: _OUTPUT,
+    keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
+) -> None:
+    """Remove old nights whole, and what dead evaluations have left; says what it removed."""
+    from ndcg_spark.nights import expire as expire_nights
+
+    today = datetime.datetime.now(datetime.UTC).date()
+    print("\n".join(expire_nights(output, keep_days, today) or ["nothing to remove"]))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import datetime
 import io
 import platform
 import time
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 import ndcg_spark
-from ndcg_spark import checking, engine, evaluation, files, gains, reading, schemas
+from ndcg_spark import checking, engine, evaluation, files, gains, nights, reading, schemas
 from ndcg_spark.checking import JudgmentCounts, ResultCounts
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import Engine, open_engine
@@ -108,6 +109,8 @@ def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -
             with clock.step("evaluate"):
                 rows = evaluation.dataset_scores(per_query, runs, plan).collect()
         else:
+            for sentence in nights.recover(output):
+                tell("recover", sentence)
             night = Night(output, plan.evaluation_id)
             with _abandoning(night):
                 with clock.step("evaluate"):
@@ -278,6 +281,7 @@ def _record(
     return {
         "evaluation_id": plan.evaluation_id,
         "evaluated_on": config.date.isoformat(),
+        "committed_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "configuration": configuration,
         "convention": config.convention.label,
         "options": config.convention.options(),

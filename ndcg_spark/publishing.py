@@ -1,130 +1,138 @@
-"""Scores go to a staging folder, are read back and verified, and are moved into place; the commit record comes last."""
+"""Scores go to a staging folder, are read back and verified, and are moved into place; the commit record comes last.
 
-import json
+What decides is one small file, `_commit.json` in the staging folder: until it is there the old night stands and
+staging is waste; once it is there the new night will stand, finished by this process or by the next one.
+"""
+
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import fs
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from ndcg_spark import files
+from ndcg_spark import store
 from ndcg_spark.errors import StorageError
 from ndcg_spark.schemas import PARTITIONS
+from ndcg_spark.store import RECORDS, STAGING, TABLES, Store
 
-_STAGING = "_staging"
-_RECORDS = "_evaluations"
+OWNER = "_owner.json"
+JOURNAL = "_commit.json"
 _REPLACED = "_replaced"
+_FAILURES = (OSError, pa.ArrowException)
 
 
 class Night:
     """One evaluation on its way to the folder that keeps scores.
 
-    The order of calls is stage, verify, read, and at the end commit; until commit no reader sees a thing. A commit that
-    fails puts back what it had moved; one whose process is killed leaves what it replaced in the staging folder.
+    The order of calls is stage, verify, read, and at the end commit; until commit no reader sees a thing.
     """
 
     def __init__(self, output: str, evaluation_id: str) -> None:
-        self.output = output.rstrip("/") or "/"
-        self.evaluation_id = evaluation_id
-        self._system, self._root = files.storage(self.output, "output", StorageError)
-        self._staging = f"{_STAGING}/{evaluation_id}"
-        self._tables: list[str] = []
-        #: What the commit has done so far: folders moved, records written.
-        self._moves: list[tuple[str, str]] = []
-        self._records: list[str] = []
+        self._store = Store(output)
+        self._id = evaluation_id
+        self._staging = f"{STAGING}/{evaluation_id}"
 
     def stage(self, name: str, table: DataFrame) -> None:
         """Write a score table, partitioned by dataset and evaluated_on, where no reader looks. An action."""
         try:
-            self._create(f"{self._root}/{self._staging}")
-        except (OSError, pa.ArrowException) as error:
+            if not self._store.exists(f"{self._staging}/{OWNER}"):
+                self._store.write_json(f"{self._staging}/{OWNER}", store.owner())
+        except _FAILURES as error:
             raise StorageError(
-                f"output: {self.output} cannot be made, {error}; check the path and its rights"
+                f"output: {self._store.output} cannot be made, {error}; check its path and rights"
             ) from error
-        table.write.partitionBy(*PARTITIONS).parquet(f"{self._engine_root()}/{self._staging}/{name}")
-        self._tables.append(name)
+        table.write.partitionBy(*PARTITIONS).parquet(self._store.for_engine(f"{self._staging}/{name}"))
 
     def read(self, name: str, session: SparkSession, schema: StructType) -> DataFrame:
         """The staged table as it was written."""
-        return session.read.schema(schema).parquet(f"{self._engine_root()}/{self._staging}/{name}")
+        return session.read.schema(schema).parquet(self._store.for_engine(f"{self._staging}/{name}"))
 
     def verify(self, name: str, rows: int) -> None:
         """Read back every footer: StorageError unless the staged table has this many rows, and this driver sees it."""
-        staged = self._files(f"{self._root}/{self._staging}/{name}")
         try:
-            found = sum(pq.read_metadata(path, filesystem=self._system).num_rows for path in staged)
-        except (OSError, pa.ArrowException) as error:
+            found = 0
+            for path in self._store.files(f"{self._staging}/{name}", ".parquet"):
+                with self._store.open(path) as stream:
+                    found += pq.read_metadata(stream).num_rows
+        except _FAILURES as error:
             raise StorageError(f"output: {name} cannot be read back, {error}; nothing was published") from error
         if found != rows:
             raise StorageError(
-                f"output: {found} of {rows} rows of {name} were read back from {self.output}/{self._staging}; nothing "
-                "was published. If the engine is a cluster, give the output as a URI that this machine sees too"
+                f"output: {found} of {rows} rows of {name} were read back from {self._store.output}/{self._staging}; "
+                "nothing was published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
 
     def commit(self, record: Mapping[str, Any]) -> None:
         """Move every partition into place, replacing that dataset's date and nothing else, and write the record.
 
-        Of one partition both tables go before either comes: a reader never sees two nights of a date.
+        A failure puts the old night back; a process that is killed leaves a journal that `finish` goes on from.
         """
+        moves: list[tuple[str, str]] = []
         try:
-            staged = {name: self._partitions(name) for name in self._tables}
-            for partition in sorted(set().union(*staged.values())):
-                for name in self._tables:
-                    self._move_if_there(f"{name}/{partition}", f"{self._staging}/{_REPLACED}/{name}/{partition}")
-                for name in self._tables:
-                    self._move_if_there(f"{self._staging}/{name}/{partition}", f"{name}/{partition}")
-            for partition in sorted(set().union(*staged.values())):
-                self._write(f"{_RECORDS}/{partition}/{self.evaluation_id}.json", record)
-        except (OSError, pa.ArrowException) as error:
-            self.abandon()
-            raise StorageError(f"output: {self.output} cannot be written, {error}; the old night was kept") from error
-        self._moves.clear()
-        self._records.clear()
-        self.abandon()
+            spelled = {name: self._partitions(name) for name in TABLES}
+            nights = sorted(set().union(*spelled.values()))
+            journal = {"evaluation_id": self._id, "nights": nights, "spelled": spelled, "record": dict(record)}
+            self._store.write_json(f"{self._staging}/{JOURNAL}", journal)
+            finish(self._store, journal, moves)
+        except _FAILURES as error:
+            place = self._store.output
+            try:
+                self._undo(moves)
+            except _FAILURES as second:
+                raise StorageError(
+                    f"output: {place} fails midway, {second}; ndcg-spark recover {place} goes on"
+                ) from error
+            raise StorageError(
+                f"output: {place} cannot be written, {error}; the old night was kept, check space and rights"
+            ) from error
 
     def abandon(self) -> None:
-        """Put back what an unfinished commit has moved, and remove what was staged."""
-        for path in self._records:
-            self._system.delete_file(path)
-        while self._moves:
-            source, target = self._moves.pop()
-            self._system.move(f"{self._root}/{target}", f"{self._root}/{source}")
-        staging = f"{self._root}/{self._staging}"
-        if self._system.get_file_info(staging).type != fs.FileType.NotFound:
-            self._system.delete_dir(staging)
+        """Remove what was staged, unless it is committed already and only waits to be finished."""
+        with contextlib.suppress(*_FAILURES):
+            if not self._store.exists(f"{self._staging}/{JOURNAL}"):
+                self._store.delete(self._staging)
 
-    def _partitions(self, name: str) -> list[str]:
-        """`dataset=.../evaluated_on=...` of every staged partition, as the engine spelled it."""
-        base = f"{self._root}/{self._staging}/{name}/"
-        return sorted({path.removeprefix(base).rpartition("/")[0] for path in self._files(base.rstrip("/"))})
+    def _undo(self, moves: list[tuple[str, str]]) -> None:
+        for source, target in reversed(moves):
+            self._store.move(target, source)
+        self._store.delete(f"{self._staging}/{JOURNAL}")
 
-    def _move_if_there(self, source: str, target: str) -> None:
-        if self._system.get_file_info(f"{self._root}/{source}").type == fs.FileType.NotFound:
-            return
-        self._create(f"{self._root}/{target}".rpartition("/")[0])
-        self._system.move(f"{self._root}/{source}", f"{self._root}/{target}")
-        self._moves.append((source, target))
+    def _partitions(self, name: str) -> dict[str, str]:
+        """Every staged partition: how it is called, and the folder that the engine has called it."""
+        base = f"{self._staging}/{name}/"
+        folders = {path.removeprefix(base).rpartition("/")[0] for path in self._store.files(base, ".parquet")}
+        return {store.partition(*store.night_of(folder)): folder for folder in sorted(folders)}
 
-    def _write(self, path: str, record: Mapping[str, Any]) -> None:
-        place = f"{self._root}/{path}"
-        self._create(place.rpartition("/")[0])
-        with self._system.open_output_stream(place) as stream:
-            self._records.append(place)
-            stream.write((json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
 
-    def _files(self, folder: str) -> list[str]:
-        selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
-        return sorted(
-            info.path
-            for info in self._system.get_file_info(selector)
-            if info.type == fs.FileType.File and info.path.endswith(".parquet")
-        )
+def finish(found: Store, journal: Mapping[str, Any], moves: list[tuple[str, str]] | None = None) -> None:
+    """Bring about the nights that a journal describes, from wherever its process had come to.
 
-    def _create(self, folder: str) -> None:
-        self._system.create_dir(folder, recursive=True)
+    Of one night, the old record and both old tables go before either new table comes: a reader never sees two nights of
+    a date. A staged folder that is gone has come into place. What is moved is told in `moves`, in order.
+    """
+    done = moves if moves is not None else []
+    staging = f"{STAGING}/{journal['evaluation_id']}"
+    for night in journal["nights"]:
+        record = f"{RECORDS}/{night}/{journal['evaluation_id']}.json"
+        if found.exists(record):
+            continue
+        staged = {name: folders.get(night) for name, folders in journal["spelled"].items()}
+        _move(found, f"{RECORDS}/{night}", f"{staging}/{_REPLACED}/{RECORDS}/{night}", done)
+        for name, folder in staged.items():
+            if folder is None or found.exists(f"{staging}/{name}/{folder}"):
+                _move(found, f"{name}/{night}", f"{staging}/{_REPLACED}/{name}/{night}", done)
+        for name, folder in staged.items():
+            if folder is not None:
+                _move(found, f"{staging}/{name}/{folder}", f"{name}/{night}", done)
+        found.write_json(record, journal["record"])
+        done.append((f"{staging}/{_REPLACED}/undone/{night}.json", record))
+    found.delete(staging)
 
-    def _engine_root(self) -> str:
-        return self.output if "://" in self.output else self._root
+
+def _move(found: Store, source: str, target: str, moves: list[tuple[str, str]]) -> None:
+    if found.exists(source):
+        found.move(source, target)
+        moves.append((source, target))

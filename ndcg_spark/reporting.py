@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ndcg_spark.comparison import Compared
 from ndcg_spark.job import Outcome
+from ndcg_spark.nights import CommittedNight
 
 _STEP_WIDTH = 9
 #: No line of a table is cut where no terminal limits it.
@@ -71,6 +72,19 @@ def print_comparison(compared: list[Compared]) -> None:
     for entry in compared:
         if entry.refused:
             console.print(f"{entry.preset} refuses: {entry.refused}", soft_wrap=True)
+
+
+def print_nights(nights: list[CommittedNight]) -> None:
+    """The committed nights, a row each, by dataset and date."""
+    names = ["dataset", "date", "runs", "queries", "convention", "evaluation_id", "committed", "version"]
+    table = Table(*names, box=None, pad_edge=False, header_style="bold")
+    for night in nights:
+        record = night.record
+        counts, versions = record.get("counts", {}), record.get("versions", {})
+        cells = [night.dataset, night.evaluated_on, counts.get("runs", "-"), counts.get("judged_queries", "-")]
+        cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
+        table.add_row(*(Text(str(cell)) for cell in [*cells, versions.get("ndcg_spark", "-")]))
+    _console(sys.stdout).print(table)
 
 
 def _score_table(names: list[str], cutoffs: list[int | None]) -> Table:

@@ -25,7 +25,9 @@ MAY_IMPORT = {
     "scoring": {"ranking", "gains", "conventions"},
     "aggregation": {"schemas"},
     "evaluation": {"errors", "conventions", "schemas", "ranking", "gains", "udfs", "scoring", "aggregation"},
-    "publishing": {"errors", "schemas", "files"},
+    "store": {"errors", "files"},
+    "publishing": {"errors", "schemas", "store"},
+    "nights": {"errors", "schemas", "store", "publishing"},
 }
 #: What brings the steps together: the whole evaluation, what a person sees of it, the command line, the library.
 ON_TOP = ["job", "comparison", "reporting", "cli", "__main__", "__init__"]

@@ -10,6 +10,7 @@ from chispa import assert_df_equality
 from ndcg_spark.errors import StorageError
 from ndcg_spark.publishing import Night
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
+from ndcg_spark.store import Store
 
 MONDAY, TUESDAY = datetime.date(2026, 11, 16), datetime.date(2026, 11, 17)
 
@@ -153,17 +154,24 @@ def test_a_commit_that_cannot_move_is_refused_and_leaves_no_record(spark, tmp_pa
     assert not (tmp_path / "_evaluations").exists()
 
 
-def test_a_commit_that_fails_midway_keeps_the_old_night(spark, tmp_path):
+def test_a_commit_that_fails_midway_keeps_the_old_night(spark, tmp_path, monkeypatch):
     staged(spark, tmp_path, score(0.25), evaluation_id="old").commit({"night": "old"})
     night = staged(spark, tmp_path, score(0.75), evaluation_id="new")
-    records = tmp_path / "_evaluations" / "dataset=web" / "evaluated_on=2026-11-16"
-    (records / "new.json").mkdir()
-    with pytest.raises(StorageError, match="the old night was kept"):
+    write_json = Store.write_json
+
+    def disk_is_full(store, path, content):
+        if path.startswith("_evaluations"):
+            raise OSError(28, "No space left on device")
+        write_json(store, path, content)
+
+    monkeypatch.setattr(Store, "write_json", disk_is_full)
+    with pytest.raises(StorageError, match=r"No space left on device; the old night was kept"):
         night.commit({"night": "new"})
     night.abandon()
     assert published(spark, tmp_path, "query_scores") == [("web", MONDAY, 0.25)]
     assert published(spark, tmp_path, "dataset_scores") == [("web", MONDAY, 0.25)]
     assert [path.name for path in files(tmp_path / "_evaluations")] == ["old.json"]
+    assert list((tmp_path / "_staging").iterdir()) == []
 
 
 def test_a_rerun_without_query_scores_leaves_none_of_the_old_night(spark, tmp_path):

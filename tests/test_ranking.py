@@ -139,8 +139,8 @@ def test_equal_gains_in_a_tie_go_by_the_larger_document_id(spark):
 
 
 def test_ties_that_ids_broke_are_left_as_they_are(spark):
-    documents = [("b", 1, 1, 0.0), ("a", 2, 1, 5.0)]
-    assert settled(spark, documents, "doc_id_desc") == [("b", 1, 0.0), ("a", 2, 5.0)]
+    documents = [("c", 1, 1, 2.0), ("b", 2, 1, 5.0), ("a", 3, 1, 0.0)]
+    assert settled(spark, documents, "doc_id_desc") == [("c", 1, 2.0), ("b", 2, 5.0), ("a", 3, 0.0)]
 
 
 def test_the_ideal_order_is_by_gain_with_null_gains_last(spark):

@@ -120,7 +120,7 @@ def test_a_folder_is_read_with_the_folders_in_it(engine, tmp_path, kind):
 
 
 def test_a_glob_is_the_files_that_match_it(engine, tmp_path):
-    for name in ("a.run", "b.run", "c.qrels"):
+    for name in ("a.run", "b.run", ".c.run", "d.qrels"):
         written(tmp_path / name, f"q1 Q0 {name} 1 2.5 r\n")
     assert documents(returned(engine, tmp_path / "*.run")) == ["a.run", "b.run"]
 
