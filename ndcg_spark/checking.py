@@ -69,13 +69,13 @@ class ResultCounts:
     breaches: list[Breach]
 
 
-def judgment_reason(columns: Iterable[str], gain: Column, refuse_negative: bool, use_negative: bool) -> Column:
-    """Why a judgment as read is refused: a code of REASONS, null for a good row.
+def judgment_reason(types: Mapping[str, str], gain: Column, refuse_negative: bool, use_negative: bool) -> Column:
+    """Why a judgment as read is refused: a code of REASONS, null for a good row. `types` are the table's, by column.
 
     `gain` is the gain of the grade, null or not finite where there is none; negative grades need one only if used.
     """
-    relevance = as_type(F.col("relevance"), DoubleType())
-    rules = _identity_rules(columns, ("dataset", "query_id", "doc_id"))
+    relevance = as_type(F.col("relevance"), DoubleType(), types["relevance"])
+    rules = _identity_rules(types, ("dataset", "query_id", "doc_id"))
     rules.append(("relevance_is_no_number", ~_finite(relevance)))
     if refuse_negative:
         rules.append(("relevance_negative", relevance < 0))
@@ -84,15 +84,14 @@ def judgment_reason(columns: Iterable[str], gain: Column, refuse_negative: bool,
     return _first(rules)
 
 
-def result_reason(columns: Iterable[str], needs_score: bool, needs_rank: bool) -> Column:
-    """Why a result as read is refused: a code of REASONS, null for a good row."""
-    rules = _identity_rules(columns, ("dataset", "run", "query_id", "doc_id"))
+def result_reason(types: Mapping[str, str], needs_score: bool, needs_rank: bool) -> Column:
+    """Why a result as read is refused: a code of REASONS, null for a good row. `types` are the table's, by column."""
+    rules = _identity_rules(types, ("dataset", "run", "query_id", "doc_id"))
     if needs_score:
-        rules.append(("score_is_no_number", ~_finite(as_type(F.col("score"), DoubleType()))))
+        rules.append(("score_is_no_number", ~_finite(as_type(F.col("score"), DoubleType(), types["score"]))))
     if needs_rank:
-        number = as_type(F.col("rank"), DoubleType())
-        whole = as_type(F.col("rank"), IntegerType())
-        rules.append(("rank_is_no_rank", ~F.coalesce((whole >= 1) & (whole == number), F.lit(False))))
+        rank = as_type(F.col("rank"), IntegerType(), types["rank"])
+        rules.append(("rank_is_no_rank", ~F.coalesce(rank >= 1, F.lit(False))))
     return _first(rules)
 
 

@@ -72,8 +72,9 @@ def evaluate(
     -------
     Scores
         query_scores and dataset_scores, lazy, in no order; nothing is computed until they are asked for. A document
-        returned or judged twice within the depth that counts, and grades or queries that the convention refuses, fail
-        them then, with the engine's exception and a message that begins with ``ndcg_spark refuses``.
+        returned or judged twice within the depth that counts, an empty id, a number that is none, and grades or queries
+        that the convention refuses, fail them then, with the engine's exception and a message that begins with
+        ``ndcg_spark refuses``.
 
     Raises
     ------
@@ -102,6 +103,9 @@ def evaluate(
     typed_judgments = conform(judgments, JUDGMENTS, "judgments")
     typed_results = conform(results, RESULTS, "results")
     check_columns(typed_judgments.columns, typed_results.columns, chosen)
+    typed_judgments = scoring.refuse_bad_rows(typed_judgments, "judgments", ["relevance"])
+    ranked_by = [name for name, used in (("score", chosen.needs_score), ("rank", chosen.needs_rank)) if used]
+    typed_results = scoring.refuse_bad_rows(typed_results, "results", ranked_by)
     runs = count_unjudged_queries(typed_judgments, typed_results)
     per_query = query_scores(typed_judgments, typed_results, runs, evaluation)
     return Scores(per_query, dataset_scores(per_query, runs, evaluation))

@@ -9,6 +9,7 @@ import dataclasses
 import fnmatch
 import io
 import re
+import urllib.parse
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,8 @@ _FORMATS = {
 }
 _GLOB = re.compile(r"[*?\[]")
 _READERS = 8
+#: What engines call the folder of a null.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,10 @@ class File:
 
     path: str
     size: int
+    #: The columns that folders named column=value give its rows, below the path that was asked for.
+    partition: tuple[tuple[str, str | None], ...] = ()
+    #: Whether every folder below that path gives a column, so that engines find the file and its columns themselves.
+    regular: bool = True
 
     @property
     def compressed(self) -> bool:
@@ -47,7 +54,7 @@ class File:
 def find(path: str, where: str) -> list[File]:
     """The files that a file name, a folder or a glob stands for, in the order of their names.
 
-    Hidden files (`_SUCCESS`, `.part.crc`) are left out, as Spark does.
+    Hidden files (`_SUCCESS`, `.part.crc`) are left out, as Spark does. Folders in folders are looked into.
 
     Raises
     ------
@@ -63,7 +70,9 @@ def find(path: str, where: str) -> list[File]:
         raise InputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     scheme = path.partition("://")[0] if "://" in path else "file"
     prefix = "" if scheme == "file" else f"{scheme}://"
-    return sorted((File(prefix + info.path, info.size) for info in found), key=lambda file: file.path)
+    fixed = place if system.get_file_info(place).type != fs.FileType.NotFound else _before_wildcards(place)
+    named = (_file(info, prefix, fixed, plain=fixed == place) for info in found)
+    return sorted(named, key=lambda file: file.path)
 
 
 def local(path: str) -> str:
@@ -190,12 +199,23 @@ def _entries(system: fs.FileSystem, place: str) -> list[fs.FileInfo]:
         return [info]
     if not _GLOB.search(place):
         return []
-    segments = place.split("/")
-    fixed = next(index for index, segment in enumerate(segments) if _GLOB.search(segment))
-    level = ["/".join(segments[:fixed]) or "/"]
-    for segment in segments[fixed:]:
+    fixed = _before_wildcards(place)
+    level = [fixed]
+    for segment in place.removeprefix(fixed).strip("/").split("/"):
         level = [child.path for parent in level for child in _children(system, parent) if _matches(child, segment)]
     return [entry for entry in system.get_file_info(level) if entry.type != fs.FileType.NotFound] if level else []
+
+
+def _before_wildcards(place: str) -> str:
+    segments = place.split("/")
+    return "/".join(segments[: next(index for index, segment in enumerate(segments) if _GLOB.search(segment))]) or "/"
+
+
+def _file(info: fs.FileInfo, prefix: str, fixed: str, *, plain: bool) -> File:
+    folders = info.path.removeprefix(fixed).strip("/").split("/")[:-1]
+    pairs = [tuple(folder.split("=", 1)) for folder in folders if "=" in folder]
+    values = tuple((key, None if value == _NULL else urllib.parse.unquote(value)) for key, value in pairs)
+    return File(prefix + info.path, info.size, values, plain and len(pairs) == len(folders))
 
 
 def _matches(info: fs.FileInfo, segment: str) -> bool:

@@ -171,9 +171,10 @@ def _typed(judgments: Source, results: Source, config: EvaluationConfig) -> tupl
 
 def _check_judgments(source: Source, config: EvaluationConfig) -> JudgmentCounts:
     convention = config.convention
-    relevance = F.coalesce(schemas.as_type(F.col("relevance"), DoubleType()), F.lit(0.0))
+    types = dict(source.table.dtypes)
+    relevance = F.coalesce(schemas.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
     reason = checking.judgment_reason(
-        source.table.columns,
+        types,
         gains.gain(relevance, convention),
         refuse_negative=convention.negative == "error",
         use_negative=convention.negative == "keep",
@@ -185,7 +186,7 @@ def _check_judgments(source: Source, config: EvaluationConfig) -> JudgmentCounts
 
 def _check_results(source: Source, judgments: DataFrame, config: EvaluationConfig) -> ResultCounts:
     convention = config.convention
-    reason = checking.result_reason(source.table.columns, convention.needs_score, convention.needs_rank)
+    reason = checking.result_reason(dict(source.table.dtypes), convention.needs_score, convention.needs_rank)
     judged_queries = judgments.select(*schemas.query_key(judgments.columns)).distinct()
     counts = checking.count_results(source.table, reason, judged_queries)
     checking.refuse_breaches("results", counts.breaches, counts.rows, source.place)

@@ -27,6 +27,8 @@ def _table(*columns: tuple[str, DataType]) -> StructType:
 
 _TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
 
+_PLAIN_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` may be left out.
 JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
 
@@ -88,12 +90,16 @@ def query_key(columns: Iterable[str]) -> list[str]:
     return [name for name in ("dataset", "query_id") if name in columns]
 
 
-def as_type(column: Column, kind: DataType) -> Column:
-    """The values in the schema's type, null where one cannot be read so: text that is no number, a rank past 2^31."""
+def as_type(column: Column, kind: DataType, source: str) -> Column:
+    """A column that is stored as `source`, in the schema's type; null where a value cannot be read so.
+
+    Text that is no plain number (engines disagree on "1d" and "0x1p3"), and a rank that is not whole, or past 2^31.
+    """
     if isinstance(kind, StringType):
         return column.cast(kind)
-    number = column.try_cast(_NUMBER)
-    return number.try_cast(kind) if kind != _NUMBER else number
+    text = source == "string" or source.startswith(("varchar", "char("))
+    number = (F.when(column.rlike(_PLAIN_NUMBER), column) if text else column).try_cast(_NUMBER)
+    return number if kind == _NUMBER else F.when(number == F.floor(number), number.try_cast(kind))
 
 
 def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
@@ -118,7 +124,9 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
             "ids are text or whole numbers, relevance, score and rank are numbers"
         )
-    return table.select(*(as_type(F.col(field.name), field.dataType).alias(field.name) for field in fields))
+    return table.select(
+        *(as_type(F.col(field.name), field.dataType, has[field.name]).alias(field.name) for field in fields)
+    )
 
 
 def _holds(source: str, kind: DataType) -> bool:

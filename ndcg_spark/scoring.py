@@ -22,6 +22,23 @@ REFUSED = "ndcg_spark refuses "
 _IDEAL_RANK = "ideal_rank"
 
 
+def refuse_bad_rows(table: DataFrame, where: str, numbers: Sequence[str]) -> DataFrame:
+    """The table, whose plan fails at a null or empty name or id, and at one of `numbers` that is null or not finite.
+
+    For tables that nobody has checked.
+    """
+    names: list[str] = [name for name in ("dataset", "run", "query_id", "doc_id") if name in table.columns]
+    rules = {name: F.col(name) != "" for name in names}
+    rules |= {name: F.abs(name) < F.lit(float("inf")) for name in numbers}
+    if "rank" in numbers:
+        rules["rank"] = F.col("rank") >= 1
+    kinds = dict(table.dtypes)
+    refused = {
+        name: _refusal(f"{where}: a bad {name}", table.columns, "correct it").cast(kinds[name]) for name in rules
+    }
+    return table.withColumns({name: F.when(good, F.col(name)).otherwise(refused[name]) for name, good in rules.items()})
+
+
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
     """The judgments with what each is worth; one row per judged document: query key, doc_id, relevance, gain.
 
@@ -259,6 +276,11 @@ def _judged_twice(query_key: list[str]) -> Column:
 
 def _refusal(what: str, key: list[str], to_do: str) -> Column:
     """A column that fails the plan when a row reaches it: what, which row; what to do."""
-    row = [F.concat(F.lit(f"{name}="), F.coalesce(F.col(name).cast("string"), F.lit("all"))) for name in key]
+    row = [
+        F.concat(
+            F.lit(f"{name}="), F.coalesce(F.col(name).cast("string"), F.lit("all" if name == "cutoff" else "null"))
+        )
+        for name in key
+    ]
     message = F.concat(F.lit(f"{REFUSED}{what}, e.g. "), F.concat_ws(" ", *row), F.lit(f"; {to_do}"))
     return F.raise_error(message).cast("double")

@@ -5,6 +5,7 @@ the session exists belongs to classic Spark and fails on Connect.
 """
 
 import importlib
+import math
 from collections.abc import Callable
 
 import pandas as pd
@@ -22,9 +23,10 @@ def load(name: str) -> Callable[[pd.Series], pd.Series]:
     module, _, function = name.removeprefix(PREFIX).rpartition(".")
     try:
         found = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever a user's module raises while it is imported
         raise ConventionError(
-            f"convention: {name} cannot be imported, {error}; put its folder on PYTHONPATH, on a cluster in --py-files"
+            f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
+            "put its folder on PYTHONPATH, on a cluster in --py-files"
         ) from error
     if not callable(found):
         raise ConventionError(f"convention: {name} is no function; it takes and returns a pandas Series")
@@ -46,12 +48,16 @@ def apply(name: str, column: Column) -> Column:
 
 def value_at(name: str, value: float) -> float:
     """The user's function of one value, computed here; ConventionError where it does not give one number."""
+    function = load(name)
     try:
-        return float(pd.Series(load(name)(pd.Series([value], dtype="float64"))).astype("float64").iloc[0])
-    except ConventionError:
-        raise
+        found = pd.Series(function(pd.Series([value], dtype="float64"))).astype("float64")
     except Exception as error:  # whatever a user's function raises
         raise ConventionError(
             f"convention: {name} fails for the value {value:g}, {type(error).__name__}: {error}; "
             "it takes a pandas Series and returns one of the same length"
         ) from error
+    if len(found) != 1 or not math.isfinite(found.iloc[0]):
+        raise ConventionError(
+            f"convention: {name} gives {found.tolist()} for the value {value:g}; it returns a finite number for each"
+        )
+    return float(found.iloc[0])

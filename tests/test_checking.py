@@ -25,13 +25,13 @@ def checked_judgments(spark, rows, columns=AS_READ, largest=4, refuse_negative=F
     """The counts of judgments whose grades up to `largest` have a gain."""
     read = table(spark, rows, columns)
     gain = F.expr(f"case when abs(try_cast(relevance as double)) <= {largest} then 1.0 end")
-    return count_judgments(read, judgment_reason(read.columns, gain, refuse_negative, use_negative))
+    return count_judgments(read, judgment_reason(dict(read.dtypes), gain, refuse_negative, use_negative))
 
 
 def checked_results(spark, rows, needs_score=True):
     """The counts of results where q1 is the judged query, of the dataset web if the results name theirs."""
     read = table(spark, rows, "run string, query_id string, doc_id string, score string")
-    reason = result_reason(read.columns, needs_score, needs_rank=False)
+    reason = result_reason(dict(read.dtypes), needs_score, needs_rank=False)
     judged = spark.createDataFrame([("q1", "web")], "query_id string, dataset string")
     return count_results(read, reason, judged if "dataset" in read.columns else judged.select("query_id"))
 
@@ -110,13 +110,12 @@ def test_results_without_a_name_or_a_score_are_counted_with_an_example(spark):
     ]
 
 
-@pytest.mark.parametrize("rank", [0.0, -1.0, 1.5, 2.0**31, float("nan"), None])
-def test_a_rank_that_is_no_whole_number_from_1_is_counted(spark, rank):
-    rows = [result("d1", rank), result("d2", 1.0), result("d3", 2.0**31 - 1)]
-    read = results(spark, rows).withColumnRenamed("score", "rank")
-    reason = result_reason(read.columns, needs_score=False, needs_rank=True)
-    found = read.select("doc_id", reason.alias("reason")).where("reason is not null").collect()
-    assert found == [("d1", "rank_is_no_rank")]
+def test_a_rank_that_is_no_whole_number_from_1_is_a_breach(spark):
+    good, bad = [1.0, 2.0**31 - 1], [0.0, -1.0, 1.5, 2.0**31, float("nan"), None]
+    read = results(spark, [result(score=rank) for rank in [*good, *bad]]).withColumnRenamed("score", "rank")
+    reason = result_reason(dict(read.dtypes), needs_score=False, needs_rank=True)
+    found = [row["reason"] for row in read.select(reason.alias("reason")).collect()]
+    assert found == [None] * len(good) + ["rank_is_no_rank"] * len(bad)
 
 
 def test_a_score_is_not_looked_at_where_ranks_order_the_results(spark):

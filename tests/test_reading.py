@@ -13,8 +13,6 @@ from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.reading import read_judgments, read_results
 
-CSV_TAKES_ANY_BYTES = pytest.mark.xfail(strict=True, reason="CSV is decoded before it is looked at")
-
 
 def written(file, text):
     """The file with the text, gzipped if its name says so."""
@@ -84,8 +82,8 @@ def test_a_line_with_too_few_or_too_many_fields_is_kept_as_broken(engine, tmp_pa
     [
         pytest.param("q1 0 é 1\nq1 0 ? 1\n", id="qrels"),
         pytest.param('{"query_id": "q1", "doc_id": "é"}\n{"query_id": "q1", "doc_id": "?"}\n', id="jsonl"),
-        pytest.param("query_id,doc_id\nq1,é\nq1,?\n", id="csv", marks=CSV_TAKES_ANY_BYTES),
-        pytest.param("query_id\tdoc_id\nq1\té\nq1\t?\n", id="tsv", marks=CSV_TAKES_ANY_BYTES),
+        pytest.param("query_id,doc_id\nq1,é\nq1,?\n", id="csv"),
+        pytest.param("query_id\tdoc_id\nq1\té\nq1\t?\n", id="tsv"),
     ],
 )
 def test_a_line_that_is_not_utf_8_is_broken(engine, tmp_path, request, text):
@@ -109,7 +107,6 @@ def test_a_folder_is_all_its_files_gzipped_or_not(engine, tmp_path):
     assert source.place == f"{tmp_path}/runs/a.run and 2 more"
 
 
-@pytest.mark.xfail(strict=True, reason="Spark reads CSV and Parquet of the folder itself alone")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_folder_is_read_with_the_folders_in_it(engine, tmp_path, kind):
     for name in ("top", "more/nested"):
@@ -122,7 +119,8 @@ def test_a_folder_is_read_with_the_folders_in_it(engine, tmp_path, kind):
 def test_a_glob_is_the_files_that_match_it(engine, tmp_path):
     for name in ("a.run", "b.run", ".c.run", "d.qrels"):
         written(tmp_path / name, f"q1 Q0 {name} 1 2.5 r\n")
-    assert documents(returned(engine, tmp_path / "*.run")) == ["a.run", "b.run"]
+    source = returned(engine, tmp_path / "*.run")
+    assert (source.place, documents(source)) == (f"{tmp_path}/a.run and 1 more", ["a.run", "b.run"])
 
 
 @pytest.mark.parametrize("name", ["[1]*.run", "a b%20#,.run", "{x}?.csv"])
@@ -294,3 +292,39 @@ def test_a_folder_of_several_formats_is_refused_with_a_file_of_each(engine, tmp_
 def test_json_lines_without_an_object_are_refused(engine, tmp_path):
     with pytest.raises(InputError, match="no line is a JSON object"):
         judged(engine, written(tmp_path / "a.jsonl", '["q1", "d1", 2]\n'))
+
+
+@pytest.mark.parametrize("kind", ["run", "jsonl", "csv", "csv.gz"])
+def test_folders_named_for_a_column_give_it_in_every_format(engine, tmp_path, kind):
+    content = {
+        "run": "q1 Q0 d1 1 2.5 r\n",
+        "jsonl": '{"run": "r", "query_id": "q1", "doc_id": "d1", "score": 2.5}\n',
+        "csv": "run,query_id,doc_id,score\nr,q1,d1,2.5\n",
+    }[kind.removesuffix(".gz")]
+    written(tmp_path / "dataset=web" / f"a.{kind}", content)
+    written(tmp_path / "dataset=a%2Fb" / f"a.{kind.removesuffix('.gz')}", content)
+    for path in (tmp_path, f"{tmp_path}/dataset=*"):
+        rows = read_results(engine, ResultsConfig(path=[str(path)]), [str(path)]).table.collect()
+        assert {(row["dataset"], row["query_id"]) for row in rows} == {("web", "q1"), ("a/b", "q1")}
+
+
+def test_a_glob_over_folders_of_parquet_gives_their_columns(engine, tmp_path):
+    for name in ("web", "shop"):
+        (tmp_path / f"dataset={name}").mkdir()
+        table = pa.table({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1.0]})
+        pq.write_table(table, tmp_path / f"dataset={name}" / "p.parquet")
+    rows = judged(engine, f"{tmp_path}/dataset=*").table.collect()
+    assert {row["dataset"] for row in rows} == {"web", "shop"}
+
+
+def test_folders_that_give_different_columns_are_refused(engine, tmp_path):
+    written(tmp_path / "dataset=web" / "a.qrels", "q1 0 d1 1\n")
+    written(tmp_path / "b.qrels", "q1 0 d2 1\n")
+    with pytest.raises(InputError, match="folders that give different columns"):
+        judged(engine, tmp_path)
+
+
+def test_a_name_with_a_colon_that_spark_cannot_read_is_refused(engine, tmp_path):
+    written(tmp_path / "a:b.run", "q1 0 d1 1\n")
+    with pytest.raises(InputError, match=r"1 name.s. with a colon, e.g. .*a:b\.run"):
+        judged(engine, tmp_path / "a:b.run")
