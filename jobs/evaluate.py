@@ -2,7 +2,10 @@
 
 import sys
 
-from ndcg_spark.cli import main
+try:
+    from ndcg_spark.cli import main
+except ModuleNotFoundError as error:
+    sys.exit(f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed")
 
 if __name__ == "__main__":
     main(["evaluate", *sys.argv[1:]])

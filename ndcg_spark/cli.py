@@ -29,44 +29,41 @@ app = typer.Typer(
 _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
 
 
-@app.callback()
-def _root() -> None:
-    """Keeps the commands' names even while there are few of them."""
+_Paths = list[str] | None
+_Text = str | None
+
+_Judgments = Annotated[
+    _Paths, typer.Option(help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated.")
+]
+_Results = Annotated[_Paths, typer.Option(help="Results (runs), likewise. TREC run files name their run themselves.")]
+_Convention = Annotated[_Text, typer.Option(help="Which NDCG: a preset's name. [default: standard]")]
+_Set = Annotated[_Paths, typer.Option("--set", metavar="OPTION=VALUE", help="Change an option of it. May be repeated.")]
+_Date = Annotated[_Text, typer.Option(metavar="YYYY-MM-DD", help="Date of the scores. [default: today, UTC]")]
+_Run = Annotated[_Text, typer.Option(help="The run's name, whatever the results say.")]
+_Format = Annotated[
+    _Text, typer.Option("--format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]")
+]
+_Config = Annotated[Path | None, typer.Option(help="A TOML file; what is given here goes before it.")]
+_Engine = Annotated[_Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
+_Remote = Annotated[_Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")]
+_Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
 @app.command(epilog=_EXIT_CODES)
 def evaluate(
-    judgments: Annotated[
-        list[str] | None,
-        typer.Option(help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
-    ] = None,
-    results: Annotated[
-        list[str] | None, typer.Option(help="Results (runs), likewise. TREC run files name their run themselves.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option(help="Folder that keeps the scores. Without it they are printed.")
-    ] = None,
-    cutoffs: Annotated[
-        str | None, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")
-    ] = None,
-    convention: Annotated[str | None, typer.Option(help="Which NDCG: a preset's name. [default: standard]")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="OPTION=VALUE", help="Change an option of it. May be repeated.")
-    ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="The dataset's name, if no column has it. [default: default]")
-    ] = None,
-    date: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Date of the scores. [default: today, UTC]")
-    ] = None,
-    run: Annotated[str | None, typer.Option(help="The run's name, whatever the results say.")] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]"),
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file; what is given here goes before it.")] = None,
-    engine: Annotated[str | None, typer.Option(help="auto, embedded or spark. [default: auto]")] = None,
-    remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
+    judgments: _Judgments = None,
+    results: _Results = None,
+    output: Annotated[_Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")] = None,
+    cutoffs: Annotated[_Text, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")] = None,
+    convention: _Convention = None,
+    set_: _Set = None,
+    dataset: Annotated[_Text, typer.Option(help="The dataset's name, if no column has it. [default: default]")] = None,
+    date: _Date = None,
+    run: _Run = None,
+    format_: _Format = None,
+    config: _Config = None,
+    engine: _Engine = None,
+    remote: _Remote = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
@@ -78,9 +75,6 @@ def evaluate(
     """
     from ndcg_spark.config import load
 
-    chosen: dict[str, Any] = dict(parse_option(text) for text in set_ or [])
-    if convention is not None:
-        chosen["preset"] = convention
     loaded = load(
         config,
         {
@@ -88,7 +82,7 @@ def evaluate(
             "results": {"path": results, "format": format_, "run": run},
             "output": output,
             "cutoffs": cutoffs,
-            "convention": chosen,
+            "convention": _chosen(convention, set_),
             "dataset": dataset,
             "date": date,
             "engine": engine,
@@ -102,14 +96,65 @@ def evaluate(
     if explain_plan:
         print(explain(loaded))
         return
-    # spark-submit folds a driver's stderr into its stdout, where the JSON object must stand alone.
-    silent = json_ and "PYSPARK_GATEWAY_PORT" in os.environ
-    with Progress(silent).running() as progress:
+    with Progress(_silent(json_)).running() as progress:
         outcome = run_job(loaded, progress.tell)
     if json_:
         print(json.dumps(dataclasses.asdict(outcome), default=str, ensure_ascii=False))
     else:
         print_scores(outcome)
+
+
+@app.command(epilog=_EXIT_CODES)
+def check(
+    judgments: _Judgments = None,
+    results: _Results = None,
+    convention: _Convention = None,
+    set_: _Set = None,
+    date: _Date = None,
+    run: _Run = None,
+    format_: _Format = None,
+    config: _Config = None,
+    engine: _Engine = None,
+    remote: _Remote = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Hold judgments and results to the input contract of a convention; nothing is scored.
+
+    Unlike an evaluation it looks for duplicates in all of both tables, not just where they could change a score.
+    """
+    from ndcg_spark.config import load
+
+    loaded = load(
+        config,
+        {
+            "judgments": {"path": judgments, "format": format_},
+            "results": {"path": results, "format": format_, "run": run},
+            "convention": _chosen(convention, set_),
+            "date": date,
+            "engine": engine,
+            "remote": remote,
+        },
+    )
+    from ndcg_spark.job import check as check_input
+    from ndcg_spark.reporting import Progress
+
+    with Progress(_silent(json_)).running() as progress:
+        counts = check_input(loaded, progress.tell)
+    if json_:
+        print(json.dumps(counts))
+    else:
+        print("\n".join(f"{count:>12,}  {name.replace('_', ' ')}" for name, count in counts.items()))
+
+
+def _chosen(convention: str | None, options: list[str] | None) -> dict[str, Any]:
+    """The convention of the command line, as a configuration file would write it."""
+    chosen: dict[str, Any] = dict(parse_option(text) for text in options or [])
+    return chosen if convention is None else {**chosen, "preset": convention}
+
+
+def _silent(json_: bool) -> bool:
+    """Whether steps are left out: spark-submit folds stderr into stdout, where the JSON object must stand alone."""
+    return json_ and "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 @app.command("conventions")
@@ -120,8 +165,8 @@ def show_conventions(
         typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
     ] = None,
     cutoffs: Annotated[str, typer.Option(help="Ranks of the comparison, and all.")] = "10",
-    format_: Annotated[str | None, typer.Option("--format", help="The format of both, as for evaluate.")] = None,
-    engine: Annotated[str, typer.Option(help="auto, embedded or spark.")] = "auto",
+    format_: _Format = None,
+    engine: _Engine = None,
 ) -> None:
     """List the presets, explain one, or compare them all on your data."""
     if compare is not None:
@@ -130,7 +175,7 @@ def show_conventions(
         from ndcg_spark.reporting import Progress, print_comparison
 
         judgments, results = ({"path": path, "format": format_} for path in compare)
-        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs, "engine": engine}
+        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs, "engine": engine or "auto"}
         with Progress().running() as progress:
             rows = compare_presets(validate(settings, "arguments"), progress.tell)
         print_comparison(rows)
@@ -142,11 +187,8 @@ def show_conventions(
             print(f"{preset:<{width}}  {PRESETS[preset].tool}\n{'':<{width}}  verified with {PRESETS[preset].verified}")
 
 
-_OUTPUT = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
-
-
 @app.command("nights")
-def list_nights(output: _OUTPUT, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the committed nights: dataset, date, runs, queries, convention, evaluation, when, version."""
     from ndcg_spark.nights import committed
     from ndcg_spark.reporting import print_nights
@@ -159,7 +201,7 @@ def list_nights(output: _OUTPUT, json_: Annotated[bool, typer.Option("--json", h
 
 
 @app.command()
-def recover(output: _OUTPUT) -> None:
+def recover(output: _Output) -> None:
     """Finish or remove what evaluations that were killed have left; every evaluation does this first."""
     from ndcg_spark.nights import recover as recover_nights
 
@@ -168,7 +210,7 @@ def recover(output: _OUTPUT) -> None:
 
 @app.command()
 def expire(
-    output: _OUTPUT,
+    output: _Output,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
 ) -> None:
     """Remove old nights whole, and what dead evaluations have left; says what it removed."""

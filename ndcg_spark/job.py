@@ -101,7 +101,7 @@ def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -
         tell("read", f"{returned.rows:,} results of {len(returned.runs):,} runs from {results.place}")
     plan = Evaluation(config.convention, config.cutoffs, config.date, evaluation.new_id(), config.dataset)
     runs = _runs_table(opened, returned, "dataset" in judgments.table.columns)
-    counts = _counts(judged, returned, plan)
+    counts = _counts(judged, returned, len(plan.cutoffs))
     output = config.dated(config.output) if config.output else None
     per_query = evaluation.query_scores(*typed, runs, plan)
     with _blaming([judgments, results]), _explaining(typed, runs, plan):
@@ -136,6 +136,31 @@ def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -
         output,
         clock.with_total(),
     )
+
+
+def check(config: EvaluationConfig, tell: Tell) -> dict[str, int]:
+    """Hold both tables to the input contract of the configured convention, and count what is in them.
+
+    Raises
+    ------
+    InputError
+        A breach of the contract, or a document that stands twice anywhere in a table, unless an option merges them.
+    """
+    with open_engine(config.engine, config.remote) as opened:
+        tell("engine", opened.name)
+        gains.unjudged_gain(config.convention)
+        judgments, results = _sources(opened, config)
+        typed = _typed(judgments, results, config)
+        with _blaming([judgments, results]):
+            judged = _check_judgments(judgments, config)
+            returned = _check_results(results, typed[0], config)
+            merged = config.convention.judgment_duplicates, config.convention.duplicates
+            for table, name, policy in zip(typed, ("judgments", "results"), merged, strict=True):
+                twice = checking.duplicates(table, name) if policy == "error" else None
+                if twice:
+                    raise InputError(twice)
+    counts = _counts(judged, returned, 0)
+    return {name: count for name, count in counts.items() if not name.endswith("_scores")}
 
 
 def explain(config: EvaluationConfig) -> str:
@@ -205,7 +230,7 @@ def _runs_table(opened: Engine, returned: ResultCounts, named: bool) -> DataFram
     return opened.session.createDataFrame(rows, StructType(fields))
 
 
-def _counts(judged: JudgmentCounts, returned: ResultCounts, plan: Evaluation) -> dict[str, int]:
+def _counts(judged: JudgmentCounts, returned: ResultCounts, cutoffs: int) -> dict[str, int]:
     """What was read and what must come out: every run of a dataset with every query that was judged in it."""
     pairs = sum(judged.queries.get(run.dataset, 0) for run in returned.runs)
     datasets = {run.dataset for run in returned.runs}
@@ -217,8 +242,8 @@ def _counts(judged: JudgmentCounts, returned: ResultCounts, plan: Evaluation) ->
         "unjudged_queries": sum(run.unjudged_queries for run in returned.runs),
         "missing_queries": pairs - sum(run.judged_queries for run in returned.runs),
         "datasets_without_results": len(set(judged.queries) - datasets),
-        "query_scores": pairs * len(plan.cutoffs),
-        "dataset_scores": len(returned.runs) * len(plan.cutoffs),
+        "query_scores": pairs * cutoffs,
+        "dataset_scores": len(returned.runs) * cutoffs,
     }
 
 

@@ -330,3 +330,31 @@ def test_the_plan_says_what_it_keeps_and_which_option_needs_it(folder, options, 
     assert done.returncode == 0, done.stderr
     assert kept in done.stdout
     assert "Physical Plan" in done.stdout
+
+
+def test_check_holds_the_input_to_the_contract_and_counts_it(folder):
+    arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--engine", "embedded", "--json"]
+    done = ndcg_spark("check", *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    counts = {"judgments": 3, "judged_queries": 2, "results": 3, "runs": 1, "unjudged_queries": 0}
+    assert json.loads(done.stdout) == {**counts, "missing_queries": 0, "datasets_without_results": 0}
+
+
+def test_check_finds_a_duplicate_that_an_evaluation_need_not_look_for(folder):
+    deep = RUN + "".join(f"q1 Q0 deep{place} {place} -{place} bm25\n" for place in (3, 4, 5, 4))
+    (folder / "deep.txt").write_text(deep, encoding="utf-8")
+    assert evaluate(folder, "--cutoffs", "1", results="deep.txt").returncode == 0
+    paths = ["--judgments", "qrels.txt", "--results", "deep.txt", "--engine", "embedded"]
+    done = ndcg_spark("check", *paths, cwd=folder)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "results: 1 document(s) returned twice for one query, e.g. run=bm25 query_id=q1 doc_id=deep4" in done.stderr
+    assert ndcg_spark("check", *paths, "--set", "duplicates=best", cwd=folder).returncode == 0
+
+
+def test_nights_are_listed_and_expired(folder):
+    evaluate(folder, "--output", "out", "--date", "2020-01-01", "--dataset", "tiny")
+    listed = ndcg_spark("nights", "out", cwd=folder).stdout.splitlines()
+    assert listed[1].split()[:5] == ["tiny", "2020-01-01", "1", "2", "standard"]
+    assert ndcg_spark("recover", "out", cwd=folder).stdout == "nothing to recover\n"
+    assert ndcg_spark("expire", "out", "--keep-days", "30", cwd=folder).stdout == "removed tiny of 2020-01-01\n"
+    assert ndcg_spark("nights", "out", "--json", cwd=folder).stdout == "[]\n"
