@@ -70,9 +70,25 @@ def find(path: str, where: str) -> list[File]:
         raise InputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     scheme = path.partition("://")[0] if "://" in path else "file"
     prefix = "" if scheme == "file" else f"{scheme}://"
-    fixed = place if system.get_file_info(place).type != fs.FileType.NotFound else _before_wildcards(place)
-    named = (_file(info, prefix, fixed, plain=fixed == place) for info in found)
-    return sorted(named, key=lambda file: file.path)
+    fixed = place if system.get_file_info(place).type != fs.FileType.NotFound else before_wildcards(place)
+    named = (below(fixed, prefix + info.path, info.path, info.size) for info in found)
+    plain = (dataclasses.replace(file, regular=file.regular and fixed == place) for file in named)
+    return sorted(plain, key=lambda file: file.path)
+
+
+def below(root: str, path: str, place: str, size: int) -> File:
+    """The file at a place below a root, with the columns that the folders between them give it."""
+    folders = place.removeprefix(root).strip("/").split("/")[:-1]
+    pairs = [folder.split("=", 1) for folder in folders if "=" in folder]
+    values = tuple((key, None if value == _NULL else urllib.parse.unquote(value)) for key, value in pairs)
+    return File(path, size, values, len(pairs) == len(folders))
+
+
+def before_wildcards(place: str) -> str:
+    """The part of a glob that names one folder; all of a path that is none."""
+    segments = place.split("/")
+    wild = (index for index, segment in enumerate(segments) if _GLOB.search(segment))
+    return "/".join(segments[: next(wild, len(segments))]) or "/"
 
 
 def local(path: str) -> str:
@@ -199,23 +215,11 @@ def _entries(system: fs.FileSystem, place: str) -> list[fs.FileInfo]:
         return [info]
     if not _GLOB.search(place):
         return []
-    fixed = _before_wildcards(place)
+    fixed = before_wildcards(place)
     level = [fixed]
     for segment in place.removeprefix(fixed).strip("/").split("/"):
         level = [child.path for parent in level for child in _children(system, parent) if _matches(child, segment)]
     return [entry for entry in system.get_file_info(level) if entry.type != fs.FileType.NotFound] if level else []
-
-
-def _before_wildcards(place: str) -> str:
-    segments = place.split("/")
-    return "/".join(segments[: next(index for index, segment in enumerate(segments) if _GLOB.search(segment))]) or "/"
-
-
-def _file(info: fs.FileInfo, prefix: str, fixed: str, *, plain: bool) -> File:
-    folders = info.path.removeprefix(fixed).strip("/").split("/")[:-1]
-    pairs = [tuple(folder.split("=", 1)) for folder in folders if "=" in folder]
-    values = tuple((key, None if value == _NULL else urllib.parse.unquote(value)) for key, value in pairs)
-    return File(prefix + info.path, info.size, values, plain and len(pairs) == len(folders))
 
 
 def _matches(info: fs.FileInfo, segment: str) -> bool:

@@ -6,6 +6,7 @@ was before `schemas.conform` makes it a number. Lines that are no row at all hav
 
 import dataclasses
 import functools
+import urllib.parse
 from collections.abc import Callable
 
 from pyspark.errors import PySparkException
@@ -15,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from ndcg_spark import files, formats
 from ndcg_spark.config import ResultsConfig, TableConfig
-from ndcg_spark.engine import Engine
+from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.files import File
 from ndcg_spark.formats import BROKEN_LINE, loaded, paths_of, quoted
@@ -77,14 +78,19 @@ def _read(
     found = [file for path in paths for file in _find(engine, path, name)]
     kind = config.format or files.format_of(found, name)
     _refuse_unreadable(engine, found, name)
-    if kind == "trec":
-        if config.columns:
-            raise ConfigurationError(f"{name}: columns are mapped, and TREC text has no names; leave columns out")
-        table = _grouped(engine, found, name, lambda group: formats.trec(formats.lines(engine, group, name), trec))
-        table = table.select(*(column for column in table.columns if column in (*schema.names, BROKEN_LINE)))
-    else:
-        names = [config.columns.get(field.name, field.name) for field in schema]
-        table = _renamed(_stored(engine, kind, paths, found, names, name), config, schema, name)
+    if kind == "trec" and config.columns:
+        raise ConfigurationError(f"{name}: columns are mapped, and TREC text has no names; leave columns out")
+    try:
+        if kind == "trec":
+            table = _grouped(engine, found, name, lambda group: formats.trec(formats.lines(engine, group, name), trec))
+            table = table.select(*(column for column in table.columns if column in (*schema.names, BROKEN_LINE)))
+        else:
+            names = [config.columns.get(field.name, field.name) for field in schema]
+            table = _renamed(_stored(engine, kind, paths, found, names, name), config, schema, name)
+    except failures() as error:
+        damage = files.damaged(found, kind) if engine.sees_local_files else None
+        reason = damage or f"{paths[0]} cannot be read as {kind}, {formats.first_line(error)}"
+        raise InputError(f"{name}: {reason}; write it again, or name its format") from error
     return Source(table, name, kind, found, engine.sees_local_files)
 
 
@@ -126,7 +132,9 @@ def _find(engine: Engine, path: str, name: str) -> list[File]:
         return files.find(path, name)
     # The engine's own storage, which this process may not see: ask it for names and sizes, not for content.
     listing = loaded(engine, "binaryFile", [path], name, recursiveFileLookup="true").select("path", "length")
-    found = sorted((File(row["path"], row["length"]) for row in listing.collect()), key=lambda file: file.path)
+    root = urllib.parse.urlsplit(files.before_wildcards(path)).path.rstrip("/")
+    rows = [(row["path"], urllib.parse.urlsplit(row["path"]).path, row["length"]) for row in listing.collect()]
+    found = sorted((files.below(root, *row) for row in rows), key=lambda file: file.path)
     if not found:
         raise InputError(f"{name}: no files in {path}, an empty folder; check what should have written it")
     return found

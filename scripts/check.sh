@@ -18,4 +18,5 @@ fi
 ruff check .
 ruff format --check .
 mypy
-pytest "$@"
+# Two Spark sessions side by side: most of a test is waiting for a job to be planned.
+pytest --numprocesses 2 --dist loadfile "$@"

@@ -13,6 +13,10 @@ from ndcg_spark.engine import Engine
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--parity-seeds", type=int, default=4, help="how many random cases the live tools are asked")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable

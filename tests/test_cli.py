@@ -123,6 +123,21 @@ def truncated_gzip(folder):
     return "t.gz"
 
 
+def truncated_json_lines(folder):
+    line = '{"run": "r", "query_id": "q1", "doc_id": "a", "score": 1}\n'
+    whole = gzip.compress("".join(line.replace("1}", f"{n}}}") for n in range(20000)).encode())
+    (folder / "t.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    return "t.jsonl.gz"
+
+
+def unlike_json_lines(folder):
+    (folder / "unlike").mkdir()
+    line = '{"run": "r", "query_id": "q1", "doc_id": "a", "score": 1}\n'
+    (folder / "unlike" / "a.jsonl").write_text(line, encoding="utf-8")
+    (folder / "unlike" / "b.jsonl.gz").write_bytes(gzip.compress(line.replace("score", "points").encode()))
+    return "unlike"
+
+
 def null_query(folder):
     write_parquet(folder / "n.parquet", query_id=["q1", None], score=[2.0, 1.0])
     return "n.parquet"
@@ -159,6 +174,8 @@ BAD_RESULTS = {
     "a truncated Parquet file": (truncated_parquet, "t.parquet is no whole Parquet file"),
     "a damaged Parquet file": (damaged_parquet, "d.parquet cannot be read"),
     "a truncated gzip file": (truncated_gzip, "t.gz cannot be read"),
+    "truncated JSON lines": (truncated_json_lines, "t.jsonl.gz cannot be read"),
+    "JSON lines that are not alike": (unlike_json_lines, "cannot be read as jsonl"),
     "bytes that are not UTF-8": (text("l.txt", RUN + "q2 Q0 caf\xe9 2 0.5 bm25\n"), "l.txt"),
     "a broken line": (text("b.txt", RUN + "q2 Q0 x 3\n"), "1 line(s) that are no row, e.g. q2 Q0 x 3"),
     "text for a score": (text("s.txt", RUN + "q2 Q0 x 3 high bm25\n"), "1 score(s) that are no finite number"),
