@@ -1,4 +1,4 @@
-"""Breaches of the input contract: counted in one scan of each table, with an example each, and refused."""
+"""Breaches of the input contract: found row by row, counted in one scan of each table, and set aside."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +7,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import as_type, query_key
+from ndcg_spark.schemas import JUDGMENTS, PARTITIONS, REJECTED_ROWS, RESULTS, as_type, query_key
 
 #: The text of a line that is no row, as reading leaves it.
 BROKEN_LINE = "broken_line"
@@ -25,8 +24,15 @@ REASONS = {
     "relevance_without_gain": "grade(s) without a finite gain: too large for it, or not in its table",
     "score_is_no_number": "score(s) that are no finite number",
     "rank_is_no_rank": "rank(s) that are no whole number from 1",
+    "judged_twice": "row(s) of documents judged twice for one query",
+    "returned_twice": "row(s) of documents returned twice for one query",
 }
+#: The reason code of a document that stands twice, by table.
+TWICE = {"judgments": "judged_twice", "results": "returned_twice"}
 _EXAMPLE_LENGTH = 200
+_LOW = 0xFFFFFFFF
+_OF_THE_NIGHT = {*PARTITIONS, "evaluation_id"}
+_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in schema}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +53,8 @@ class JudgmentCounts:
     #: Judged queries by dataset; the dataset is None where the table does not name it.
     queries: Mapping[str | None, int]
     breaches: list[Breach]
+    #: The same for the same rows in any order, from any format: 16 hexadecimal digits.
+    fingerprint: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +66,8 @@ class RunCounts:
     rows: int
     judged_queries: int
     unjudged_queries: int
+    #: Rows of the queries that nobody judged.
+    unjudged_rows: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +77,8 @@ class ResultCounts:
     rows: int
     runs: list[RunCounts]
     breaches: list[Breach]
+    #: As of JudgmentCounts.
+    fingerprint: str = ""
 
 
 def judgment_reason(types: Mapping[str, str], gain: Column, refuse_negative: bool, use_negative: bool) -> Column:
@@ -100,13 +112,9 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     key = query_key(table.columns)
     found = _grouped(table, key, reason)
     dataset = [name for name in key if name == "dataset"]
-    rows = (
-        found.groupBy(*dataset, "reason")
-        .agg(F.sum("rows").alias("rows"), F.min("example").alias("example"), F.count("*").alias("queries"))
-        .collect()
-    )
+    rows = found.groupBy(*dataset, "reason").agg(*_totals(), F.count("*").alias("queries")).collect()
     queries = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["reason"] is None}
-    return JudgmentCounts(sum(row["rows"] for row in rows), queries, _breaches("judgments", rows))
+    return JudgmentCounts(sum(row["rows"] for row in rows), queries, _breaches("judgments", rows), _fingerprint(rows))
 
 
 def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -> ResultCounts:
@@ -121,10 +129,10 @@ def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -
     rows = (
         found.groupBy(*run_key, "reason")
         .agg(
-            F.sum("rows").alias("rows"),
-            F.min("example").alias("example"),
+            *_totals(),
             F.count("judged").alias("judged_queries"),
             F.count_if(F.col("judged").isNull()).alias("unjudged_queries"),
+            F.sum(F.when(F.col("judged").isNull(), F.col("rows")).otherwise(0)).alias("unjudged_rows"),
         )
         .collect()
     )
@@ -135,44 +143,57 @@ def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -
             row["rows"],
             row["judged_queries"],
             row["unjudged_queries"],
+            row["unjudged_rows"],
         )
         for row in rows
         if row["reason"] is None
     ]
-    return ResultCounts(sum(row["rows"] for row in rows), runs, _breaches("results", rows))
+    return ResultCounts(sum(row["rows"] for row in rows), runs, _breaches("results", rows), _fingerprint(rows))
 
 
-def refuse_breaches(table: str, breaches: list[Breach], rows: int, place: str) -> None:
-    """InputError that tells of every breach; nothing where there are none. An empty table is a breach too."""
-    if breaches:
-        found = "; ".join(f"{breach.rows} {REASONS[breach.reason]}, e.g. {breach.example}" for breach in breaches)
-        raise InputError(f"{table}: {found}; correct them in {place}")
-    if rows == 0:
-        raise InputError(f"{table}: no rows in {place}; an empty table is refused, check what should have written it")
+def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
+    """The rows that have a reason, as they were read: REJECTED_ROWS without dataset, evaluated_on and evaluation_id."""
+    sources = {"dataset_read": "dataset", "line": BROKEN_LINE}
+    described = {"table": F.lit(name), "reason": reason}
+    own = [field for field in REJECTED_ROWS.names if field not in {*described, *_OF_THE_NIGHT}]
+    columns = [column.alias(field) for field, column in described.items()]
+    for field in own:
+        source = sources.get(field, field)
+        column = F.col(source) if source in table.columns else F.lit(None)
+        columns.append(column.cast("string").alias(field))
+    return table.select(*columns).where(F.col("reason").isNotNull())
 
 
-def refuse_strangers(counts: ResultCounts, place: str) -> None:
-    """InputError where no run has a single judged query: ids that are written differently, or the wrong file."""
-    if not any(run.judged_queries for run in counts.runs):
-        queries = sum(run.unjudged_queries for run in counts.runs)
-        raise InputError(
-            f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, "
-            f"was judged; check that both tables write query ids (and datasets) alike, in {place}"
-        )
-
-
-def duplicates(table: DataFrame, where: str) -> str | None:
-    """How many documents stand twice for one query, with an example, in words; None where none does. An action."""
-    key = [name for name in ("dataset", "run", "query_id", "doc_id") if name in table.columns]
-    twice = table.groupBy(*key).count().where(F.col("count") > 1)
-    found = twice.agg(F.count("*").alias("documents"), F.min(_example(key)).alias("example")).collect()[0]
-    if not found["documents"]:
+def duplicates(table: DataFrame, where: str) -> tuple[int, Breach] | None:
+    """How many documents stand twice for one query, and their rows as a breach; None where none does. An action."""
+    twice = _twice(table)
+    counted = twice.agg(
+        F.count("*").alias("documents"), F.sum("rows").alias("rows"), F.min(_example(_key(table))).alias("example")
+    ).collect()[0]
+    if not counted["documents"]:
         return None
-    verb, option = ("judged", "judgment_duplicates=max") if where == "judgments" else ("returned", "duplicates=best")
-    return (
-        f"{where}: {found['documents']} document(s) {verb} twice for one query, e.g. {found['example']}; "
-        f"keep one row each, or --set {option}"
-    )
+    return counted["documents"], Breach(where, TWICE[where], counted["rows"], counted["example"])
+
+
+def without_duplicates(table: DataFrame, where: str) -> tuple[DataFrame, DataFrame]:
+    """The table without any row of a document that stands twice for its query, and those rows as `rejected` has them.
+
+    None of a document's rows stays: nothing tells which of them is right.
+    """
+    key = _key(table)
+    twice = _twice(table).select(*key)
+    once = table.join(twice, on=key, how="left_anti").select(*table.columns)
+    copies = table.join(twice, on=key, how="left_semi").select(*table.columns)
+    return once, rejected(copies, F.lit(TWICE[where]), where)
+
+
+def _key(table: DataFrame) -> list[str]:
+    return [name for name in ("dataset", "run", "query_id", "doc_id") if name in table.columns]
+
+
+def _twice(table: DataFrame) -> DataFrame:
+    """The documents that stand twice for one query: their key and how many rows they have."""
+    return table.groupBy(*_key(table)).agg(F.count("*").alias("rows")).where(F.col("rows") > 1)
 
 
 def _identity_rules(columns: Iterable[str], names: Iterable[str]) -> list[tuple[str, Column]]:
@@ -195,18 +216,39 @@ def _first(rules: list[tuple[str, Column]]) -> Column:
 
 
 def _grouped(table: DataFrame, key: list[str], reason: Column) -> DataFrame:
-    """Rows counted by key and reason, with an example of each reason."""
+    """Rows counted by key and reason, with an example of each reason and the sums of the rows' hashes."""
     names = [name for name in table.columns if name != BROKEN_LINE]
     example = _example(names)
     if BROKEN_LINE in table.columns:
         example = F.coalesce(BROKEN_LINE, example)
     shown = F.when(F.col("reason").isNotNull(), F.substring(example, 1, _EXAMPLE_LENGTH))
     return (
-        table.withColumn("reason", reason)
+        table.withColumns({"reason": reason, "hash": _hash(table)})
         .withColumn("example", shown)
         .groupBy(*key, "reason")
-        .agg(F.count("*").alias("rows"), F.min("example").alias("example"))
+        .agg(
+            F.count("*").alias("rows"),
+            F.min("example").alias("example"),
+            F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
+            F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
+        )
     )
+
+
+def _totals() -> list[Column]:
+    return [*(F.sum(name).alias(name) for name in ("rows", "high", "low")), F.min("example").alias("example")]
+
+
+def _hash(table: DataFrame) -> Column:
+    """A row's hash, of the values in the schema's types; a line that is no row has that of its text."""
+    kinds = dict(table.dtypes)
+    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds]
+    return F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
+
+
+def _fingerprint(rows: list[Row]) -> str:
+    """Both halves of the sum of all hashes, each modulo 2^32: a sum, unlike xor, sees a row that is there twice."""
+    return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
 def _example(names: Sequence[str]) -> Column:

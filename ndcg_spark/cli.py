@@ -46,6 +46,22 @@ _Format = Annotated[
 _Config = Annotated[Path | None, typer.Option(help="A TOML file; what is given here goes before it.")]
 _Engine = Annotated[_Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 _Remote = Annotated[_Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")]
+_MaxRejected = Annotated[
+    float | None,
+    typer.Option(metavar="FRACTION", help="Of a table's rows, how many may be set aside. [default: 0]"),
+]
+_MaxMissing = Annotated[
+    float | None,
+    typer.Option(metavar="FRACTION", help="Of the judged queries, how many a run may lack. [default: 1]"),
+]
+_MaxUnjudged = Annotated[
+    float | None,
+    typer.Option(metavar="FRACTION", help="Of a run's queries, how many may be unjudged. [default: 1]"),
+]
+_MinJudgedRate = Annotated[
+    float | None,
+    typer.Option(metavar="FRACTION", help="Of the documents returned, how many must be judged. [default: 0]"),
+]
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
@@ -61,6 +77,10 @@ def evaluate(
     date: _Date = None,
     run: _Run = None,
     format_: _Format = None,
+    max_rejected_fraction: _MaxRejected = None,
+    max_missing_fraction: _MaxMissing = None,
+    max_unjudged_fraction: _MaxUnjudged = None,
+    min_judged_rate: _MinJudgedRate = None,
     config: _Config = None,
     engine: _Engine = None,
     remote: _Remote = None,
@@ -87,6 +107,10 @@ def evaluate(
             "date": date,
             "engine": engine,
             "remote": remote,
+            "max_rejected_fraction": max_rejected_fraction,
+            "max_missing_fraction": max_missing_fraction,
+            "max_unjudged_fraction": max_unjudged_fraction,
+            "min_judged_rate": min_judged_rate,
         },
     )
     from ndcg_spark.job import explain
@@ -113,6 +137,10 @@ def check(
     date: _Date = None,
     run: _Run = None,
     format_: _Format = None,
+    max_rejected_fraction: _MaxRejected = None,
+    max_missing_fraction: _MaxMissing = None,
+    max_unjudged_fraction: _MaxUnjudged = None,
+    min_judged_rate: _MinJudgedRate = None,
     config: _Config = None,
     engine: _Engine = None,
     remote: _Remote = None,
@@ -133,17 +161,21 @@ def check(
             "date": date,
             "engine": engine,
             "remote": remote,
+            "max_rejected_fraction": max_rejected_fraction,
+            "max_missing_fraction": max_missing_fraction,
+            "max_unjudged_fraction": max_unjudged_fraction,
+            "min_judged_rate": min_judged_rate,
         },
     )
     from ndcg_spark.job import check as check_input
-    from ndcg_spark.reporting import Progress
+    from ndcg_spark.reporting import Progress, print_check
 
     with Progress(_silent(json_)).running() as progress:
-        counts = check_input(loaded, progress.tell)
+        found = check_input(loaded, progress.tell)
     if json_:
-        print(json.dumps(counts))
+        print(json.dumps(found, ensure_ascii=False))
     else:
-        print("\n".join(f"{count:>12,}  {name.replace('_', ' ')}" for name, count in counts.items()))
+        print_check(found)
 
 
 def _chosen(convention: str | None, options: list[str] | None) -> dict[str, Any]:

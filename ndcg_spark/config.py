@@ -22,6 +22,7 @@ from ndcg_spark.errors import ConfigurationError
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl"]
 Cutoff = int | None
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 def _cutoffs(given: object) -> object:
@@ -127,6 +128,13 @@ class EvaluationConfig(_Strict):
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
+    #: Of each table's rows, how many may be set aside before the input is refused.
+    max_rejected_fraction: Fraction = 0.0
+    #: Of a dataset's judged queries, how many a run may lack; of a run's queries, how many may be unjudged.
+    max_missing_fraction: Fraction = 1.0
+    max_unjudged_fraction: Fraction = 1.0
+    #: Of the documents that a run returned down to the deepest cutoff, how many must be judged.
+    min_judged_rate: Fraction = 0.0
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

@@ -29,6 +29,10 @@ class InputError(NdcgSparkError):
     exit_code = 3
 
 
+class DuplicatesError(InputError):
+    """Documents that stand twice for one query, where the convention does not say what their rows come to."""
+
+
 class EngineError(NdcgSparkError):
     """No engine can be had, or the engine failed at its work."""
 

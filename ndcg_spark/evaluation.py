@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import uuid
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import aggregation, ranking, scoring
 from ndcg_spark.conventions import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, QUERY_SCORES, RESULTS, conform, query_key
+from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, QUERY_SCORES, REJECTED_ROWS, RESULTS, conform, query_key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +127,8 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if convention.ideal == "judged_capped":
         scores = scoring.capped_ideal_scores(scores, ideal, key, cutoffs)
     per_query = scoring.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
-    return _named(per_query, evaluation).select(*QUERY_SCORES.names)
+    named = _named(per_query, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
+    return named.select(*QUERY_SCORES.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -139,6 +141,21 @@ def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation
         "evaluation_id": F.lit(evaluation.evaluation_id),
     }
     return whole.withColumns(described).select(*DATASET_SCORES.names)
+
+
+def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
+    """The table REJECTED_ROWS of tables as `checking.rejected` has them, in no order.
+
+    `datasets` are those of the evaluation's nights. A row whose own dataset is none of them, or empty, stands with the
+    first: no other night may come to be, or be replaced, because of a row that was refused.
+    """
+    named = [name for name in datasets if name is not None]
+    whole = functools.reduce(DataFrame.unionByName, tables)
+    if named:
+        own = F.col("dataset_read")
+        whole = whole.withColumn("dataset", F.when(own.isin(named), own).otherwise(F.lit(named[0])))
+    described = _named(whole, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
+    return described.select(*REJECTED_ROWS.names)
 
 
 def steps(evaluation: Evaluation) -> list[str]:

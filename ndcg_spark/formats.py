@@ -1,6 +1,7 @@
 """How each format is read: files to a table of the columns that are stored, text formats as text."""
 
 import atexit
+import csv
 import functools
 import json
 import re
@@ -50,10 +51,10 @@ def _as_written(engine: Engine, path: str) -> str:
     return re.sub(wildcards, r"[\1]" if engine.kind == "embedded" else r"\\\1", place)
 
 
-def lines(engine: Engine, group: list[File], name: str) -> DataFrame:
-    """One row per line that is not blank, column `value`."""
-    text = loaded(engine, "text", paths_of(group), name).select(F.btrim("value", F.lit("\ufeff \t\r\f")).alias("value"))
-    return text.where(F.col("value") != "")
+def lines(engine: Engine, group: list[File], name: str, around: str = "\ufeff \t\r\f") -> DataFrame:
+    """One row per line that is not blank, column `value`, without the characters `around` it."""
+    text = loaded(engine, "text", paths_of(group), name).select(F.btrim("value", F.lit(around)).alias("value"))
+    return text.where(F.trim("value") != "")
 
 
 def trec(table: DataFrame, positions: dict[str, int]) -> DataFrame:
@@ -67,19 +68,23 @@ def trec(table: DataFrame, positions: dict[str, int]) -> DataFrame:
 
 
 def json_lines(table: DataFrame, names: list[str], where: str) -> DataFrame:
-    """The wanted keys of each line's object as text; which of them there are is seen from the first lines."""
+    """The wanted keys of each line's object as text; which of them there are is seen from the first lines.
+
+    A later line that has another of them is broken, for nothing may be lost without a word.
+    """
     seen: set[str] = set()
     for row in table.limit(_LINES_TO_SEE_COLUMNS).collect():
         seen.update(_keys(row["value"]))
     if not seen:
         raise InputError(f"{where}: no line is a JSON object; give the format with format if it is another")
-    wanted = [name for name in names if name in seen]
-    schema = StructType([StructField(name, StringType()) for name in wanted or sorted(seen)])
+    kept = [name for name in names if name in seen] or sorted(seen)
+    schema = StructType([StructField(name, StringType()) for name in dict.fromkeys([*kept, *names])])
     parsed = table.select("value", F.from_json("value", schema).alias("row"))
-    values = [F.col(f"row.{quoted(field.name)}") for field in schema]
-    nothing = functools.reduce(Column.__and__, (column.isNull() for column in values))
-    broken = F.when(nothing | ~F.is_valid_utf8("value"), F.col("value")).alias(BROKEN_LINE)
-    return parsed.select(*(column.alias(field.name) for column, field in zip(values, schema, strict=True)), broken)
+    values = {name: F.col(f"row.{quoted(name)}") for name in schema.names}
+    nothing = functools.reduce(Column.__and__, (values[name].isNull() for name in kept))
+    unseen = functools.reduce(Column.__or__, (values[n].isNotNull() for n in values if n not in kept), F.lit(False))
+    broken = F.when(nothing | unseen | ~F.is_valid_utf8("value"), F.col("value")).alias(BROKEN_LINE)
+    return parsed.select(*(values[name].alias(name) for name in kept), broken)
 
 
 def _keys(line: str) -> list[str]:
@@ -90,22 +95,33 @@ def _keys(line: str) -> list[str]:
     return list(row) if isinstance(row, dict) else []
 
 
-def separated(engine: Engine, group: list[File], separator: str, name: str) -> DataFrame:
-    """CSV or TSV with a header line, RFC 4180 quotes, all text; a line of another length is an error of the engine."""
-    options = {
-        "header": "true",
-        "sep": separator,
-        "quote": '"',
-        "escape": '"',
-        "mode": "FAILFAST",
-        "columnPruning": "false",
-        "inferSchema": "false",
-    }
-    table = loaded(engine, "csv", paths_of(group), name, **options)
-    # Bytes that are not UTF-8 have become this character by now, and two ids may have become one.
-    lost = functools.reduce(Column.__or__, (F.contains(quoted(c), F.lit("\ufffd")) for c in table.columns))
-    row = F.concat_ws(separator, *(quoted(column) for column in table.columns))
-    return table.withColumn(BROKEN_LINE, F.when(lost, row))
+def separated(table: DataFrame, header: str, separator: str) -> DataFrame:
+    """CSV or TSV lines with RFC 4180 quotes as text, an empty field as null; lines like the header are left out.
+
+    A row is one line. Written with columns, as no engine's own reader both keeps the lines that are no row and
+    says which they are; without lambdas, which the embedded engine cannot filter by.
+    """
+    names = header_names(header, separator)
+    # In quotes, where two stand for one; or not begun by one.
+    field = f'{separator}("[^"]*(?:""[^"]*)*"|[^{separator}"][^{separator}]*|)'
+    fields = F.regexp_extract_all(F.concat(F.lit(separator), F.col("value")), F.lit(field), F.lit(1))
+    rows = table.where(F.col("value") != header).select("value", fields.alias("fields"))
+    # What no field has matched is missing from their sum.
+    whole = (F.size("fields") == len(names)) & (F.array_join("fields", separator) == F.col("value"))
+    values = (_unquoted(F.get("fields", F.lit(at))).alias(name) for at, name in enumerate(names))
+    broken = F.when(~(whole & F.is_valid_utf8("value")), F.col("value"))
+    return rows.select(*values, broken.alias(BROKEN_LINE))
+
+
+def header_names(line: str, separator: str) -> list[str]:
+    """The columns that the first line of a CSV or TSV file names."""
+    return next(csv.reader([line], delimiter=separator), [])
+
+
+def _unquoted(field: Column) -> Column:
+    within = F.substring(field, F.lit(2), F.length(field) - 2)
+    text = F.when(field.startswith('"'), F.replace(within, F.lit('""'), F.lit('"'))).otherwise(field)
+    return F.nullif(text, F.lit(""))
 
 
 def orc(engine: Engine, group: list[File], name: str) -> DataFrame:

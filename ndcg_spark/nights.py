@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import store
 from ndcg_spark.errors import StorageError
 from ndcg_spark.publishing import JOURNAL, OWNER, finish
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
+from ndcg_spark.schemas import KEPT
 from ndcg_spark.store import RECORDS, STAGING, TABLES, Store
 
 
@@ -40,7 +40,7 @@ def committed(output: str) -> list[CommittedNight]:
 
 
 def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
-    """A score table of the committed nights only: `dataset_scores` or `query_scores`, in no order.
+    """A table of the committed nights only: `dataset_scores`, `query_scores` or `rejected_rows`, in no order.
 
     Parameters
     ----------
@@ -64,8 +64,10 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     nights = committed(output)
     if not nights:
         raise StorageError(f"read_scores: no committed night in {output}; check the path")
-    schema = QUERY_SCORES if table == "query_scores" else DATASET_SCORES
-    rows = reader.read.schema(schema).parquet(Store(output).for_engine(table))
+    schema, found = KEPT[table], Store(output)
+    if not found.files(table, ".parquet"):
+        return reader.createDataFrame([], schema)
+    rows = reader.read.schema(schema).parquet(found.for_engine(table))
     return rows.where(functools.reduce(Column.__or__, (_is_of(night) for night in nights))).select(*schema.names)
 
 

@@ -102,10 +102,14 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
             engine, found, where, lambda group: formats.json_lines(formats.lines(engine, group, where), names, where)
         )
     if kind in ("csv", "tsv"):
-        if looks:
-            files.check_headers(found, where)
         separator = "\t" if kind == "tsv" else ","
-        return _grouped(engine, found, where, lambda group: formats.separated(engine, group, separator, where))
+        header = _header(engine, found, separator, where)
+        return _grouped(
+            engine,
+            found,
+            where,
+            lambda group: formats.separated(formats.lines(engine, group, where, "\ufeff\r"), header, separator),
+        )
     if kind == "orc" and engine.kind == "embedded":
         return _grouped(engine, found, where, lambda group: formats.orc(engine, group, where))
     if kind == "parquet" and looks:
@@ -113,6 +117,20 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
     if all(file.regular for file in found) and len({tuple(dict(file.partition)) for file in found}) == 1:
         return loaded(engine, kind, paths, where)
     return _grouped(engine, found, where, lambda group: loaded(engine, kind, paths_of(group), where))
+
+
+def _header(engine: Engine, found: list[File], separator: str, where: str) -> str:
+    """The line that all of the CSV or TSV files must begin with."""
+    if engine.sees_local_files:
+        line = files.check_headers(found, where)
+    else:
+        first = formats.lines(engine, found[:1], where, "\ufeff\r").first()
+        line = first["value"] if first else ""
+    names = formats.header_names(line, separator)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{where}: {len(twice)} column(s) twice in one header, e.g. {twice[0]}; name each once")
+    return line
 
 
 def _refuse_unreadable(engine: Engine, found: list[File], name: str) -> None:

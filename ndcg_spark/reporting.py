@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -55,6 +55,16 @@ def print_scores(outcome: Outcome) -> None:
         table.add_row(*([Text(dataset)] if several else []), Text(run), *_cells(of_run))
     console.print(table)
     console.print(f"\n{outcome.convention}: {outcome.formula}", soft_wrap=True)
+
+
+def print_check(found: Mapping[str, Any]) -> None:
+    """The counts of a check, and each run's judged rate, a line each."""
+    console = _console(sys.stdout)
+    for name, count in found["counts"].items():
+        console.print(f"{count:>12,}  {name.replace('_', ' ')}", soft_wrap=True)
+    for row in found["judged_rate"]:
+        rate = f"judged rate@{row['cutoff'] or 'all'} of run={row['run']} dataset={row['dataset']}"
+        console.print(f"{_rounded(row['judged_rate']):>12}  {rate}", soft_wrap=True)
 
 
 def print_comparison(compared: list[Compared]) -> None:

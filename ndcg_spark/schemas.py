@@ -56,6 +56,7 @@ QUERY_SCORES = _table(
     ("status", _TEXT),
     ("returned", _COUNT),
     ("judged", _COUNT),
+    ("evaluation_id", _TEXT),
     ("ndcg", _NUMBER),
     ("dcg", _NUMBER),
     ("ideal_dcg", _NUMBER),
@@ -83,6 +84,28 @@ DATASET_SCORES = _table(
     ("dcg", _NUMBER),
     ("judged_rate", _NUMBER),
 )
+
+#: One row per input row that was refused; no key, as nothing says that refused rows differ. The row's own columns are
+#: as they were read, as text, null where its table has none; `dataset_read` is its own dataset (`dataset` is the
+#: night's, which a row without a good one has none of), `line` the text of a line that is no row.
+REJECTED_ROWS = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("table", _TEXT),
+    ("reason", _TEXT),
+    ("dataset_read", _TEXT),
+    ("run", _TEXT),
+    ("query_id", _TEXT),
+    ("doc_id", _TEXT),
+    ("relevance", _TEXT),
+    ("score", _TEXT),
+    ("rank", _TEXT),
+    ("line", _TEXT),
+    ("evaluation_id", _TEXT),
+)
+
+#: What an evaluation keeps, by the name of its folder.
+KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
 
 
 def query_key(columns: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
     <output>/query_scores/<partition>/*.parquet        what readers see
     <output>/dataset_scores/<partition>/*.parquet
+    <output>/rejected_rows/<partition>/*.parquet       only where rows were set aside
     <output>/_evaluations/<partition>/<id>.json        the commit record of the night that is there
     <output>/_staging/<id>/                            an evaluation on its way; _owner.json, _commit.json, _replaced/
 
@@ -21,7 +22,7 @@ from pyarrow import fs
 from ndcg_spark import files
 from ndcg_spark.errors import StorageError
 
-TABLES = ("query_scores", "dataset_scores")
+TABLES = ("query_scores", "dataset_scores", "rejected_rows")
 STAGING = "_staging"
 RECORDS = "_evaluations"
 

@@ -1,4 +1,4 @@
-"""Breaches of the input contract: counted with an example, and refused in words."""
+"""Breaches of the input contract: counted with an example, and set aside."""
 
 import pytest
 from pyspark.sql import functions as F
@@ -6,17 +6,15 @@ from tables import judgment, judgments, result, results, table
 
 from ndcg_spark.checking import (
     Breach,
-    ResultCounts,
     RunCounts,
     count_judgments,
     count_results,
     duplicates,
     judgment_reason,
-    refuse_breaches,
-    refuse_strangers,
+    rejected,
     result_reason,
+    without_duplicates,
 )
-from ndcg_spark.errors import InputError
 
 AS_READ = "query_id string, doc_id string, relevance string"
 
@@ -128,8 +126,8 @@ def test_rows_and_judged_and_unjudged_queries_are_counted_by_run(spark):
     counts = checked_results(spark, rows)
     assert counts.rows == 5
     assert sorted(counts.runs, key=lambda run: run.run) == [
-        RunCounts(None, "r", 4, 1, 2),
-        RunCounts(None, "s", 1, 0, 1),
+        RunCounts(None, "r", 4, 1, 2, 2),
+        RunCounts(None, "s", 1, 0, 1, 1),
     ]
 
 
@@ -148,48 +146,59 @@ def test_a_query_of_which_every_row_is_refused_is_no_query_of_the_run(spark):
     assert (counts.rows, counts.breaches[0].rows) == (2, 1)
 
 
-def test_a_refusal_tells_every_breach_with_its_count_its_example_and_the_place():
-    breaches = [Breach("results", "no_run", 2, "run= doc_id=d1"), Breach("results", "score_is_no_number", 1, "score=x")]
-    with pytest.raises(InputError) as refused:
-        refuse_breaches("results", breaches, 10, "runs/bm25.run")
-    assert str(refused.value) == (
-        "results: 2 row(s) without a run, e.g. run= doc_id=d1; 1 score(s) that are no finite number, e.g. score=x; "
-        "correct them in runs/bm25.run"
+def test_the_results_of_unjudged_queries_are_counted(spark):
+    rows = [result("d1"), result("d1", query_id="q8"), result("d2", query_id="q8"), result(query_id="q9")]
+    (run,) = checked_results(spark, rows).runs
+    assert run.unjudged_rows == 3
+
+
+def test_a_fingerprint_is_of_the_rows_whatever_their_order_and_how_numbers_are_written(spark):
+    rows = [judgment("d1", "1"), judgment("d2", "2.0"), judgment("d2", "2.0")]
+    one, other = (checked_judgments(spark, given) for given in (rows, [*rows[:0:-1], judgment("d1", "1.00")]))
+    assert one.fingerprint == other.fingerprint
+    assert len(one.fingerprint) == 16
+
+
+@pytest.mark.parametrize("rows", [["d1", "d2"], ["d1", "d2", "d2", "d2"], ["d1", "d3", "d3"], ["d1", "", "d2", "d2"]])
+def test_another_row_or_another_number_of_one_has_another_fingerprint(spark, rows):
+    one, other = (
+        checked_judgments(spark, [judgment(doc) for doc in given]).fingerprint for given in (["d1", "d2", "d2"], rows)
     )
+    assert one != other
 
 
-def test_an_empty_table_is_refused_by_its_place():
-    with pytest.raises(InputError, match=r"^judgments: no rows in nightly/qrels; an empty table is refused"):
-        refuse_breaches("judgments", [], 0, "nightly/qrels")
+def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
+    read = table(
+        spark,
+        [
+            result("d1", "best", broken_line=None),
+            result("d2", "2.50", broken_line=None),
+            result(None, None, "", broken_line="q1 Q0"),
+        ],
+        "run string, query_id string, doc_id string, score string, broken_line string",
+    )
+    reason = result_reason(dict(read.dtypes), needs_score=True, needs_rank=False)
+    found = {row["reason"]: row.asDict() for row in rejected(read, reason, "results").collect()}
+    nothing = {"table": "results", "dataset_read": None, "relevance": None, "rank": None}
+    bad = {"reason": "score_is_no_number", "run": "r", "query_id": "q1", "doc_id": "d1", "score": "best", "line": None}
+    line = {"reason": "broken_line", "run": "r", "query_id": "", "doc_id": None, "score": None, "line": "q1 Q0"}
+    assert found == {"score_is_no_number": {**nothing, **bad}, "broken_line": {**nothing, **line}}
 
 
-def test_rows_without_a_breach_are_not_refused():
-    refuse_breaches("judgments", [], 1, "nightly/qrels")
+def test_of_a_document_that_stands_twice_no_row_stays(spark):
+    rows = [judgment("d1", 1.0), judgment("d1", 2.0), judgment("d2"), judgment("d1", query_id="q2")]
+    once, copies = without_duplicates(judgments(spark, rows), "judgments")
+    assert sorted((row["query_id"], row["doc_id"]) for row in once.collect()) == [("q1", "d2"), ("q2", "d1")]
+    assert sorted((row["reason"], row["doc_id"], row["relevance"]) for row in copies.collect()) == [
+        ("judged_twice", "d1", "1.0"),
+        ("judged_twice", "d1", "2.0"),
+    ]
 
 
-def test_results_of_which_no_query_was_judged_are_refused():
-    counts = ResultCounts(9, [RunCounts(None, "bm25", 5, 0, 3), RunCounts(None, "dense", 4, 0, 2)], [])
-    with pytest.raises(InputError, match=r"none of 5 queries of 2 run\(s\), e\.g\. of run=bm25, .* in some/runs"):
-        refuse_strangers(counts, "some/runs")
-
-
-def test_one_run_with_one_judged_query_is_enough():
-    refuse_strangers(ResultCounts(9, [RunCounts(None, "a", 5, 0, 3), RunCounts(None, "b", 4, 1, 2)], []), "some/runs")
-
-
-def test_documents_returned_twice_are_counted_with_an_example(spark):
+def test_documents_returned_twice_are_counted_with_their_rows_and_an_example(spark):
     rows = [result("d1"), result("d1", 2.0), result("d2"), result("d2"), result("d2"), result("d1", query_id="q2")]
-    assert duplicates(results(spark, rows), "results") == (
-        "results: 2 document(s) returned twice for one query, e.g. run=r query_id=q1 doc_id=d1; "
-        "keep one row each, or --set duplicates=best"
-    )
-
-
-def test_documents_judged_twice_are_told_with_the_option_for_judgments(spark):
-    rows = [judgment("d1", 1.0, dataset="web"), judgment("d1", 2.0, dataset="web"), judgment("d1", dataset="shop")]
-    told = duplicates(judgments(spark, rows), "judgments")
-    assert told.startswith("judgments: 1 document(s) judged twice for one query, e.g. dataset=web query_id=q1 ")
-    assert told.endswith("--set judgment_duplicates=max")
+    example = "run=r query_id=q1 doc_id=d1"
+    assert duplicates(results(spark, rows), "results") == (2, Breach("results", "returned_twice", 5, example))
 
 
 def test_a_document_of_two_runs_or_two_queries_is_no_duplicate(spark):

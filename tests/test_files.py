@@ -170,17 +170,14 @@ def test_whole_files_are_not_called_damaged(tmp_path):
     assert damaged([file(tmp_path / "a.csv", 'run,doc\nr,"a,\nb"\n\n')], "csv") is None
 
 
-@pytest.mark.parametrize("stored", [gzip.compress(LINES)[:-9], gzip.compress(LINES)[:40], LINES])
+# mtime=0: workers of pytest-xdist must collect the same tests in whatever second they do.
+GZIPPED = gzip.compress(LINES, mtime=0)
+
+
+@pytest.mark.parametrize("stored", [GZIPPED[:-9], GZIPPED[:40], LINES], ids=["cut", "cut short", "text"])
 def test_a_gzip_file_that_is_cut_or_no_gzip_is_damaged(tmp_path, stored):
     files = [file(tmp_path / "1.run", LINES), file(tmp_path / "2.run.gz", stored)]
     assert damaged(files, "trec").startswith(f"{files[1].path} cannot be read, ")
-
-
-@pytest.mark.parametrize(("kind", "separator"), [("csv", ","), ("tsv", "\t")])
-def test_a_line_with_more_or_fewer_fields_than_the_header_is_damage_and_is_told_by_number(tmp_path, kind, separator):
-    lines = [separator.join(fields) for fields in (["run", "score"], ["r", "1"], ["r", "1", "x"])]
-    found = damaged([file(tmp_path / f"a.{kind}", "\n".join(lines))], kind)
-    assert "line 3 has 3 fields and the header 2" in found
 
 
 def test_a_parquet_file_whose_footer_is_whole_and_whose_pages_are_not_is_damaged(tmp_path):
@@ -216,8 +213,3 @@ def test_a_glob_passes_over_a_file_where_it_wants_a_folder(tmp_path):
 def test_a_file_uri_names_a_file_as_it_is(tmp_path, name):
     (tmp_path / name).write_text("x", encoding="utf-8")
     assert [file.path for file in find(f"file://{tmp_path}/{name}", "results")] == [str(tmp_path / name)]
-
-
-def test_a_quote_that_is_never_closed_is_damage(tmp_path):
-    (tmp_path / "a.csv").write_text('a,b\n1,"2\n3,4\n', encoding="utf-8")
-    assert "a.csv cannot be read" in str(damaged(find(str(tmp_path / "a.csv"), "results"), "csv"))

@@ -26,12 +26,14 @@ MAY_IMPORT = {
     "scoring": {"ranking", "gains", "conventions"},
     "aggregation": {"schemas"},
     "evaluation": {"errors", "conventions", "schemas", "ranking", "gains", "udfs", "scoring", "aggregation"},
+    "limits": {"errors", "checking"},
+    "contract": {"errors", "schemas", "config", "reading", "checking", "limits", "gains", "evaluation"},
     "store": {"errors", "files"},
     "publishing": {"errors", "schemas", "store"},
     "nights": {"errors", "schemas", "store", "publishing"},
 }
 #: What brings the steps together: the whole evaluation, what a person sees of it, the command line, the library.
-ON_TOP = ["job", "comparison", "reporting", "cli", "__main__", "__init__"]
+ON_TOP = ["record", "job", "comparison", "reporting", "cli", "__main__", "__init__"]
 STEPS = ["ranking", "gains", "udfs", "scoring", "aggregation", "evaluation"]
 ACTIONS = {"collect", "count", "show", "toPandas", "toArrow", "write", "first", "head", "take", "isEmpty", "foreach"}
 

@@ -151,6 +151,33 @@ def test_csv_is_text_with_quotes_around_what_needs_them(engine, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("line", ["q1,d1", "q1,d1,1,2", 'q1,"d1,1', 'q1,"d1"x,1', "q1,d1,1,", "q1;d1;1"])
+def test_a_line_of_csv_that_is_no_row_is_broken_and_no_other_is(engine, tmp_path, line):
+    lines = f"query_id,doc_id,relevance\nq0,d0,1\n{line}\nq9,d9,1\n"
+    rows = judged(engine, written(tmp_path / "a.csv", lines)).table.collect()
+    assert [row["query_id"] for row in rows if row["broken_line"] is None] == ["q0", "q9"]
+    assert sorted(row["broken_line"] for row in rows if row["broken_line"]) == sorted(line.split("\n"))
+
+
+def test_a_field_of_csv_may_be_long_and_full_of_quotes(engine, tmp_path):
+    long = 'a "quoted", long id ' * 500
+    quoted = long.replace('"', '""')
+    file = written(tmp_path / "a.csv", f'query_id,doc_id,relevance\nq1,"{quoted}",1\n')
+    assert documents(judged(engine, file)) == [long]
+
+
+def test_a_header_that_names_a_column_twice_is_refused(engine, tmp_path):
+    with pytest.raises(InputError, match=r"1 column\(s\) twice in one header, e\.g\. doc_id; name each once"):
+        judged(engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
+
+
+def test_a_line_of_json_with_a_column_that_the_first_lines_lack_is_broken(engine, tmp_path):
+    lines = ['{"query_id": "q1", "doc_id": "a", "relevance": 1}'] * 250
+    late = '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}'
+    rows = judged(engine, written(tmp_path / "a.jsonl", "\n".join([*lines, late]))).table.collect()
+    assert [row["broken_line"] for row in rows if row["broken_line"]] == [late]
+
+
 def test_csv_may_begin_with_a_byte_order_mark_and_end_lines_with_crlf(engine, tmp_path):
     file = written(tmp_path / "a.csv", "\ufeffquery_id,doc_id,relevance\r\nq1,d1,2\r\n")
     assert judged(engine, file).table.collect() == [("q1", "d1", "2", None)]
