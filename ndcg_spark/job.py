@@ -161,6 +161,8 @@ def _evaluated(
     plan, counts = _plan(config), checked.counts(len(config.cutoffs))
     runs = _runs_table(opened, checked)
     output = config.dated(config.output) if config.output else None
+    if output is not None:
+        limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
     per_query = evaluation.query_scores(checked.judgments, checked.results, runs, plan)
     with _blaming(sources), _explaining(checked, runs, plan, config):
         if output is None:

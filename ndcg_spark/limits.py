@@ -1,9 +1,15 @@
 """What of the counts is refused: breaches past the budget, tables without rows, runs that cover too little."""
 
+import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.checking import REASONS, Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.errors import InputError
+
+#: A folder is named dataset=..., of 255 bytes at most on every file system there is.
+_LONGEST_NAME = 255 - len("dataset=")
+#: What engines call the folder of a null, and read as one.
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
@@ -19,6 +25,17 @@ def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: st
 def in_words(breaches: Iterable[Breach]) -> str:
     """Each breach with how many rows and an example."""
     return "; ".join(f"{breach.rows} {REASONS[breach.reason]}, e.g. {breach.example}" for breach in breaches)
+
+
+def refuse_names(datasets: Iterable[str]) -> None:
+    """InputError where the name of a dataset cannot be the name of a folder, which its scores are kept in."""
+    reserved = [name for name in datasets if name == _NULL_FOLDER]
+    # Engines percent-encode names, some of them every byte beyond ASCII.
+    long = [name for name in datasets if len(urllib.parse.quote(name, safe="")) > _LONGEST_NAME]
+    if reserved or long:
+        problem = f"{len(long)} name(s) longer than {_LONGEST_NAME} bytes when encoded" if long else "a reserved name"
+        name = (long or reserved)[0]
+        raise InputError(f"dataset: {problem}, e.g. {name[:40]}; it names a folder, give a shorter or another one")
 
 
 def refuse_strangers(counts: ResultCounts, place: str) -> None:

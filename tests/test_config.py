@@ -179,8 +179,20 @@ def test_the_example_loads_and_its_files_are_there():
 def test_the_nightly_configuration_loads_and_reads_the_date_that_is_scored():
     config = load(CONF / "nightly.toml", {"date": "2026-11-20"})
     assert all("2026-11-20" in config.dated(path) for path in [*config.judgments.path, *config.results.path])
-    assert config.convention == Convention(missing_query="error", duplicates="best")
+    assert config.convention == Convention(duplicates="best")
+    assert (config.max_rejected_fraction, config.max_missing_fraction) == (0.001, 0.05)
     assert config.output is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["max_rejected_fraction", "max_missing_fraction", "max_unjudged_fraction", "min_judged_rate"]
+)
+def test_limits_are_fractions_and_the_default_refuses_any_breach_and_allows_any_gap(name):
+    assert getattr(configured(), name) == (1.0 if name in ("max_missing_fraction", "max_unjudged_fraction") else 0.0)
+    assert getattr(configured(**{name: 0.25}), name) == 0.25
+    for wrong in (-0.1, 1.1, "nan", "few"):
+        with pytest.raises(ConfigurationError, match=name):
+            configured(**{name: wrong})
 
 
 def test_a_gain_table_of_the_command_line_replaces_that_of_the_file(tmp_path):
