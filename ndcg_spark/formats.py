@@ -114,8 +114,11 @@ def separated(table: DataFrame, header: str, separator: str) -> DataFrame:
 
 
 def header_names(line: str, separator: str) -> list[str]:
-    """The columns that the first line of a CSV or TSV file names."""
-    return next(csv.reader([line], delimiter=separator), [])
+    """The columns that the first line of a CSV or TSV file names; ValueError where it is no line of such a file."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error as error:
+        raise ValueError(f"{line[:200]!r} is no header, {error}") from error
 
 
 def _unquoted(field: Column) -> Column:

@@ -126,7 +126,10 @@ def _header(engine: Engine, found: list[File], separator: str, where: str) -> st
     else:
         first = formats.lines(engine, found[:1], where, "\ufeff\r").first()
         line = first["value"] if first else ""
-    names = formats.header_names(line, separator)
+    try:
+        names = formats.header_names(line, separator)
+    except ValueError as error:
+        raise InputError(f"{where}: {found[0].path}, {error}; write it again, or name its format") from error
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"{where}: {len(twice)} column(s) twice in one header, e.g. {twice[0]}; name each once")

@@ -171,6 +171,12 @@ def test_a_header_that_names_a_column_twice_is_refused(engine, tmp_path):
         judged(engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
 
 
+@pytest.mark.parametrize("header", ["query_id,doc_id\rrelevance", 'query_id,"doc_id,relevance'])
+def test_a_header_that_is_no_line_of_csv_is_refused(engine, tmp_path, header):
+    with pytest.raises(InputError, match=r"a\.csv, .* is no header, "):
+        judged(engine, written(tmp_path / "a.csv", f"{header}\nq1,d1,2\n"))
+
+
 def test_a_line_of_json_with_a_column_that_the_first_lines_lack_is_broken(engine, tmp_path):
     lines = ['{"query_id": "q1", "doc_id": "a", "relevance": 1}'] * 250
     late = '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}'
