@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import store
 from ndcg_spark.errors import StorageError
-from ndcg_spark.publishing import JOURNAL, OWNER, finish
+from ndcg_spark.recovery import recover, working
 from ndcg_spark.schemas import KEPT
-from ndcg_spark.store import RECORDS, STAGING, TABLES, Store
+from ndcg_spark.store import FAILURES, RECORDS, TABLES, Store
+
+__all__ = ["CommittedNight", "committed", "expire", "read_scores", "recover"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,10 @@ def committed(output: str) -> list[CommittedNight]:
     nights = []
     for path in found.files(RECORDS, ".json"):
         folder = path.removeprefix(f"{RECORDS}/").rpartition("/")[0]
-        nights.append(CommittedNight(*store.night_of(folder), folder, found.read_json(path)))
+        record = found.find_json(path)
+        # None: a rerun is replacing this night just now.
+        if record is not None:
+            nights.append(CommittedNight(*store.night_of(folder), folder, record))
     return sorted(nights, key=lambda night: (night.dataset, night.evaluated_on))
 
 
@@ -71,48 +76,41 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     return rows.where(functools.reduce(Column.__or__, (_is_of(night) for night in nights))).select(*schema.names)
 
 
-def recover(output: str) -> list[str]:
-    """Finish or remove what evaluations that are dead have left in staging; what was done, a sentence each.
-
-    Of one that had committed, the nights are finished, but for those that a later evaluation has replaced since.
-    Evaluations that may still be at work are left alone.
-    """
-    found = Store(output)
-    told = []
-    for evaluation_id in found.folders(STAGING):
-        staging = f"{STAGING}/{evaluation_id}"
-        if found.exists(f"{staging}/{OWNER}") and store.is_alive(found.read_json(f"{staging}/{OWNER}")):
-            continue
-        if not found.exists(f"{staging}/{JOURNAL}"):
-            found.delete(staging)
-            told.append(f"removed {evaluation_id}, which had not committed")
-            continue
-        journal = found.read_json(f"{staging}/{JOURNAL}")
-        open_nights = [night for night in journal["nights"] if not _replaced_since(found, night, evaluation_id)]
-        finish(found, {**journal, "nights": open_nights})
-        told.append(f"finished {evaluation_id}, which had committed: {', '.join(open_nights) or 'all replaced since'}")
-    return told
-
-
 def expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
-    """Remove the nights dated more than `keep_days` before today, whole, and dead staging; what was removed."""
-    found = Store(output)
+    """Remove the nights dated more than `keep_days` before today, whole, and dead staging; what was removed.
+
+    Of nights without a record too, which an earlier removal may have left midway. Raises as `recover`.
+    """
     told = recover(output)
+    found = Store(output)
     oldest = (today - datetime.timedelta(days=keep_days)).isoformat()
-    for night in committed(output):
-        if night.evaluated_on < oldest:
-            # The record goes first: from then on the night counts as gone, whatever is still there of it.
-            for place in (RECORDS, *TABLES):
-                found.delete(f"{place}/{night.folder}")
-            told.append(f"removed {night.dataset} of {night.evaluated_on}")
+    if not _before(found, oldest):
+        return told
+    try:
+        with working(found):
+            for folder in _before(found, oldest):
+                # The record goes first: from then on the night counts as gone, whatever is still there of it.
+                for place in (RECORDS, *TABLES):
+                    found.delete(f"{place}/{folder}")
+                dataset, evaluated_on = store.night_of(folder)
+                told.append(f"removed {dataset} of {evaluated_on}")
+    except FAILURES as error:
+        raise StorageError(f"output: {output} cannot be removed from, {error}; check rights, then run again") from error
     return told
+
+
+def _before(found: Store, date: str) -> list[str]:
+    """The folders of the nights before a date, in whichever table; by dataset and date."""
+    folders = {
+        f"{dataset}/{night}"
+        for place in (RECORDS, *TABLES)
+        for dataset in found.folders(place)
+        for night in found.folders(f"{place}/{dataset}")
+        if dataset.startswith("dataset=") and night.startswith("evaluated_on=")
+    }
+    return sorted((folder for folder in folders if store.night_of(folder)[1] < date), key=store.night_of)
 
 
 def _is_of(night: CommittedNight) -> Column:
     date = F.to_date(F.lit(night.evaluated_on))
     return (F.col("dataset") == F.lit(night.dataset)) & (F.col("evaluated_on") == date)
-
-
-def _replaced_since(found: Store, night: str, evaluation_id: str) -> bool:
-    names = [path.rpartition("/")[2].removesuffix(".json") for path in found.files(f"{RECORDS}/{night}", ".json")]
-    return any(name > evaluation_id for name in names)

@@ -29,8 +29,11 @@ MAY_IMPORT = {
     "limits": {"errors", "checking"},
     "contract": {"errors", "schemas", "config", "reading", "checking", "limits", "gains", "evaluation"},
     "store": {"errors", "files"},
-    "publishing": {"errors", "schemas", "store"},
-    "nights": {"errors", "schemas", "store", "publishing"},
+    "claims": {"errors", "store"},
+    "moves": {"errors", "store"},
+    "recovery": {"errors", "store", "claims", "moves"},
+    "publishing": {"errors", "schemas", "store", "claims", "moves", "recovery"},
+    "nights": {"errors", "schemas", "store", "recovery"},
 }
 #: What brings the steps together: the whole evaluation, what a person sees of it, the command line, the library.
 ON_TOP = ["record", "job", "comparison", "reporting", "cli", "__main__", "__init__"]

@@ -2,126 +2,114 @@
 
 import datetime
 import json
+import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
-import pyarrow.dataset as ds
 import pytest
+from kills import KINDS, NEW, OLD, check_a_kill, rerun, seen, whole
+from publish_and_die import EVALUATED_ON, expire, publish, recover, rows, run
+from readers import NOTHING
 
 from ndcg_spark import nights, read_scores, store
 from ndcg_spark.errors import StorageError
-from ndcg_spark.publishing import JOURNAL, OWNER
-from ndcg_spark.store import Store
+from ndcg_spark.moves import JOURNAL
+from ndcg_spark.recovery import OWNER
+from ndcg_spark.store import STAGING, Store
 
-PROGRAM = Path(__file__).with_name("publish_and_die.py")
-TABLES = ("query_scores", "dataset_scores")
-NEVER = 99
-NOTHING = {table: [] for table in TABLES}, []
-#: Files written, folders moved and deleted by a publication: the first of a night, and one that replaces another.
-STEPS = {"first": 6, "rerun": 9}
-OLD, NEW = "20261116T000000Z-old", "20261117T000000Z-new"
-
-
-def publish(output, evaluation_id, ndcg, steps=NEVER):
-    arguments = [str(output), evaluation_id, str(ndcg), str(steps)]
-    return subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False)
+#: What is done to the output by a publication, `publish_and_die.STEPS` in all.
+STEPS = {"first": 10, "rerun": 13, "rerun of rejected rows": 13}
+#: By finishing a rerun that had come to RECORD_GONE, and by the removal of a night.
+RECOVERY, EXPIRY = 12, 8
+#: The step after which the journal is written, and the old night's record is moved away.
+JOURNALLED, RECORD_GONE = 3, 4
 
 
-def seen(output):
-    """What a plain reader of the folders finds, table by table, and which night has a record."""
-    found = {}
-    for table in TABLES:
-        paths = [str(path) for path in (output / table).rglob("*.parquet")]
-        found[table] = sorted(ds.dataset(paths).to_table()["ndcg"].to_pylist()) if paths else []
-    return found, [night.record["evaluation_id"] for night in nights.committed(str(output))]
+@pytest.fixture
+def output(tmp_path):
+    return str(tmp_path / "scores")
 
 
-def complete(ndcg, evaluation_id):
-    return {table: [ndcg] for table in TABLES}, [evaluation_id]
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_step_of_publishing_is_tried(output, kind):
+    assert rerun(output, kind) == STEPS[kind]
+    assert seen(output) == whole(0.7, NEW, KINDS[kind][1])
 
 
-def test_every_step_of_publishing_is_tried(tmp_path):
-    assert publish(tmp_path, OLD, 0.25).stdout == str(STEPS["first"])
-    assert publish(tmp_path, NEW, 0.75).stdout == str(STEPS["rerun"])
-    assert seen(tmp_path) == complete(0.75, NEW)
+@pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind in KINDS for step in range(1, STEPS[kind] + 1)])
+def test_a_kill_after_any_step_leaves_no_mixture_and_the_next_run_converges(output, kind, step):
+    check_a_kill(output, kind, step, at_once=True)
 
 
-@pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind in STEPS for step in range(1, STEPS[kind] + 1)])
-def test_a_kill_after_any_step_leaves_no_mixture_and_the_next_run_converges(tmp_path, kind, step):
-    old = [0.25] if kind == "rerun" else []
-    if old:
-        publish(tmp_path, OLD, *old)
-    killed = publish(tmp_path, NEW, 0.75, step)
-    assert killed.returncode == -signal.SIGKILL
-    tables, _ = seen(tmp_path)
-    assert all(rows in ([], old, [0.75]) for rows in tables.values())
-    assert not (old in tables.values() and [0.75] in tables.values() and old)
-    nights.recover(str(tmp_path))
-    settled = seen(tmp_path)
-    assert settled in (complete(0.75, NEW), complete(0.25, OLD) if old else NOTHING)
-    assert list((tmp_path / "_staging").iterdir()) == []
-    publish(tmp_path, "20261118T000000Z-next", 0.75)
-    assert seen(tmp_path) == complete(0.75, "20261118T000000Z-next")
+def test_a_recovery_that_is_killed_at_any_step_is_taken_up_again(tmp_path):
+    for step in range(1, RECOVERY + 1):
+        output = str(tmp_path / str(step))
+        rerun(output, "rerun", RECORD_GONE)
+        assert run(recover, output, die_after=step) == -signal.SIGKILL
+        nights.recover(output)
+        assert seen(output) == whole(0.7, NEW, True)
+        assert Store(output).folders(STAGING) == []
+    rerun(str(tmp_path / "whole"), "rerun", RECORD_GONE)
+    assert run(recover, str(tmp_path / "whole"), die_after=0) == RECOVERY
 
 
-@pytest.mark.parametrize("step", range(1, STEPS["rerun"] + 1))
-def test_what_has_a_record_is_whole_after_a_kill(tmp_path, step):
-    publish(tmp_path, OLD, 0.25)
-    publish(tmp_path, NEW, 0.75, step)
-    tables, records = seen(tmp_path)
-    if records:
-        assert (tables, records) in (complete(0.25, OLD), complete(0.75, NEW))
+def test_a_removal_that_is_killed_at_any_step_is_taken_up_again(tmp_path):
+    today = EVALUATED_ON + datetime.timedelta(days=9)
+    for step in range(1, EXPIRY + 1):
+        output = str(tmp_path / str(step))
+        run(publish, output, OLD, 0.25, rejected=True)
+        assert run(expire, output, today, die_after=step) == -signal.SIGKILL
+        nights.expire(output, 3, today)
+        assert seen(output) == (NOTHING, [])
+        assert Store(output).folders(STAGING) == []
+    run(publish, str(tmp_path), OLD, 0.25, rejected=True)
+    assert run(expire, str(tmp_path), today) == EXPIRY
 
 
-def test_a_recovery_that_is_killed_is_taken_up_again(tmp_path):
-    publish(tmp_path, OLD, 0.25)
-    publish(tmp_path, NEW, 0.75, 5)
-    program = f"""
-import sys; sys.path.insert(0, {str(PROGRAM.parent)!r})
-from publish_and_die import die_after
-from ndcg_spark import nights
-die_after(1)
-nights.recover({str(tmp_path)!r})
-"""
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -signal.SIGKILL
-    nights.recover(str(tmp_path))
-    assert seen(tmp_path) == complete(0.75, NEW)
+def test_a_recovery_with_nothing_to_do_writes_nothing(tmp_path):
+    assert nights.recover(str(tmp_path / "scores")) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_staging_folder_is_left_to_its_maker_until_it_has_an_owner_or_ten_minutes_have_passed(tmp_path):
+    made = tmp_path / STAGING / NEW
+    made.mkdir(parents=True)
+    assert nights.recover(str(tmp_path)) == []
+    os.utime(made, (0, 0))
+    assert nights.recover(str(tmp_path)) == [f"removed {NEW}, which had not committed"]
 
 
 def test_an_evaluation_that_is_alive_is_left_alone(tmp_path):
-    Store(str(tmp_path)).write_json(f"_staging/{NEW}/{OWNER}", store.owner())
+    Store(str(tmp_path)).write_json(f"{STAGING}/{NEW}/{OWNER}", store.owner())
     assert nights.recover(str(tmp_path)) == []
     assert (tmp_path / "_staging" / NEW).is_dir()
 
 
 def test_a_later_night_is_not_replaced_by_an_earlier_one_that_is_recovered(tmp_path):
-    publish(tmp_path, OLD, 0.25, 4)
-    left = tmp_path / "_staging" / OLD
+    output = str(tmp_path)
+    run(publish, output, OLD, 0.25, die_after=JOURNALLED)
+    left = tmp_path / STAGING / OLD
     away = tmp_path / "away"
     left.rename(away)
-    publish(tmp_path, NEW, 0.75)
+    run(publish, output, NEW, 0.7)
     away.rename(left)
-    assert nights.recover(str(tmp_path)) == [f"finished {OLD}, which had committed: all replaced since"]
-    assert seen(tmp_path) == complete(0.75, NEW)
+    assert nights.recover(output) == [f"finished {OLD}, which had committed: all replaced since"]
+    assert seen(output) == whole(0.7, NEW, False)
 
 
 def test_only_committed_nights_are_read(spark, tmp_path):
-    publish(tmp_path, OLD, 0.25)
+    run(publish, str(tmp_path), OLD, 0.25)
     read = read_scores(str(tmp_path), session=spark)
-    assert [row["ndcg"] for row in read.collect()] == [0.25]
+    assert sorted(row["ndcg"] for row in read.collect()) == [ndcg for _, ndcg in rows(0.25, OLD)]
     next((tmp_path / "_evaluations").rglob("*.json")).unlink()
     with pytest.raises(StorageError, match="no committed night"):
         read_scores(str(tmp_path), session=spark)
 
 
-def test_old_nights_go_whole_and_the_removed_are_named(tmp_path):
-    publish(tmp_path, OLD, 0.25)
-    day = datetime.date(2026, 11, 16)
-    assert nights.expire(str(tmp_path), 3, day + datetime.timedelta(days=3)) == []
-    assert nights.expire(str(tmp_path), 3, day + datetime.timedelta(days=4)) == ["removed web of 2026-11-16"]
-    assert seen(tmp_path) == NOTHING
+def test_old_nights_go_whole_and_the_removed_are_named(output):
+    run(publish, output, OLD, 0.25, rejected=True)
+    assert nights.expire(output, 3, EVALUATED_ON + datetime.timedelta(days=3)) == []
+    assert nights.expire(output, 3, EVALUATED_ON + datetime.timedelta(days=4)) == ["removed web of 2026-11-16"]
+    assert seen(output) == (NOTHING, [])
 
 
 def test_two_engines_spell_a_partition_differently_and_it_is_one():
@@ -131,8 +119,8 @@ def test_two_engines_spell_a_partition_differently_and_it_is_one():
 
 
 def test_a_journal_that_is_damaged_is_told_and_not_deleted(tmp_path):
-    publish(tmp_path, OLD, 0.25, 4)
-    journal = tmp_path / "_staging" / OLD / JOURNAL
+    run(publish, str(tmp_path), OLD, 0.25, die_after=JOURNALLED)
+    journal = tmp_path / STAGING / OLD / JOURNAL
     assert json.loads(journal.read_text(encoding="utf-8"))["evaluation_id"] == OLD
     journal.write_text("{", encoding="utf-8")
     with pytest.raises(StorageError, match="is no JSON"):
