@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from ndcg_spark import contract, engine, evaluation, files, gains, limits, nights, reading
+from ndcg_spark import contract, engine, evaluation, files, gains, limits, nights, reading, store
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import Checked
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import ConventionError, DuplicatesError, EngineError, InputError
+from ndcg_spark.errors import ConventionError, DuplicatesError, EngineError, InputError, StorageError
 from ndcg_spark.evaluation import Evaluation
 from ndcg_spark.publishing import Night
 from ndcg_spark.reading import Source
@@ -280,6 +280,11 @@ def _blaming(sources: Sources) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         if type(error).__name__ == "PythonException":
             raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error
+        if store.is_refusal(str(error)):
+            raise StorageError(
+                f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
+                "where the output is and where the engine spills"
+            ) from error
         raise EngineError(f"engine: {type(error).__name__}, {lines[0]}; its log may say more") from error
 
 

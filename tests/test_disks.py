@@ -1,0 +1,74 @@
+"""A disk that is really full, and one that may only be read: exit code 4, one line that says why, and the old night."""
+
+import subprocess
+import sys
+
+import pytest
+from readers import records
+
+QUERIES = 4000
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A megabyte of memory as a disk."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"needs the right to mount a disk: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def evaluate(folder, output):
+    qrels = "".join(f"q{n} 0 d{m} {(n + m) % 3}\n" for n in range(QUERIES) for m in range(3))
+    run = "".join(f"q{n} Q0 d{m} 1 {(n * 7 + m) % 11} r\n" for n in range(QUERIES) for m in range(3))
+    (folder / "qrels.txt").write_text(qrels, encoding="utf-8")
+    (folder / "run.txt").write_text(run, encoding="utf-8")
+    inputs = ["--judgments", folder / "qrels.txt", "--results", folder / "run.txt", "--date", "2026-11-16"]
+    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded", *inputs, "--output", output]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def kept(output):
+    """Every published file with its content."""
+    found = (path for path in output.rglob("*") if path.is_file() and "_staging" not in path.parts)
+    return {path: path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize(("free", "reason"), [(0, "cannot be made, "), (40 * 1024, "the engine cannot write, ")])
+def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
+    output = disk / "scores"
+    assert evaluate(tmp_path, output).returncode == 0
+    before = kept(output)
+    with (disk / "fill").open("wb", buffering=0) as fill:
+        size = 0
+        while size < 1 << 20:
+            try:
+                size += fill.write(bytes(4096))
+            except OSError:
+                break
+        fill.truncate(size - free)
+    done = evaluate(tmp_path, output)
+    assert done.returncode == 4
+    assert done.stdout == ""
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("ndcg-spark: output: ")
+    assert reason in told
+    assert "No space left on device" in told
+    assert kept(output) == before
+    (disk / "fill").unlink()
+    assert evaluate(tmp_path, output).returncode == 0
+    assert len(records(output)) == 1
+
+
+def test_a_disk_that_may_only_be_read_keeps_the_old_night(tmp_path, disk):
+    output = disk / "scores"
+    assert evaluate(tmp_path, output).returncode == 0
+    before = kept(output)
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    done = evaluate(tmp_path, output)
+    assert done.returncode == 4
+    assert "Read-only file system; check its path and rights" in done.stderr.splitlines()[-1]
+    assert kept(output) == before
