@@ -88,7 +88,7 @@ def claimed(found: Store, evaluation_id: str) -> Iterator[Claim]:
 
 def standing(found: Store, but: str = "") -> dict[str, Mapping[str, Any]]:
     """The claims of evaluations that may be alive, by evaluation_id; without the one of `but`."""
-    claims = {}
+    claims: dict[str, Mapping[str, Any]] = {}
     for evaluation_id in found.folders(STAGING):
         claim = found.find_json(f"{STAGING}/{evaluation_id}/{CLAIM}") if evaluation_id != but else None
         if claim is not None and store.is_alive(claim, SECONDS_VALID):
