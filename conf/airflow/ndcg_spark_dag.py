@@ -1,0 +1,75 @@
+"""One evaluation per day for Airflow 2.9 and later, and 3: copy it into the DAG folder.
+
+A rerun of a date replaces that date whole (README, Nights), so retries, clears and backfills are safe. What a retry can
+cure is tried again; wrong arguments and refused input stay wrong until somebody mends them.
+"""
+
+import datetime
+import logging
+import os
+import subprocess
+
+from airflow.exceptions import AirflowException, AirflowFailException
+from airflow.timetables.interval import CronDataIntervalTimetable
+
+try:
+    from airflow.sdk import dag, task
+except ImportError:  # Airflow 2
+    from airflow.decorators import dag, task
+
+#: Where this project is on the Airflow worker, and what is evaluated where: set them there.
+PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")
+CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
+MASTER = os.environ.get("NDCG_SPARK_MASTER", "yarn")
+
+#: README's exit codes that no retry can cure: 2 arguments or configuration, 3 input refused.
+HOPELESS = {2: "the arguments or the configuration are wrong", 3: "the input is refused"}
+
+
+def command(night: str) -> list[str]:
+    """The command line that evaluates a date."""
+    return [f"{PROJECT}/scripts/submit.sh", "--master", MASTER, "--", "--config", CONFIG, "--date", night]
+
+
+def run(line: list[str]) -> None:
+    """Run the command, its output into the task's log; an exit code becomes a failure with or without retries."""
+    log = logging.getLogger("airflow.task")
+    # A task that Airflow ends takes its job with it: spark-submit hears SIGTERM as a part of the task's process group.
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603  # our own script
+        for said in process.stdout or ():
+            log.info("%s", said.rstrip())
+    code = process.returncode
+    if code in HOPELESS:
+        raise AirflowFailException(f"ndcg-spark ended with {code}: {HOPELESS[code]}; no retry, see the log above")
+    if code:
+        raise AirflowException(f"ndcg-spark ended with {code}; it is tried again")
+
+
+# The interval is said, not only the hour: Airflow 3 would otherwise give a run the day on which it starts.
+@dag(
+    schedule=CronDataIntervalTimetable("30 2 * * *", timezone="UTC"),
+    start_date=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+    # Days before the DAG was switched on are asked for by a backfill, not evaluated by surprise.
+    catchup=False,
+    # One night at a time: a backfill of a month is not a month of Spark jobs at once.
+    max_active_runs=1,
+    tags=["ndcg"],
+)
+def ndcg_spark() -> None:
+    """NDCG of the day that is over."""
+
+    # The engine or the storage failed (4), or the machine: three more tries, 10, 20 and 40 minutes apart.
+    @task(
+        retries=3,
+        retry_delay=datetime.timedelta(minutes=10),
+        retry_exponential_backoff=True,
+        execution_timeout=datetime.timedelta(hours=3),
+    )
+    def evaluate(ds: str | None = None) -> None:
+        """{{ ds }}, the date at which the day's interval starts, is the night."""
+        run(command(str(ds)))
+
+    evaluate()
+
+
+ndcg_spark()

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# One night's evaluation, for cron; the same night may be asked for again, which replaces it:
+#     scripts/nightly.sh [YYYY-MM-DD] [CONFIG] [arguments of ndcg-spark evaluate]
+#     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
+#
+# The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
+# conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the
+# evaluation is submitted with them; without it this machine computes, as the configuration says.
+#
+# One line on stderr at the beginning and one at the end. The exit code is the job's (README.md), or
+# 75 if the same configuration is being evaluated already: nothing was done.
+set -euo pipefail
+
+called_from=$PWD
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+tell() {
+    echo "$(date -u +%FT%TZ) nightly: $1" >&2
+}
+
+night=$(date -u -d yesterday +%F)
+if [[ ${1:-} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]]; then
+    night=$1
+    shift
+fi
+config=$project/conf/nightly.toml
+if [[ ${1:-} = *.toml ]]; then
+    config=$1
+    shift
+fi
+if [ ! -r "$config" ]; then
+    tell "$config: cannot be read; give [YYYY-MM-DD] [CONFIG]"
+    exit 2
+fi
+
+# The configuration itself is locked: no other file can be forgotten, and two configurations never wait for each other.
+# The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
+exec 9<"$config"
+if ! flock --nonblock 9; then
+    tell "$config: an evaluation of it is running, nothing was done; wait for its end, see: fuser -v $config"
+    exit 75
+fi
+
+submit_options=()
+read -ra submit_options <<<"${NDCG_SPARK_SUBMIT:-}"
+arguments=(--config "$config" --date "$night" "$@")
+if [ ${#submit_options[@]} -gt 0 ]; then
+    command=("$project/scripts/submit.sh" "${submit_options[@]}" -- "${arguments[@]}")
+else
+    source "$project/scripts/environment.sh"
+    cd "$called_from"
+    command=(ndcg-spark evaluate "${arguments[@]}")
+fi
+
+tell "begin $night $config"
+"${command[@]}" &
+job=$!
+# The job hears what this script is told, and the end is told all the same.
+trap 'kill -TERM "$job" 2>/dev/null || true' TERM INT HUP
+code=0
+wait "$job" || code=$?
+while kill -0 "$job" 2>/dev/null; do # a signal ends a wait early
+    code=0
+    wait "$job" || code=$?
+done
+tell "end $night $config: exit code $code after $SECONDS s"
+exit "$code"

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Submits one evaluation to any Spark, from any folder:
+#     scripts/submit.sh [--dry-run] [options of spark-submit] -- [arguments of ndcg-spark evaluate]
+#     scripts/submit.sh --master yarn --py-files gains.py -- --config night.toml --set gain=python:gains.shop
+#
+# All before -- goes to spark-submit as it is, after what is set here, so it wins. --py-files, --archives and --files
+# add to ours instead of replacing them. Without --master Spark runs on this machine: local[*]. --dry-run prints the
+# command line, prepares nothing and runs nothing. The exit code is the job's (README.md), but not with --deploy-mode
+# cluster, where spark-submit only tells success (0) from failure.
+#
+# The Spark is that of SPARK_HOME, else the spark-submit on the PATH, else the one that is installed into .venv.
+set -euo pipefail
+
+called_from=$PWD
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+usage_error() {
+    echo "submit: $1; usage: submit.sh [--dry-run] [options of spark-submit] -- [arguments of ndcg-spark evaluate]" >&2
+    exit 2
+}
+
+# Before environment.sh puts .venv on the PATH.
+if [ -n "${SPARK_HOME:-}" ]; then
+    spark_submit=$SPARK_HOME/bin/spark-submit
+    [ -x "$spark_submit" ] || usage_error "SPARK_HOME is $SPARK_HOME, which has no bin/spark-submit"
+else
+    spark_submit=$(command -v spark-submit || echo "$project/.venv/bin/spark-submit")
+fi
+
+dry_run=
+master='local[*]'
+deploy_mode=client
+py_files=
+archives=
+files=
+options=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    case $1 in
+    --*=*) # spark-submit takes both spellings
+        set -- "${1%%=*}" "${1#*=}" "${@:2}"
+        ;;
+    --dry-run)
+        dry_run=yes
+        shift
+        ;;
+    --master | --deploy-mode | --py-files | --archives | --files)
+        if [ $# -lt 2 ] || [ "$2" = -- ]; then
+            usage_error "$1 lacks its value"
+        fi
+        case $1 in
+        --master) master=$2 ;;
+        --deploy-mode) deploy_mode=$2 ;;
+        --py-files) py_files+=,$2 ;;
+        --archives) archives+=,$2 ;;
+        --files) files+=,$2 ;;
+        esac
+        shift 2
+        ;;
+    *)
+        options+=("$1")
+        shift
+        ;;
+    esac
+done
+[ $# -gt 0 ] || usage_error "there is no --, which ends the options of spark-submit"
+shift
+
+if [[ $deploy_mode = cluster && $master = spark://* ]]; then
+    usage_error "a standalone cluster runs no Python driver; leave --deploy-mode cluster out"
+fi
+
+log4j=file:$project/conf/log4j2.properties
+python=$project/.venv/bin/python
+settings=()
+case $master in
+local*)
+    # Everything runs in this machine's environment: nothing to send.
+    settings+=(--conf "spark.pyspark.python=$python")
+    ;;
+*)
+    py_files=,$project/dist/ndcg_spark.zip$py_files
+    archives=,$project/dist/ndcg_spark_env.tar.gz#environment$archives
+    settings+=(--conf spark.pyspark.python=./environment/bin/python)
+    if [ "$deploy_mode" = client ]; then
+        # The driver stays here, with what is installed here.
+        settings+=(--conf "spark.pyspark.driver.python=$python")
+    fi
+    ;;
+esac
+case $master in
+yarn*)
+    # YARN lays files beside a program before it starts; elsewhere executors keep the log configuration of the cluster.
+    files=,$project/conf/log4j2.properties$files
+    settings+=(--conf spark.executor.defaultJavaOptions=-Dlog4j2.configurationFile=log4j2.properties)
+    [ "$deploy_mode" = client ] || log4j=log4j2.properties
+    ;;
+esac
+if [ "$deploy_mode" = client ] || [ "$log4j" = log4j2.properties ]; then
+    # The default options, not the extra ones: those are the cluster's.
+    settings+=(--conf "spark.driver.defaultJavaOptions=\"-Dlog4j2.configurationFile=$log4j\"")
+fi
+
+command=("$spark_submit" --master "$master" --deploy-mode "$deploy_mode")
+# The cluster's own spark-defaults.conf holds too, where ours says nothing.
+command+=(--properties-file "$project/conf/spark-defaults.conf" --load-spark-defaults "${settings[@]}")
+[ -z "$py_files" ] || command+=(--py-files "${py_files#,}")
+[ -z "$archives" ] || command+=(--archives "${archives#,}")
+[ -z "$files" ] || command+=(--files "${files#,}")
+command+=("${options[@]}" "$project/jobs/evaluate.py" "$@")
+
+if [ -n "$dry_run" ]; then
+    printf '%q' "${command[0]}"
+    printf ' %q' "${command[@]:1}"
+    echo
+    exit
+fi
+if [[ $master != local* ]]; then
+    "$project/scripts/package.sh"
+fi
+source "$project/scripts/environment.sh"
+cd "$called_from"
+# The settings above name the Python of the driver and of the executors; YARN would send these there too.
+unset PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
+exec "${command[@]}"

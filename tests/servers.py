@@ -1,0 +1,75 @@
+"""Spark's own programs as processes beside a test: on loopback, and ended with it whatever becomes of it."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyspark
+
+SPARK_HOME = Path(pyspark.__file__).parent
+
+#: Ends its process group when its standard input does: also when the test that holds the other end is killed.
+_WATCHED = '"$@" </dev/null & cat >/dev/null; kill -KILL -- -$$'
+
+
+def environment(**more: object) -> dict[str, str]:
+    """The environment of a machine that knows nothing of this project but where Spark is."""
+    kept = {
+        name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")
+    }
+    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", **{name: str(value) for name, value in more.items()}}
+
+
+@contextlib.contextmanager
+def running(command: list[object], log: Path, environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """The program in a process group of its own, which is killed at the end; what it says goes to the log."""
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            ["bash", "-c", _WATCHED, "watched", *map(str, command)],
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            env=environ,
+            cwd=log.parent,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to all of its process group: a machine that loses its power."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def says(log: Path, text: str) -> bool:
+    return log.exists() and text in log.read_text(errors="replace")
+
+
+def wait_until(condition: Callable[[], object], what: str, log: Path, seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what} took more than {seconds} s: {log.read_text(errors='replace')[-3000:]}"
+        time.sleep(0.1)
