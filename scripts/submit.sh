@@ -74,8 +74,9 @@ python=$project/.venv/bin/python
 settings=()
 case $master in
 local*)
-    # Everything runs in this machine's environment: nothing to send.
+    # Everything runs in this machine's environment: nothing to send, and nothing for other machines to talk to.
     settings+=(--conf "spark.pyspark.python=$python")
+    settings+=(--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1)
     ;;
 *)
     py_files=,$project/dist/ndcg_spark.zip$py_files
