@@ -16,6 +16,11 @@ SPARK_HOME = Path(pyspark.__file__).parent
 #: Ends its process group when its standard input does: also when the test that holds the other end is killed.
 _WATCHED = '"$@" </dev/null & cat >/dev/null; kill -KILL -- -$$'
 
+#: The same for a program that ends by itself: its exit code is the shell's.
+WATCHED_JOB = (
+    'exec 3<&0; "$@" </dev/null 3<&- & job=$!; { cat <&3 >/dev/null; kill -KILL -- -$$; } & exec 3<&-; wait "$job"'
+)
+
 
 def environment(**more: object) -> dict[str, str]:
     """The environment of a machine that knows nothing of this project but where Spark is."""

@@ -155,7 +155,8 @@ def submitted(cluster, data, output):
     local = {"SPARK_LOCAL_DIRS": cluster.folder / "driver", "SPARK_CONF_DIR": cluster.folder / "no-configuration"}
     with (cluster.folder / "submit.out").open("wb") as out, (cluster.folder / "submit.log").open("wb") as log:
         job = subprocess.Popen(
-            [*map(str, [*command, "--", *arguments(data, output)])],
+            ["bash", "-c", servers.WATCHED_JOB, "job", *map(str, [*command, "--", *arguments(data, output)])],
+            stdin=subprocess.PIPE,
             stdout=out,
             stderr=log,
             env=servers.environment(**local),
