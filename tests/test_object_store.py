@@ -32,7 +32,6 @@ RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory):
     program = os.environ.get("MOTO_SERVER") or shutil.which("moto_server", path=str(Path(sys.executable).parent))
-    program = program or shutil.which("moto_server")
     if not program:
         pytest.skip("needs the S3 server of moto: pip install 'moto[server]', and its bin/moto_server in MOTO_SERVER")
     log = tmp_path_factory.mktemp("moto") / "log"
