@@ -235,7 +235,7 @@ def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", h
 @app.command()
 def recover(output: _Output) -> None:
     """Finish or remove what evaluations that were killed have left; every evaluation does this first."""
-    from ndcg_spark.nights import recover as recover_nights
+    from ndcg_spark.recovery import recover as recover_nights
 
     print("\n".join(recover_nights(output) or ["nothing to recover"]))
 

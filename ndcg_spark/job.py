@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from ndcg_spark import contract, engine, evaluation, files, gains, limits, nights, reading, store
+from ndcg_spark import contract, engine, evaluation, files, gains, limits, reading, recovery, store
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import Checked
 from ndcg_spark.engine import Engine, open_engine
@@ -170,7 +170,7 @@ def _evaluated(
                 rows = _sorted_rows(evaluation.dataset_scores(per_query, runs, plan).collect())
             _refuse_unjudged(rows, config)
         else:
-            for sentence in nights.recover(output):
+            for sentence in recovery.recover(output):
                 tell("recover", sentence)
             night = Night(output, plan.evaluation_id)
             with _abandoning(night):

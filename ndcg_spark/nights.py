@@ -17,8 +17,6 @@ from ndcg_spark.recovery import recover, working
 from ndcg_spark.schemas import KEPT
 from ndcg_spark.store import FAILURES, RECORDS, TABLES, Store
 
-__all__ = ["CommittedNight", "committed", "expire", "read_scores", "recover"]
-
 
 @dataclasses.dataclass(frozen=True)
 class CommittedNight:

@@ -5,6 +5,14 @@ set -euo pipefail
 requirement_files=(requirements.txt requirements-parity.txt)
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
+# The S3 server of the tests wants an older python-dateutil than we do: an environment of its own.
+install_object_store() {
+    python -m venv .venv/object-store
+    .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
+}
+stamped object-store requirements-object-store.txt -- install_object_store requirements-object-store.txt
+export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
+
 java_package=openjdk-17-jre-headless
 if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

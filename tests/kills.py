@@ -5,7 +5,7 @@ import signal
 from publish_and_die import NEVER, publish, rows, run
 from readers import NOTHING, plain, records
 
-from ndcg_spark import nights
+from ndcg_spark import recovery
 from ndcg_spark.store import Store
 
 OLD, NEW, NEXT = "20261116T000000Z-old", "20261117T000000Z-new", "20261118T000000Z-next"
@@ -47,9 +47,9 @@ def check_a_kill(output, kind, step, *, at_once):
         assert all(tables[name] in ([], before[0][name], after[0][name]) for name in tables)
     if committed:
         assert found in (before, after)
-    nights.recover(output)
+    recovery.recover(output)
     assert seen(output) in (before, after)
     assert Store(output).folders("_staging") == []
     run(publish, output, NEXT, 0.7, rejected=new)
     assert seen(output) == whole(0.7, NEXT, new)
-    assert nights.recover(output) == []
+    assert recovery.recover(output) == []

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ndcg_spark import claims, nights
+from ndcg_spark import claims, nights, recovery
 from ndcg_spark.publishing import Night
 from ndcg_spark.store import Store
 
@@ -80,7 +80,7 @@ def publish(
     if slow is not None:
         claims._PAUSE = 0.01
         _slow_down(random.Random(slow))  # noqa: S311  # no secret
-    nights.recover(output)
+    recovery.recover(output)
     done = _die_after(die_after)
     named = {"dataset": dataset, "evaluated_on": evaluated_on}
     staged(output, evaluation_id, ndcg, rejected=rejected, **named).commit({"evaluation_id": evaluation_id})
@@ -89,7 +89,7 @@ def publish(
 
 def recover(output: str, *, die_after: int) -> int:
     done = _die_after(die_after)
-    nights.recover(output)
+    recovery.recover(output)
     return len(done)
 
 

@@ -13,7 +13,7 @@ from kills import NEW, NEXT, OLD, seen, whole
 from publish_and_die import EVALUATED_ON, ended, publish, rows, run, staged, start
 from readers import plain, records
 
-from ndcg_spark import claims, nights, store
+from ndcg_spark import claims, recovery, store
 from ndcg_spark.claims import CLAIM, claimed
 from ndcg_spark.errors import StorageError
 from ndcg_spark.store import STAGING, Store
@@ -79,7 +79,7 @@ def test_a_commit_that_is_killed_while_another_runs_leaves_one_whole_night(outpu
             pass
         assert killed.exitcode == -signal.SIGKILL
         assert other.exitcode >= 9
-        nights.recover(output)
+        recovery.recover(output)
         assert is_one_whole_night(output) in names
         assert Store(output).folders(STAGING) == []
 
@@ -102,7 +102,7 @@ def test_a_later_evaluation_that_died_midway_is_finished_before_an_earlier_one_c
     run(publish, output, NEXT, 0.5, rejected=True, die_after=step)
     night.commit({"evaluation_id": NEW})
     assert seen(output) == whole(0.7, NEW, False)
-    nights.recover(output)
+    recovery.recover(output)
     assert seen(output) == whole(0.7, NEW, False)
     assert Store(output).folders(STAGING) == []
 
@@ -186,7 +186,7 @@ def test_a_commit_that_takes_longer_than_its_claim_counts_stops_and_the_next_goe
         night.commit({"evaluation_id": NEW})
     night.abandon()
     monkeypatch.undo()
-    assert nights.recover(output) == [f"finished {NEW}, which had committed: dataset=web/evaluated_on={EVALUATED_ON}"]
+    assert recovery.recover(output) == [f"finished {NEW}, which had committed: dataset=web/evaluated_on={EVALUATED_ON}"]
     assert seen(output) == whole(0.7, NEW, False)
 
 
@@ -198,7 +198,7 @@ def test_what_another_machine_has_journalled_is_finished_when_its_claim_is_too_o
     for name in (CLAIM, "_owner.json"):
         path = f"{STAGING}/{NEW}/{name}"
         Store(output).write_json(path, {**Store(output).read_json(path), **left})
-    assert bool(nights.recover(output)) == finished
+    assert bool(recovery.recover(output)) == finished
     assert (seen(output) == whole(0.7, NEW, False)) == finished
 
 
@@ -206,7 +206,7 @@ def test_what_another_machine_stages_stays_for_twelve_hours(output):
     for hours, evaluation_id in ((11, OLD), (13, NEW)):
         owner = {**store.owner(), "host": ELSEWHERE, "at": time.time() - 3600 * hours}
         Store(output).write_json(f"{STAGING}/{evaluation_id}/_owner.json", owner)
-    assert nights.recover(output) == [f"removed {NEW}, which had not committed"]
+    assert recovery.recover(output) == [f"removed {NEW}, which had not committed"]
 
 
 def test_a_claim_names_a_process_that_others_can_ask_for(output):

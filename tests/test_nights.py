@@ -10,7 +10,7 @@ from kills import KINDS, NEW, OLD, check_a_kill, rerun, seen, whole
 from publish_and_die import EVALUATED_ON, expire, publish, recover, rows, run
 from readers import NOTHING
 
-from ndcg_spark import nights, read_scores, store
+from ndcg_spark import nights, read_scores, recovery, store
 from ndcg_spark.errors import StorageError
 from ndcg_spark.moves import JOURNAL
 from ndcg_spark.recovery import OWNER
@@ -45,7 +45,7 @@ def test_a_recovery_that_is_killed_at_any_step_is_taken_up_again(tmp_path):
         output = str(tmp_path / str(step))
         rerun(output, "rerun", RECORD_GONE)
         assert run(recover, output, die_after=step) == -signal.SIGKILL
-        nights.recover(output)
+        recovery.recover(output)
         assert seen(output) == whole(0.7, NEW, True)
         assert Store(output).folders(STAGING) == []
     rerun(str(tmp_path / "whole"), "rerun", RECORD_GONE)
@@ -66,21 +66,21 @@ def test_a_removal_that_is_killed_at_any_step_is_taken_up_again(tmp_path):
 
 
 def test_a_recovery_with_nothing_to_do_writes_nothing(tmp_path):
-    assert nights.recover(str(tmp_path / "scores")) == []
+    assert recovery.recover(str(tmp_path / "scores")) == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_staging_folder_is_left_to_its_maker_until_it_has_an_owner_or_ten_minutes_have_passed(tmp_path):
     made = tmp_path / STAGING / NEW
     made.mkdir(parents=True)
-    assert nights.recover(str(tmp_path)) == []
+    assert recovery.recover(str(tmp_path)) == []
     os.utime(made, (0, 0))
-    assert nights.recover(str(tmp_path)) == [f"removed {NEW}, which had not committed"]
+    assert recovery.recover(str(tmp_path)) == [f"removed {NEW}, which had not committed"]
 
 
 def test_an_evaluation_that_is_alive_is_left_alone(tmp_path):
     Store(str(tmp_path)).write_json(f"{STAGING}/{NEW}/{OWNER}", store.owner())
-    assert nights.recover(str(tmp_path)) == []
+    assert recovery.recover(str(tmp_path)) == []
     assert (tmp_path / "_staging" / NEW).is_dir()
 
 
@@ -92,7 +92,7 @@ def test_a_later_night_is_not_replaced_by_an_earlier_one_that_is_recovered(tmp_p
     left.rename(away)
     run(publish, output, NEW, 0.7)
     away.rename(left)
-    assert nights.recover(output) == [f"finished {OLD}, which had committed: all replaced since"]
+    assert recovery.recover(output) == [f"finished {OLD}, which had committed: all replaced since"]
     assert seen(output) == whole(0.7, NEW, False)
 
 
@@ -124,5 +124,5 @@ def test_a_journal_that_is_damaged_is_told_and_not_deleted(tmp_path):
     assert json.loads(journal.read_text(encoding="utf-8"))["evaluation_id"] == OLD
     journal.write_text("{", encoding="utf-8")
     with pytest.raises(StorageError, match="is no JSON"):
-        nights.recover(str(tmp_path))
+        recovery.recover(str(tmp_path))
     assert journal.exists()

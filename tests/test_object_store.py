@@ -17,7 +17,7 @@ from publish_and_die import EVALUATED_ON, publish, recover, run, staged
 from pyarrow import fs
 from readers import NOTHING, plain
 
-from ndcg_spark import nights
+from ndcg_spark import nights, recovery
 from ndcg_spark.errors import StorageError
 from ndcg_spark.moves import undo
 from ndcg_spark.store import STAGING, Store
@@ -120,7 +120,7 @@ def test_a_recovery_that_is_killed_on_an_object_store_is_taken_up_again(output):
     rerun(output, "rerun", RECORD_GONE)
     for _ in range(3):
         assert run(recover, output, die_after=5) == -signal.SIGKILL
-    nights.recover(output)
+    recovery.recover(output)
     assert seen(output) == whole(0.7, NEW, True)
 
 
