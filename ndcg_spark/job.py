@@ -9,20 +9,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from ndcg_spark import contract, engine, evaluation, files, gains, limits, reading, recovery, store
+from ndcg_spark import contract, evaluation, gains, limits, reading, recovery
+from ndcg_spark.blame import blaming, explaining
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import Checked
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import ConventionError, DuplicatesError, EngineError, InputError, StorageError
+from ndcg_spark.errors import DuplicatesError
 from ndcg_spark.evaluation import Evaluation
 from ndcg_spark.publishing import Night
 from ndcg_spark.reading import Source
 from ndcg_spark.record import commit_record
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
-from ndcg_spark.scoring import REFUSED
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
@@ -94,7 +93,7 @@ def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -
     gains.unjudged_gain(config.convention)
     with clock.step("read"):
         sources = _sources(opened, config)
-    with clock.step("check"), _blaming(sources):
+    with clock.step("check"), blaming(sources):
         checked = contract.check(*sources, config)
     _tell_what_was_read(sources, checked, tell)
     evaluate = functools.partial(_evaluated, opened, config, sources, tell=tell, clock=clock)
@@ -103,7 +102,7 @@ def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -
     except DuplicatesError:
         if config.max_rejected_fraction == 0:
             raise
-    with clock.step("check again"), _blaming(sources):
+    with clock.step("check again"), blaming(sources):
         checked = contract.without_duplicates(checked, *sources, config)
     _tell_what_was_rejected(sources, checked, tell)
     return evaluate(checked)
@@ -122,7 +121,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         tell("engine", opened.name)
         gains.unjudged_gain(config.convention)
         sources = _sources(opened, config)
-        with _blaming(sources):
+        with blaming(sources):
             checked = contract.check(*sources, config)
             twice = contract.find_duplicates(checked, config)
             if twice and config.max_rejected_fraction == 0:
@@ -132,7 +131,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         _tell_what_was_read(sources, checked, tell)
         plan = dataclasses.replace(_plan(config), cutoffs=config.cutoffs[-1:])
         runs = _runs_table(opened, checked)
-        with _blaming(sources), _explaining(checked, runs, plan, config):
+        with blaming(sources), explaining(checked, runs, plan, config):
             per_query = evaluation.query_scores(checked.judgments, checked.results, runs, plan)
             rates = evaluation.dataset_scores(per_query, runs, plan).select(*_RATE).collect()
     rows = [row.asDict() for row in sorted(rates, key=_place_of)]
@@ -164,7 +163,7 @@ def _evaluated(
     if output is not None:
         limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
     per_query = evaluation.query_scores(checked.judgments, checked.results, runs, plan)
-    with _blaming(sources), _explaining(checked, runs, plan, config):
+    with blaming(sources), explaining(checked, runs, plan, config):
         if output is None:
             with clock.step("evaluate"):
                 rows = _sorted_rows(evaluation.dataset_scores(per_query, runs, plan).collect())
@@ -265,47 +264,6 @@ def _abandoning(night: Night) -> Iterator[None]:
         with contextlib.suppress(Exception):
             night.abandon()
         raise
-
-
-@contextlib.contextmanager
-def _blaming(sources: Sources) -> Iterator[None]:
-    """An engine's failure becomes an InputError if a file is damaged, which it may not say, else an EngineError."""
-    try:
-        yield
-    except engine.failures() as error:
-        for source in sources:
-            damage = files.damaged(source.files, source.format) if source.seen else None
-            if damage:
-                raise InputError(f"{source.name}: {damage}; write it again") from error
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        if type(error).__name__ == "PythonException":
-            raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error
-        if store.is_refusal(str(error)):
-            raise StorageError(
-                f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
-                "where the output is and where the engine spills"
-            ) from error
-        raise EngineError(f"engine: {type(error).__name__}, {lines[0]}; its log may say more") from error
-
-
-@contextlib.contextmanager
-def _explaining(checked: Checked, runs: DataFrame, plan: Evaluation, config: EvaluationConfig) -> Iterator[None]:
-    """A plan's own refusal becomes an InputError that counts what the plan could only give one example of."""
-    try:
-        yield
-    except engine.failures() as error:
-        if REFUSED not in str(error):
-            raise
-        reason = str(error).split(REFUSED, 1)[1].splitlines()[0]
-        twice = contract.find_duplicates(checked, config) if "twice" in reason else None
-        if twice:
-            raise DuplicatesError(twice) from error
-        lenient = plan.convention.replace(no_relevant="skip", missing_query="skip")
-        relaxed = dataclasses.replace(plan, convention=lenient, cutoffs=plan.cutoffs[-1:])
-        status = "missing" if "without results" in reason else "no_relevant"
-        scores = evaluation.query_scores(checked.judgments, checked.results, runs, relaxed)
-        rows = scores.where(F.col("status") == status).count()
-        raise InputError(reason.replace(", e.g.", f", {rows} of them, e.g.", 1)) from error
 
 
 def _place_of(row: Row) -> tuple[Any, ...]:

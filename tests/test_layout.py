@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "nights": {"errors", "schemas", "store", "recovery"},
 }
 #: What brings the steps together: the whole evaluation, what a person sees of it, the command line, the library.
-ON_TOP = ["record", "job", "comparison", "reporting", "cli", "__main__", "__init__"]
+ON_TOP = ["record", "blame", "job", "comparison", "reporting", "cli", "__main__", "__init__"]
 STEPS = ["ranking", "gains", "udfs", "scoring", "aggregation", "evaluation"]
 ACTIONS = {"collect", "count", "show", "toPandas", "toArrow", "write", "first", "head", "take", "isEmpty", "foreach"}
 

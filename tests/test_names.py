@@ -1,17 +1,14 @@
 """Names of any kind: right scores or a clear refusal, and never a file outside the output."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from engines import on_embedded, on_spark
 from pyarrow import parquet as pq
 
-from ndcg_spark import config, job, read_scores
+from ndcg_spark import read_scores
 from ndcg_spark.errors import InputError
 
 NAMES = [
@@ -79,25 +76,9 @@ def scored(folder: Path) -> list[tuple]:
     return sorted((row["dataset"], row["run"], row["query_id"], round(row["ndcg"], 4)) for row in rows)
 
 
-def on_spark(folder: Path, settings: dict) -> None:
-    job.run(config.validate(settings, "test"), lambda *_: None)
-
-
-def on_embedded(folder: Path, settings: dict) -> None:
-    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    program = (
-        "import json, sys; from ndcg_spark import config, job;"
-        "job.run(config.validate({**json.load(open(sys.argv[1])), 'engine': 'embedded'}, 'x'), lambda *_: None)"
-    )
-    arguments = [sys.executable, "-c", program, str(folder / "settings.json")]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=folder, env=dict(os.environ))
-    assert done.returncode == 0, done.stderr[-2000:]
-    (folder / "settings.json").unlink()
-
-
 @pytest.mark.parametrize("evaluate", [on_spark, on_embedded])
 def test_a_dataset_a_run_a_query_and_a_document_may_have_any_name(spark, tmp_path, evaluate):
-    evaluate(tmp_path, tables(tmp_path, NAMES, datasets=True))
+    evaluate(tables(tmp_path, NAMES, datasets=True))
     assert scored(tmp_path) == sorted((name, name, name, 0.6309) for name in NAMES)
     assert inside_and_outside(tmp_path) == {"judgments.parquet", "results.parquet", "out"}
     assert inside_and_outside(tmp_path / "out") == {"query_scores", "dataset_scores", "_evaluations", "_staging"}
@@ -108,7 +89,7 @@ def test_a_dataset_a_run_a_query_and_a_document_may_have_any_name(spark, tmp_pat
 @pytest.mark.parametrize("evaluate", [on_spark, on_embedded])
 def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(spark, tmp_path, evaluate):
     names = [LONG, LONG + "m"]
-    evaluate(tmp_path, tables(tmp_path, names, datasets=False))
+    evaluate(tables(tmp_path, names, datasets=False))
     alone, none = 0.6309, 0.0
     pairs = [("default", run, query, alone if run == query else none) for run in names for query in names]
     assert scored(tmp_path) == sorted(pairs)
@@ -117,7 +98,7 @@ def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(spark,
 @pytest.mark.parametrize("name", [LONG, "\u691c" * 28, "__HIVE_DEFAULT_PARTITION__"])
 def test_a_dataset_that_cannot_name_a_folder_is_refused(spark, tmp_path, name):
     with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
-        on_spark(tmp_path, tables(tmp_path, [name], datasets=True))
+        on_spark(tables(tmp_path, [name], datasets=True))
     with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
-        on_spark(tmp_path, {**tables(tmp_path, ["q"], datasets=False), "dataset": name})
+        on_spark({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
     assert not (tmp_path / "out").exists()

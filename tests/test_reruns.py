@@ -1,0 +1,49 @@
+"""A date that is run again, among others, by either engine: that night is replaced, and not a byte of another."""
+
+import hashlib
+import math
+
+import pytest
+from engines import on_embedded, on_spark
+from readers import plain, records
+
+from ndcg_spark import read_scores
+
+DATES = ["2026-11-18", "2026-11-19", "2026-11-20"]
+ENGINES = {"spark": on_spark, "embedded": on_embedded}
+
+
+def night(folder, date, rank, dataset="web"):
+    """A night of one judged document that is returned at this rank: NDCG is 1 / log2(rank + 1)."""
+    (folder / "qrels.txt").write_text("q1 0 d 1\n", encoding="utf-8")
+    others = "".join(f"q1 Q0 x{place} {place} {-place} r\n" for place in range(1, rank))
+    (folder / "run.txt").write_text(f"{others}q1 Q0 d {rank} {-rank} r\n", encoding="utf-8")
+    paths = {"judgments": {"path": str(folder / "qrels.txt")}, "results": {"path": str(folder / "run.txt")}}
+    return {**paths, "cutoffs": [5], "date": date, "dataset": dataset, "output": str(folder / "out")}
+
+
+def contents(folder):
+    """A hash of every file of the output, by its place; what is staged is nobody's."""
+    files = (path for path in (folder / "out").rglob("*") if path.is_file() and not path.name.endswith(".crc"))
+    return {str(path.relative_to(folder / "out")): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize(("first", "again"), [("embedded", "embedded"), ("spark", "spark"), ("embedded", "spark")])
+def test_a_rerun_of_one_date_among_three_replaces_that_night_and_not_a_byte_of_another(spark, tmp_path, first, again):
+    for rank, date in enumerate(DATES, 1):
+        ENGINES[first](night(tmp_path, date, rank))
+    ENGINES[first](night(tmp_path, DATES[1], 2, dataset="shop"))
+    before = contents(tmp_path)
+    ENGINES[again](night(tmp_path, DATES[1], 4))
+    after = contents(tmp_path)
+    rerun = f"dataset=web/evaluated_on={DATES[1]}"
+    kept = {path: digest for path, digest in before.items() if rerun not in path}
+    assert kept == {path: digest for path, digest in after.items() if rerun not in path}
+    assert not {path for path in before if rerun in path} & {path for path in after if rerun in path}
+    expected = sorted(1 / math.log2(rank + 1) for rank in (1, 2, 4, 3))
+    for table in ("query_scores", "dataset_scores"):
+        found = plain(str(tmp_path / "out"))[table]
+        assert sorted(ndcg for _, ndcg in found) == pytest.approx(expected, abs=1e-12)
+        assert {evaluation for evaluation, _ in found} == set(records(tmp_path / "out"))
+        read = read_scores(str(tmp_path / "out"), table, spark).collect()
+        assert sorted((row["evaluation_id"], row["ndcg"]) for row in read) == found
