@@ -1,0 +1,1 @@
+"""What scripts/benchmark.py is made of: data, programs, measurement, scenarios, report."""

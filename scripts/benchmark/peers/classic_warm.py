@@ -1,0 +1,41 @@
+"""Ours on classic Spark in one session, and in turn the mere sort of the same results: WARM ... ROUNDS [OPTION=VALUE].
+
+Prints the seconds of every evaluation (with its output) and of every sort; the first of each is the cold one.
+"""
+
+import json
+import sys
+import tempfile
+import time
+
+from ndcg_spark.config import validate
+from ndcg_spark.engine import open_engine
+from ndcg_spark.job import Clock, run_on
+
+
+def seconds(judgments: str, results: str, cutoffs: str, rounds: int) -> dict[str, list[float]]:
+    """Seconds of `rounds` evaluations and as many sorts, in turn."""
+    found: dict[str, list[float]] = {"evaluation": [], "sort": []}
+    with open_engine("spark") as engine, tempfile.TemporaryDirectory() as output:
+        for number in range(rounds):
+            settings = {
+                "judgments": {"path": judgments},
+                "results": {"path": results},
+                "cutoffs": cutoffs,
+                "output": f"{output}/{number}",
+            }
+            start = time.perf_counter()
+            run_on(engine, validate(settings, "arguments"), lambda step, sentence: None, Clock())
+            found["evaluation"].append(time.perf_counter() - start)
+            start = time.perf_counter()
+            # The columns that a ranking needs, and no others: what any plan that sorts has to move.
+            table = engine.session.read.parquet(results).select("run", "query_id", "doc_id", "score")
+            ordered = table.repartition("query_id").sortWithinPartitions("query_id", table["score"].desc())
+            ordered.write.format("noop").mode("overwrite").save()
+            found["sort"].append(time.perf_counter() - start)
+    return found
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    sys.stdout.write(json.dumps({"seconds": seconds(given[0], given[1], given[3], int(given[4]))}) + "\n")

@@ -1,0 +1,179 @@
+"""What is measured, by name, and the targets it is held to."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from benchmark.data import Data, Size, make, warm_up
+from benchmark.programs import PEER_PROGRAMS, Program, example, has_java, missing, ours, peer, warm
+
+POOL = 4 * 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A ratio of two programs' medians, or one program's own figure, and the most it may be."""
+
+    what: str
+    of: str
+    limit: float
+    against: str | None = None
+    #: seconds or peak_gb
+    figure: str = "seconds"
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """Programs that are run in turn, and what is expected of them."""
+
+    title: str
+    programs: Sequence[Program]
+    targets: Sequence[Target]
+    #: The program that the others are shown as multiples of.
+    reference: str
+    #: Programs left out, each with the reason.
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What every scenario is built from."""
+
+    size: Size
+    cutoffs: str
+    cache: Path
+    rounds: int
+
+    def data(self, **changes: int) -> Data:
+        """The data of this size, or another, in memory already."""
+        data = make(dataclasses.replace(self.size, **changes), self.cache)
+        warm_up(data)
+        return data
+
+
+def peers(setting: Setting) -> Scenario:
+    """Ours and every peer, on the same files; ours once more for every preset that a peer has."""
+    data, cutoffs = setting.data(runs=1), setting.cutoffs
+    skipped = missing(list(PEER_PROGRAMS))
+    there = [name for name in PEER_PROGRAMS if name not in skipped]
+    programs, presets = [ours("embedded", "embedded", data, cutoffs)], {"standard": "embedded"}
+    for name in there:
+        preset = PEER_PROGRAMS[name][2]
+        if preset not in presets:
+            presets[preset] = f"embedded, {preset}"
+            programs.append(ours(presets[preset], "embedded", data, cutoffs, ["--convention", preset]))
+        programs.append(peer(name, data, cutoffs, presets[preset]))
+    if has_java():
+        binary = ["--convention", "mllib_binary"]
+        programs.append(ours("classic", "spark", data, cutoffs, like="embedded"))
+        programs.append(ours("classic, mllib_binary", "spark", data, cutoffs, binary, like=presets.get("mllib_binary")))
+    targets = [
+        Target("embedded against DuckDB writing the same two outputs", "embedded", 1.0, "duckdb"),
+        Target("embedded against ir_measures", presets.get("ir_measures", ""), 1 / 12, "ir_measures"),
+        Target("embedded against pytrec_eval", presets.get("pytrec_eval", ""), 1 / 12, "pytrec_eval"),
+        Target("classic, whole process, against MLlib RankingMetrics", "classic, mllib_binary", 0.6, "mllib"),
+    ]
+    return Scenario("Peers", programs, targets, "duckdb" if "duckdb" in there else "embedded", skipped)
+
+
+def cutoffs(setting: Setting) -> Scenario:
+    """Five cutoffs against one as deep."""
+    data = setting.data(runs=1)
+    programs = [ours("one", "embedded", data, "100"), ours("five", "embedded", data, "1,3,5,10,100")]
+    shallow = [ours("one, 10", "embedded", data, "10"), ours("five, 10", "embedded", data, "1,2,3,5,10")]
+    targets = [
+        Target("cutoffs 1, 3, 5, 10, 100 against 100", "five", 1.15, "one"),
+        Target("cutoffs 1, 2, 3, 5, 10 against 10", "five, 10", 1.15, "one, 10"),
+    ]
+    return Scenario("Cutoffs", [*programs, *shallow], targets, "one")
+
+
+def runs(setting: Setting) -> Scenario:
+    """Twenty runs against one of as many rows."""
+    one, many = setting.data(runs=1), setting.data(runs=20, queries=setting.size.queries // 20)
+    programs = [
+        ours("1 run", "embedded", one, setting.cutoffs),
+        ours("20 runs", "embedded", many, setting.cutoffs),
+    ]
+    targets = [Target("20 runs against one run of as many rows", "20 runs", 1.2, "1 run")]
+    return Scenario("Runs", programs, targets, "1 run")
+
+
+def judged(setting: Setting) -> Scenario:
+    """One query in 100 judged, against all."""
+    data = setting.data(runs=1)
+    few = ours("1 % judged", "embedded", data, setting.cutoffs, judgments=data.few_judgments)
+    programs = [ours("all judged", "embedded", data, setting.cutoffs), few]
+    targets = [Target("results for 1 % judged queries, against all judged", "1 % judged", 0.35, "all judged")]
+    return Scenario("Judged queries", programs, targets, "all judged")
+
+
+def rank(setting: Setting) -> Scenario:
+    """A rank column given, against the order by score."""
+    data = setting.data(runs=1)
+    programs, targets = [], []
+    for engine, word in (("embedded", "embedded"), ("spark", "classic")):
+        if engine == "spark" and not has_java():
+            continue
+        by_score, by_rank = f"{word}, by score", f"{word}, by rank"
+        programs.append(ours(by_score, engine, data, setting.cutoffs))
+        programs.append(ours(by_rank, engine, data, setting.cutoffs, ["--set", "order=rank"], like=by_score))
+        targets.append(Target(f"order=rank against sorting by score, {word}", by_rank, 0.6, by_score))
+    return Scenario("Rank column", programs, targets, "embedded, by score")
+
+
+def memory(setting: Setting) -> Scenario:
+    """Ten times the queries in a pool of 4 GiB, against no limit."""
+    data = setting.data(runs=1, queries=setting.size.queries * 10)
+    pool = {"SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair", "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(POOL)}
+    free = {"SAIL_RUNTIME__MEMORY_POOL__TYPE": "unbounded"}
+    programs = [
+        ours("unbounded", "embedded", data, setting.cutoffs, env=free),
+        ours("4 GiB pool", "embedded", data, setting.cutoffs, env=pool, like="unbounded"),
+    ]
+    targets = [
+        Target("10 times the queries in a 4 GiB pool: resident GB", "4 GiB pool", 5.0, figure="peak_gb"),
+        Target("10 times the queries in a 4 GiB pool, against no limit", "4 GiB pool", 2.2, "unbounded"),
+    ]
+    return Scenario("Memory", programs, targets, "unbounded")
+
+
+def growth(setting: Setting) -> Scenario:
+    """Ten times the queries, embedded and classic."""
+    one, ten = setting.data(runs=1), setting.data(runs=1, queries=setting.size.queries * 10)
+    programs, targets = [], []
+    for engine, word in (("embedded", "embedded"), ("spark", "classic")):
+        if engine == "spark" and not has_java():
+            continue
+        programs.append(ours(word, engine, one, setting.cutoffs))
+        programs.append(ours(f"{word}, 10 times", engine, ten, setting.cutoffs))
+        targets.append(Target(f"10 times the queries, {word}", f"{word}, 10 times", 11.0, word))
+    return Scenario("Growth", programs, targets, "embedded")
+
+
+def warm_session(setting: Setting) -> Scenario:
+    """Classic Spark, second and later evaluations of a session, against the sort of the same results."""
+    if not has_java():
+        return Scenario("Warm", [], [], "sort", {"classic": "needs Java 17"})
+    programs = [warm("warm", setting.data(runs=1), setting.cutoffs, setting.rounds + 1)]
+    targets = [Target("classic, warm, against repartition and sortWithinPartitions", "evaluation", 1.3, "sort")]
+    return Scenario("Warm", programs, targets, "sort")
+
+
+def example_run(_: Setting) -> Scenario:
+    """The example of the README."""
+    targets = [Target("the example, embedded, whole process: seconds", "example", 2.0)]
+    return Scenario("Example", [example()], targets, "example")
+
+
+SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {
+    "peers": peers,
+    "cutoffs": cutoffs,
+    "runs": runs,
+    "judged": judged,
+    "rank": rank,
+    "warm": warm_session,
+    "growth": growth,
+    "memory": memory,
+    "example": example_run,
+}
