@@ -218,10 +218,8 @@ def _first(rules: list[tuple[str, Column]]) -> Column:
 def _grouped(table: DataFrame, key: list[str], reason: Column) -> DataFrame:
     """Rows counted by key and reason, with an example of each reason and the sums of the rows' hashes."""
     names = [name for name in table.columns if name != BROKEN_LINE]
-    example = _example(names)
-    if BROKEN_LINE in table.columns:
-        example = F.coalesce(BROKEN_LINE, example)
-    shown = F.when(F.col("reason").isNotNull(), F.substring(example, 1, _EXAMPLE_LENGTH))
+    example = _example(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
+    shown = F.when(F.col("reason").isNotNull(), example)
     return (
         table.withColumns({"reason": reason, "hash": _hash(table)})
         .withColumn("example", shown)
@@ -251,10 +249,11 @@ def _fingerprint(rows: list[Row]) -> str:
     return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
-def _example(names: Sequence[str]) -> Column:
-    return F.concat_ws(
-        " ", *(F.concat(F.lit(f"{n}="), F.coalesce(F.col(n).cast("string"), F.lit("null"))) for n in names)
-    )
+def _example(names: Sequence[str], line: str | None = None) -> Column:
+    """A row in words, or the text of a line that is none; not longer than a message can be."""
+    parts = (F.concat(F.lit(f"{n}="), F.coalesce(F.col(n).cast("string"), F.lit("null"))) for n in names)
+    row = F.concat_ws(" ", *parts)
+    return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
 def _breaches(table: str, rows: list[Row]) -> list[Breach]:

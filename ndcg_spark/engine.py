@@ -94,6 +94,7 @@ def _embedded(stack: contextlib.ExitStack) -> Engine:
     stack.callback(server.stop)
     _, port = server.listening_address
     session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+    _forget_call_sites(session)
     return Engine(session, "embedded", f"embedded (pysail {importlib.metadata.version('pysail')})", True)
 
 
@@ -159,13 +160,13 @@ def _is_classic(session: SparkSession) -> bool:
 def _classic(session: SparkSession) -> Engine:
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
-    _keep_partition_names(session)
+    _settle(session)
     sees = master.startswith("local") and files.startswith("file:") and "HADOOP_CONF_DIR" not in os.environ
     return Engine(session, "spark", f"Spark {session.version} ({master})", sees)
 
 
 def _connected(session: SparkSession, remote: str) -> Engine:
-    _keep_partition_names(session)
+    _settle(session)
     name = f"Spark {session.version} ({_without_token(remote)})"
     return Engine(session, "connect", name, remote.startswith("local"))
 
@@ -174,9 +175,15 @@ def _without_token(remote: str) -> str:
     return re.sub(r"(token=)[^;]*", r"\1...", remote)
 
 
-def _keep_partition_names(session: SparkSession) -> None:
-    """A folder run=007 is the run 007, not the number 7."""
+def _settle(session: SparkSession) -> None:
+    # A folder run=007 is the run 007, not the number 7.
     session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+    _forget_call_sites(session)
+
+
+def _forget_call_sites(session: SparkSession) -> None:
+    """Columns do not note which line made them, which took as long as all else that is done to plan an evaluation."""
+    session.conf.set("spark.python.sql.dataFrameDebugging.enabled", "false")
 
 
 def _machine_memory() -> int:

@@ -26,6 +26,8 @@ def rank_results(table: DataFrame, key: list[str], convention: Convention, depth
     The cut keeps tied groups whole where a tie across it matters. Where ties wait for the gains (best and worst),
     RANK is by document id and is set anew by `rank_ties_by_gain`.
     """
+    if depth is not None and not breaks_ties_by_gain(convention) and not takes_documents_off(convention):
+        return _best_of_each_list(table, key, convention, depth)
     scored = [*([F.desc(LISTED)] if takes_documents_off(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
     ranked = table.withColumn(RANK, F.row_number().over(window.orderBy(*scored, *_tie_break(convention))))
@@ -33,6 +35,30 @@ def rank_results(table: DataFrame, key: list[str], convention: Convention, depth
         return ranked if depth is None else ranked.where(F.col(RANK) <= depth)
     grouped = ranked.withColumn(TIE_RANK, F.rank().over(window.orderBy(*scored)))
     return grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
+
+
+def _best_of_each_list(table: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
+    """The key, doc_id and RANK of each list's best documents.
+
+    Lists are collected and sorted one by one: a sort of the whole table, by the text of the key and of every document,
+    took the embedded engine 1.7 times as long.
+    """
+    ascending = convention.ties == "doc_id_asc"
+    document = F.struct(*_numeric_keys(convention, ascending), F.col("doc_id"))
+    lists = table.groupBy(*key).agg(F.sort_array(F.collect_list(document), asc=ascending).alias("documents"))
+    best = lists.select(*key, F.slice(F.col("documents.doc_id"), 1, depth).alias("documents"))
+    ranked = best.select(*key, F.posexplode("documents").alias("position", "doc_id"))
+    return ranked.select(*key, "doc_id", (F.col("position") + 1).alias(RANK))
+
+
+def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
+    """What documents are ordered by before their id, so that all keys go the way the ids go."""
+    rank, score = F.col("rank").cast("double"), _score(convention)
+    better_is_more = [-rank] if convention.order == "rank" else [score]
+    if convention.order == "score" and convention.ties == "rank":
+        better_is_more.append(-rank)
+    # 0.0 is added because engines sort -0.0 before 0.0 in an array, and the two tie.
+    return [((-key if ascending else key) + F.lit(0.0)).alias(f"key_{at}") for at, key in enumerate(better_is_more)]
 
 
 def takes_documents_off(convention: Convention) -> bool:
@@ -78,8 +104,12 @@ def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> Data
 def _sort_keys(convention: Convention) -> list[Column]:
     if convention.order == "rank":
         return [F.asc("rank")]
+    return [F.desc(_score(convention))]
+
+
+def _score(convention: Convention) -> Column:
     # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied.
-    return [F.desc(F.col("score").cast("float") if convention.score_precision == "float32" else F.col("score"))]
+    return F.col("score").cast("float") if convention.score_precision == "float32" else F.col("score")
 
 
 def _tie_break(convention: Convention) -> list[Column]:

@@ -247,10 +247,10 @@ def _sums_of_distinct_documents(
     documents = F.when(counted, F.col("doc_id"))
     scores = table.groupBy(*key).agg(
         *(column.alias(name) for name, column in sums.items()),
-        F.count(documents).alias("documents"),
-        F.count_distinct(documents).alias("distinct_documents"),
+        # Not count_distinct: the embedded engine keeps a set for every group, which took half of all the time.
+        F.collect_list(documents).alias("documents"),
     )
-    once = F.col("documents") == F.col("distinct_documents")
+    once = F.size("documents") == F.size(F.array_distinct("documents"))
     # On every column: an engine computes only those that are asked for.
     return scores.select(
         *key, *(F.when(once, F.col(name)).otherwise(refusal.cast(_kind(name))).alias(name) for name in sums)

@@ -2,7 +2,7 @@
 # The test command: ruff, ruff format, mypy --strict and pytest; installs what they need. Arguments go to pytest.
 set -euo pipefail
 # The live tools that the presets are compared with, too.
-requirement_files=(requirements.txt requirements-parity.txt)
+requirement_files=(requirements.txt tests/requirements-parity.txt)
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 # The S3 server of the tests wants an older python-dateutil than we do: an environment of its own.
@@ -10,7 +10,7 @@ install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
 }
-stamped object-store requirements-object-store.txt -- install_object_store requirements-object-store.txt
+stamped object-store tests/requirements-object-store.txt -- install_object_store tests/requirements-object-store.txt
 export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
 
 java_package=openjdk-17-jre-headless

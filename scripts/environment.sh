@@ -53,7 +53,7 @@ if [ ! -x .venv/bin/python ]; then
     "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
 fi
 for file in "${requirement_files[@]:-requirements.txt}"; do
-    stamped "$file" "$file" -- install --requirement "$file"
+    stamped "${file##*/}" "$file" -- install --requirement "$file"
 done
 stamped project pyproject.toml -- install_project
 

@@ -25,6 +25,7 @@ def spark() -> Iterator[SparkSession]:
         .appName("tests")
         .config("spark.log.level", "OFF")
         .config("spark.ui.enabled", "false")
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         # Three rows need no plan that adapts, no compiled code and no second partition.

@@ -26,6 +26,7 @@ RETURNED += [("102", "a", 2.0, 1), ("102", "b", 1.0, 2), ("104", "a", 1.0, 1)]
 def session_of(name: str) -> Iterator[SparkSession]:
     """A session of the engine: embedded, connect, or classic made small."""
     small = {
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "1",
