@@ -110,45 +110,47 @@ def result_reason(types: Mapping[str, str], needs_score: bool, needs_rank: bool)
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Scan the judgments as read. An action."""
     key = query_key(table.columns)
-    found = _grouped(table, key, reason)
     dataset = [name for name in key if name == "dataset"]
-    rows = found.groupBy(*dataset, "reason").agg(*_totals(), F.count("*").alias("queries")).collect()
-    queries = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["reason"] is None}
-    return JudgmentCounts(sum(row["rows"] for row in rows), queries, _breaches("judgments", rows), _fingerprint(rows))
+    queries = _by_query(table, key, reason).groupBy(*dataset)
+    rows = queries.agg(*_totals(), F.count_if(F.col("good") > 0).alias("queries")).collect()
+    judged = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
+    breaches = _breaches("judgments", table, reason, rows)
+    return JudgmentCounts(sum(row["rows"] for row in rows), judged, breaches, _fingerprint(rows))
 
 
 def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -> ResultCounts:
     """Scan the results as read; `judged_queries` has one row per judged query. An action.
 
-    Each run's queries are counted as judged and unjudged.
+    Each run's queries are counted as judged and unjudged; queries without a good row are no queries of a run.
     """
     key = query_key(table.columns)
     judged = judged_queries.withColumn("judged", F.lit(True))
-    found = _grouped(table, ["run", *key], reason).join(judged, on=key, how="left")
-    run_key = ["run", *key[:-1]]
+    queries = _by_query(table, ["run", *key], reason).join(judged, on=key, how="left")
+    is_judged = F.col("judged").isNotNull()
     rows = (
-        found.groupBy(*run_key, "reason")
+        queries.groupBy("run", *key[:-1])
         .agg(
             *_totals(),
-            F.count("judged").alias("judged_queries"),
-            F.count_if(F.col("judged").isNull()).alias("unjudged_queries"),
-            F.sum(F.when(F.col("judged").isNull(), F.col("rows")).otherwise(0)).alias("unjudged_rows"),
+            F.count_if(is_judged & (F.col("good") > 0)).alias("judged_queries"),
+            F.count_if(~is_judged & (F.col("good") > 0)).alias("unjudged_queries"),
+            F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
         )
         .collect()
     )
     runs = [
         RunCounts(
-            row["dataset"] if "dataset" in run_key else None,
+            row["dataset"] if "dataset" in key else None,
             row["run"],
-            row["rows"],
+            row["rows"] - row["bad"],
             row["judged_queries"],
             row["unjudged_queries"],
             row["unjudged_rows"],
         )
         for row in rows
-        if row["reason"] is None
+        if row["rows"] > row["bad"]
     ]
-    return ResultCounts(sum(row["rows"] for row in rows), runs, _breaches("results", rows), _fingerprint(rows))
+    breaches = _breaches("results", table, reason, rows)
+    return ResultCounts(sum(row["rows"] for row in rows), runs, breaches, _fingerprint(rows))
 
 
 def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
@@ -215,37 +217,30 @@ def _first(rules: list[tuple[str, Column]]) -> Column:
     return F.coalesce(*(F.when(broken, F.lit(code)) for code, broken in rules))
 
 
-def _grouped(table: DataFrame, key: list[str], reason: Column) -> DataFrame:
-    """Rows counted by key and reason, with an example of each reason and the sums of the rows' hashes."""
-    names = [name for name in table.columns if name != BROKEN_LINE]
-    example = _example(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
-    shown = F.when(F.col("reason").isNotNull(), example)
-    return (
-        table.withColumns({"reason": reason, "hash": _hash(table)})
-        .withColumn("example", shown)
-        .groupBy(*key, "reason")
-        .agg(
-            F.count("*").alias("rows"),
-            F.min("example").alias("example"),
-            F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
-            F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
-        )
-    )
+def _by_query(table: DataFrame, key: list[str], reason: Column) -> DataFrame:
+    """Rows, bad and good ones, counted by query, with a hash of all its rows in whatever order they stand."""
+    kinds = dict(table.dtypes)
+    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
+    row = F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
+    queries = table.select(*key, reason.alias("reason"), row.alias("row")).groupBy(*key)
+    # A sum, unlike xor, sees a row that is there twice; of 40 bits, which 16 million rows of a query cannot overflow.
+    hashes = F.sum(F.shiftright("row", 24)).alias("hash")
+    counted = queries.agg(F.count("*").alias("rows"), F.count("reason").alias("bad"), hashes)
+    good = F.col("rows") - F.col("bad")
+    return counted.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
 
 
 def _totals() -> list[Column]:
-    return [*(F.sum(name).alias(name) for name in ("rows", "high", "low")), F.min("example").alias("example")]
-
-
-def _hash(table: DataFrame) -> Column:
-    """A row's hash, of the values in the schema's types; a line that is no row has that of its text."""
-    kinds = dict(table.dtypes)
-    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds]
-    return F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
+    return [
+        F.sum("rows").alias("rows"),
+        F.sum("bad").alias("bad"),
+        F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
+        F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
+    ]
 
 
 def _fingerprint(rows: list[Row]) -> str:
-    """Both halves of the sum of all hashes, each modulo 2^32: a sum, unlike xor, sees a row that is there twice."""
+    """Both halves of the sum of all queries' hashes, each modulo 2^32."""
     return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
@@ -256,12 +251,13 @@ def _example(names: Sequence[str], line: str | None = None) -> Column:
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
-def _breaches(table: str, rows: list[Row]) -> list[Breach]:
-    """One breach per reason, in the order of REASONS."""
-    found = []
-    for reason in REASONS:
-        of_reason = [row for row in rows if row["reason"] == reason]
-        if of_reason:
-            count = sum(row["rows"] for row in of_reason)
-            found.append(Breach(table, reason, count, min(row["example"] for row in of_reason)))
-    return found
+def _breaches(name: str, table: DataFrame, reason: Column, rows: list[Row]) -> list[Breach]:
+    """One breach per reason, in the order of REASONS; the table is only read again where `rows` count any."""
+    if not any(row["bad"] for row in rows):
+        return []
+    names = [name for name in table.columns if name != BROKEN_LINE]
+    example = _example(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
+    shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
+    counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
+    found = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
+    return [found[code] for code in REASONS if code in found]

@@ -28,6 +28,9 @@ LEAST_PARTITIONS = 16
 CONNECT_PORT = 15002
 ANSWER_SECONDS = 10
 
+#: Whether every Column notes the line that made it: a quarter of a small evaluation's time. A server's cannot be set.
+CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
+
 _BOTH_WAYS = (
     "install the embedded engine with: pip install 'ndcg-spark[embedded]', or Java 17 for local Spark "
     "(Debian: apt-get install openjdk-17-jre-headless)"
@@ -94,7 +97,7 @@ def _embedded(stack: contextlib.ExitStack) -> Engine:
     stack.callback(server.stop)
     _, port = server.listening_address
     session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
-    _forget_call_sites(session)
+    session.conf.set(CALL_SITES, "false")
     return Engine(session, "embedded", f"embedded (pysail {importlib.metadata.version('pysail')})", True)
 
 
@@ -110,6 +113,7 @@ def _local() -> Engine:
         .appName("ndcg-spark")
         # What fails is told by our own message; Spark would print each task's stack trace before it.
         .config("spark.log.level", "OFF")
+        .config(CALL_SITES, "false")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", f"{memory}g")
@@ -123,7 +127,9 @@ def _local() -> Engine:
 def _submitted(choice: str) -> Engine:
     if choice == "embedded":
         raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
-    return _classic(_created(SparkSession.builder.appName("ndcg-spark"), "spark-submit's Spark"))
+    return _classic(
+        _created(SparkSession.builder.appName("ndcg-spark").config(CALL_SITES, "false"), "spark-submit's Spark")
+    )
 
 
 def _connect(remote: str) -> Engine:
@@ -160,13 +166,13 @@ def _is_classic(session: SparkSession) -> bool:
 def _classic(session: SparkSession) -> Engine:
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
-    _settle(session)
+    _keep_partition_names(session)
     sees = master.startswith("local") and files.startswith("file:") and "HADOOP_CONF_DIR" not in os.environ
     return Engine(session, "spark", f"Spark {session.version} ({master})", sees)
 
 
 def _connected(session: SparkSession, remote: str) -> Engine:
-    _settle(session)
+    _keep_partition_names(session)
     name = f"Spark {session.version} ({_without_token(remote)})"
     return Engine(session, "connect", name, remote.startswith("local"))
 
@@ -175,15 +181,9 @@ def _without_token(remote: str) -> str:
     return re.sub(r"(token=)[^;]*", r"\1...", remote)
 
 
-def _settle(session: SparkSession) -> None:
-    # A folder run=007 is the run 007, not the number 7.
+def _keep_partition_names(session: SparkSession) -> None:
+    """A folder run=007 is the run 007, not the number 7."""
     session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-    _forget_call_sites(session)
-
-
-def _forget_call_sites(session: SparkSession) -> None:
-    """Columns do not note which line made them, which took as long as all else that is done to plan an evaluation."""
-    session.conf.set("spark.python.sql.dataFrameDebugging.enabled", "false")
 
 
 def _machine_memory() -> int:

@@ -119,7 +119,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     judged = scoring.judged_documents(judgments, key, convention)
     documents = scoring.listed_gains(results, judged, key, convention, depth)
     scores = scoring.run_scores(documents, key, convention, cutoffs, depth)
-    ideal = scoring.ideal_ranking(judged, key, convention)
+    ideal = scoring.ideal_ranking(judged, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged":
         queries = scoring.ideal_scores(ideal, key, cutoffs)
     else:

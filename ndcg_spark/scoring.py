@@ -58,20 +58,32 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
     return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
 
 
-def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
-    """The judged documents of each query, the largest gain first: query key, doc_id, ideal_rank, discounted."""
-    ranked = ranking.rank_by_gain(judged, query_key, "gain", _IDEAL_RANK)
+def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """The gains of each query's judged documents, largest first, down to `depth`: query key, ideal_rank, discounted.
+
+    A query without a gain that counts has one row, whose rank and discounted gain are null. A document that is judged
+    twice is refused wherever it stands: one grade may be within the depth and one beyond it.
+    """
+    lists = judged.groupBy(*query_key).agg(
+        F.sort_array(F.collect_list("gain"), asc=False).alias("gains"), F.collect_list("doc_id").alias("documents")
+    )
+    refusal = _refusal(
+        "judgments: a document judged twice", query_key, "keep one row each, or --set judgment_duplicates=max"
+    )
+    gains = F.when(_are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal))
+    best = gains if depth is None else F.slice(gains, 1, depth)
+    ranked = lists.select(*query_key, best.alias("gains")).select(
+        *query_key, F.posexplode_outer("gains").alias("position", "gain")
+    )
+    ranked = ranked.select(*query_key, (F.col("position") + 1).alias(_IDEAL_RANK), "gain")
     discounted = F.col("gain") * discount(F.col(_IDEAL_RANK), convention)
-    return ranked.select(*query_key, "doc_id", _IDEAL_RANK, discounted.alias("discounted"))
+    return ranked.select(*query_key, _IDEAL_RANK, discounted.alias("discounted"))
 
 
 def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
-    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant.
-
-    The ranking is whole: of a document judged twice, one grade may stand within the deepest cutoff and one beyond it.
-    """
+    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant."""
     sums = {_name("ideal_dcg", k): F.sum(F.when(_within(_IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
-    return _sums_of_distinct_documents(ideal, query_key, sums, F.lit(True), _judged_twice(query_key))
+    return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
 
 def listed_gains(
@@ -126,13 +138,12 @@ def run_scores(
 def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
     """`scores` with ideal_dcg_K of the first min(K, returned) documents of the ideal ranking."""
     run_key = ["run", *query_key]
-    ranks = ideal.select(*query_key, "doc_id", _IDEAL_RANK, "discounted")
     reached = F.col(_IDEAL_RANK) <= F.col("returned")
     sums = {
         _name("ideal_dcg", k): F.sum(F.when(reached & _within(_IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs
     }
-    both = scores.select(*run_key, "returned").join(ranks, on=query_key, how="inner")
-    capped = _sums_of_distinct_documents(both, run_key, sums, F.lit(True), _judged_twice(query_key))
+    both = scores.select(*run_key, "returned").join(ideal, on=query_key, how="inner")
+    capped = both.groupBy(*run_key).agg(*(column.alias(name) for name, column in sums.items()))
     return scores.join(capped, on=run_key, how="left")
 
 
@@ -247,10 +258,9 @@ def _sums_of_distinct_documents(
     documents = F.when(counted, F.col("doc_id"))
     scores = table.groupBy(*key).agg(
         *(column.alias(name) for name, column in sums.items()),
-        # Not count_distinct: the embedded engine keeps a set for every group, which took half of all the time.
         F.collect_list(documents).alias("documents"),
     )
-    once = F.size("documents") == F.size(F.array_distinct("documents"))
+    once = _are_distinct("documents")
     # On every column: an engine computes only those that are asked for.
     return scores.select(
         *key, *(F.when(once, F.col(name)).otherwise(refusal.cast(_kind(name))).alias(name) for name in sums)
@@ -269,9 +279,9 @@ def _name(score: str, cutoff: int | None) -> str:
     return f"{score}_{cutoff or 'all'}"
 
 
-def _judged_twice(query_key: list[str]) -> Column:
-    to_do = "keep one row each, or --set judgment_duplicates=max"
-    return _refusal("judgments: a document judged twice", query_key, to_do)
+def _are_distinct(documents: str) -> Column:
+    # Not count_distinct: the embedded engine keeps a set for every group, which took half of all the time.
+    return F.size(documents) == F.size(F.array_distinct(documents))
 
 
 def _refusal(what: str, key: list[str], to_do: str) -> Column:

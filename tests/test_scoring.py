@@ -18,7 +18,7 @@ def documents_of(judged, returned, convention, depth=None):
 
 def ideal_of(judged, convention, cutoffs):
     worth = scoring.judged_documents(judged, KEY, convention)
-    ideal = scoring.ideal_ranking(worth, KEY, convention)
+    ideal = scoring.ideal_ranking(worth, KEY, convention, None)
     return scoring.ideal_scores(ideal, KEY, cutoffs)
 
 
