@@ -52,6 +52,6 @@ def explaining(checked: Checked, runs: DataFrame, plan: Evaluation, config: Eval
         lenient = plan.convention.replace(no_relevant="skip", missing_query="skip")
         relaxed = dataclasses.replace(plan, convention=lenient, cutoffs=plan.cutoffs[-1:])
         status = "missing" if "without results" in reason else "no_relevant"
-        scores = evaluation.query_scores(checked.judgments, checked.results, runs, relaxed)
+        scores = evaluation.query_scores(checked.judgments, checked.listed, runs, relaxed)
         rows = scores.where(F.col("status") == status).count()
         raise InputError(reason.replace(", e.g.", f", {rows} of them, e.g.", 1)) from error

@@ -79,6 +79,8 @@ class ResultCounts:
     breaches: list[Breach]
     #: As of JudgmentCounts.
     fingerprint: str = ""
+    #: Whether every list is known to have so many ranks down to the depth that no deeper row can be among its best.
+    gapless: bool = False
 
 
 def judgment_reason(types: Mapping[str, str], gain: Column, refuse_negative: bool, use_negative: bool) -> Column:
@@ -112,20 +114,27 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     key = query_key(table.columns)
     dataset = [name for name in key if name == "dataset"]
     queries = _by_query(table, key, reason).groupBy(*dataset)
-    rows = queries.agg(*_totals(), F.count_if(F.col("good") > 0).alias("queries")).collect()
+    counted = queries.agg(*_totals(), F.count_if(F.col("good") > 0).alias("queries")).collect()
+    # Without a dataset to group by, a table without rows has one row of totals, all null.
+    rows = [row for row in counted if row["rows"]]
     judged = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
     breaches = _breaches("judgments", table, reason, rows)
     return JudgmentCounts(sum(row["rows"] for row in rows), judged, breaches, _fingerprint(rows))
 
 
-def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -> ResultCounts:
+def count_results(
+    table: DataFrame, reason: Column, judged_queries: DataFrame, depth: int | None = None
+) -> ResultCounts:
     """Scan the results as read; `judged_queries` has one row per judged query. An action.
 
-    Each run's queries are counted as judged and unjudged; queries without a good row are no queries of a run.
+    Each run's queries are counted as judged and unjudged; queries without a good row are no queries of a run. With a
+    `depth`, so are the queries with fewer ranks down to it than it has places.
     """
     key = query_key(table.columns)
     judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = _by_query(table, ["run", *key], reason).join(judged, on=key, how="left")
+    near = F.lit(True) if depth is None else as_type(F.col("rank"), IntegerType(), dict(table.dtypes)["rank"]) <= depth
+    queries = _by_query(table, ["run", *key], reason, near).join(judged, on=key, how="left")
+    gaps = F.col("near") < (F.col("good") if depth is None else F.least("good", F.lit(depth)))
     is_judged = F.col("judged").isNotNull()
     rows = (
         queries.groupBy("run", *key[:-1])
@@ -134,6 +143,7 @@ def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -
             F.count_if(is_judged & (F.col("good") > 0)).alias("judged_queries"),
             F.count_if(~is_judged & (F.col("good") > 0)).alias("unjudged_queries"),
             F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
+            F.count_if(gaps).alias("gaps"),
         )
         .collect()
     )
@@ -150,7 +160,8 @@ def count_results(table: DataFrame, reason: Column, judged_queries: DataFrame) -
         if row["rows"] > row["bad"]
     ]
     breaches = _breaches("results", table, reason, rows)
-    return ResultCounts(sum(row["rows"] for row in rows), runs, breaches, _fingerprint(rows))
+    gapless = depth is not None and not any(row["gaps"] for row in rows)
+    return ResultCounts(sum(row["rows"] for row in rows), runs, breaches, _fingerprint(rows), gapless)
 
 
 def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
@@ -217,15 +228,17 @@ def _first(rules: list[tuple[str, Column]]) -> Column:
     return F.coalesce(*(F.when(broken, F.lit(code)) for code, broken in rules))
 
 
-def _by_query(table: DataFrame, key: list[str], reason: Column) -> DataFrame:
+def _by_query(table: DataFrame, key: list[str], reason: Column, near: Column | None = None) -> DataFrame:
     """Rows, bad and good ones, counted by query, with a hash of all its rows in whatever order they stand."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
     row = F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
-    queries = table.select(*key, reason.alias("reason"), row.alias("row")).groupBy(*key)
+    near = F.lit(True) if near is None else near
+    queries = table.select(*key, reason.alias("reason"), row.alias("row"), near.alias("near")).groupBy(*key)
     # A sum, unlike xor, sees a row that is there twice; of 40 bits, which 16 million rows of a query cannot overflow.
     hashes = F.sum(F.shiftright("row", 24)).alias("hash")
-    counted = queries.agg(F.count("*").alias("rows"), F.count("reason").alias("bad"), hashes)
+    nearby = F.count_if(F.col("near") & F.col("reason").isNull()).alias("near")
+    counted = queries.agg(F.count("*").alias("rows"), F.count("reason").alias("bad"), hashes, nearby)
     good = F.col("rows") - F.col("bad")
     return counted.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
 

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StructType
 
-from ndcg_spark import checking, evaluation, gains, limits, schemas
+from ndcg_spark import checking, evaluation, gains, limits, ranking, schemas
 from ndcg_spark.checking import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
@@ -31,6 +31,13 @@ class Checked:
     returned: ResultCounts
     #: What was set aside, a table for each reason to do so; as `checking.rejected` has it.
     rejected: tuple[DataFrame, ...] = ()
+    #: The rank past which no result can matter, if that is known.
+    depth: int | None = None
+
+    @property
+    def listed(self) -> DataFrame:
+        """The results that can be among the best: the deeper ones go before anything is moved or sorted."""
+        return self.results if self.depth is None else self.results.where(F.col("rank") <= self.depth)
 
     @property
     def both(self) -> tuple[JudgmentCounts | ResultCounts, ...]:
@@ -96,7 +103,8 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     limits.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
     good_judgments = _good(judgments, whole_judgments, grade_reason, judged.breaches, JUDGMENTS)
     result_reason = checking.result_reason(dict(results.table.dtypes), convention.needs_score, convention.needs_rank)
-    returned = checking.count_results(results.table, result_reason, _queries(good_judgments))
+    depth = _depth_of_ranks(config)
+    returned = checking.count_results(results.table, result_reason, _queries(good_judgments), depth)
     limits.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     checked = Checked(
         good_judgments,
@@ -108,6 +116,7 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
             for source, reason, counts in ((judgments, grade_reason, judged), (results, result_reason, returned))
             if counts.breaches
         ),
+        depth if returned.gapless else None,
     )
     _refuse_coverage(checked, config, results.place)
     return checked
@@ -188,6 +197,15 @@ def _judgment_reason(source: Source, config: EvaluationConfig) -> Column:
 def _good(source: Source, whole: DataFrame, reason: Column, breaches: list[Breach], schema: StructType) -> DataFrame:
     """The table in its schema; only where rows are set aside does it cost another look at each."""
     return schemas.conform(source.table.where(reason.isNull()), schema, source.name) if breaches else whole
+
+
+def _depth_of_ranks(config: EvaluationConfig) -> int | None:
+    """The rank past which no row can matter where ranks order the results without gaps; None if there is no such."""
+    deepest = config.cutoffs[-1]
+    whole = ranking.breaks_ties_by_gain(config.convention) or ranking.takes_documents_off(config.convention)
+    return (
+        deepest if config.convention.order == "rank" and config.convention.ideal != "retrieved" and not whole else None
+    )
 
 
 def _queries(judgments: DataFrame) -> DataFrame:

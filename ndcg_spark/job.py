@@ -132,7 +132,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         plan = dataclasses.replace(_plan(config), cutoffs=config.cutoffs[-1:])
         runs = _runs_table(opened, checked)
         with blaming(sources), explaining(checked, runs, plan, config):
-            per_query = evaluation.query_scores(checked.judgments, checked.results, runs, plan)
+            per_query = evaluation.query_scores(checked.judgments, checked.listed, runs, plan)
             rates = evaluation.dataset_scores(per_query, runs, plan).select(*_RATE).collect()
     rows = [row.asDict() for row in sorted(rates, key=_place_of)]
     _refuse_unjudged(rows, config)
@@ -162,7 +162,7 @@ def _evaluated(
     output = config.dated(config.output) if config.output else None
     if output is not None:
         limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
-    per_query = evaluation.query_scores(checked.judgments, checked.results, runs, plan)
+    per_query = evaluation.query_scores(checked.judgments, checked.listed, runs, plan)
     with blaming(sources), explaining(checked, runs, plan, config):
         if output is None:
             with clock.step("evaluate"):

@@ -42,6 +42,11 @@ def test_judgments_without_an_id_are_counted_with_an_example(spark):
     ]
 
 
+def test_judgments_without_a_row_have_no_query_and_no_breach(spark):
+    counts = checked_judgments(spark, [])
+    assert (counts.rows, counts.queries, counts.breaches) == (0, {}, [])
+
+
 def test_a_relevance_that_is_no_finite_number_is_counted_and_shown_as_it_was_read(spark):
     rows = [judgment(relevance=text) for text in ("high", "NaN", "Infinity", "-inf", None, "2.5")]
     counts = checked_judgments(spark, rows)
@@ -204,3 +209,15 @@ def test_documents_returned_twice_are_counted_with_their_rows_and_an_example(spa
 def test_a_document_of_two_runs_or_two_queries_is_no_duplicate(spark):
     rows = [result(), result(run="s"), result(query_id="q2")]
     assert duplicates(results(spark, rows), "results") is None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "gapless"),
+    [([1, 2, 3], True), ([2, 1], True), ([1], True), ([1, 3], False), ([2, 3, 4], False), ([1, 1, 9], True)],
+)
+def test_a_list_is_gapless_if_it_has_a_rank_for_every_place_down_to_the_depth(spark, ranks, gapless):
+    read = results(spark, [result(f"d{at}", rank=rank) for at, rank in enumerate(ranks)])
+    reason = result_reason(dict(read.dtypes), needs_score=False, needs_rank=True)
+    judged = spark.createDataFrame([("q1",)], "query_id string")
+    assert count_results(read, reason, judged, depth=2).gapless is gapless
+    assert not count_results(read, reason, judged).gapless

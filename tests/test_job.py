@@ -1,6 +1,7 @@
 """One evaluation from its configuration, on the session of the tests."""
 
 import json
+import math
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -193,3 +194,17 @@ def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
     assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 2 / 3}]
     with pytest.raises(InputError, match="judged_rate@3"):
         job.check(configured(max_rejected_fraction=0.2, min_judged_rate=0.9), lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "rank_of_the_relevant"), [((1, 2, 3), 2), ((1, 7, 9), 2), ((5, 5, 9), 2), ((2, 3, 1), 3)]
+)
+def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not(
+    configured, tmp_path, ranks, rank_of_the_relevant
+):
+    rows = "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))
+    (tmp_path / "run.txt").write_text(rows, encoding="utf-8")
+    outcome, _ = run(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
+    dcg = 1 / math.log2(rank_of_the_relevant + 1) if rank_of_the_relevant <= 2 else 0.0
+    assert outcome.dataset_scores[0]["ndcg"] == pytest.approx(dcg / 2)
+    assert outcome.dataset_scores[0]["judged_rate"] == (0.5 if rank_of_the_relevant <= 2 else 0.0)

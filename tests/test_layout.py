@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "aggregation": {"schemas"},
     "evaluation": {"errors", "conventions", "schemas", "ranking", "gains", "udfs", "scoring", "aggregation"},
     "limits": {"errors", "checking"},
-    "contract": {"errors", "schemas", "config", "reading", "checking", "limits", "gains", "evaluation"},
+    "contract": {"errors", "schemas", "config", "reading", "checking", "limits", "ranking", "gains", "evaluation"},
     "store": {"errors", "files"},
     "claims": {"errors", "store"},
     "moves": {"errors", "store"},

@@ -46,7 +46,8 @@ def scores(judgments: str, results: str, output: str, cutoffs: list[int]) -> Map
         ), long AS ({" UNION ALL ".join(_at_cutoff(k) for k in cutoffs)})
         SELECT run, query_id, cutoff,
                CASE WHEN ideal_dcg = 0 THEN 'no_relevant' WHEN missing THEN 'missing' ELSE 'scored' END AS status,
-               returned, judged, CASE WHEN ideal_dcg > 0 THEN dcg / ideal_dcg END AS ndcg, dcg, ideal_dcg, cg
+               returned, judged, CASE WHEN ideal_dcg > 0 THEN dcg / ideal_dcg END AS ndcg, dcg, ideal_dcg, cg,
+               'duckdb' AS evaluation_id
         FROM long
         """
     )

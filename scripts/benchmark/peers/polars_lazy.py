@@ -63,6 +63,7 @@ def _at_cutoff(pairs: pl.LazyFrame, k: int) -> pl.LazyFrame:
         dcg=dcg,
         ideal_dcg=ideal,
         cg=pl.col(f"cg_{k}").fill_null(0.0),
+        evaluation_id=pl.lit("polars"),
     )
 
 
