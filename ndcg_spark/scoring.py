@@ -211,15 +211,11 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
 
 def _at_cutoff(cutoff: int | None) -> Column:
     """The scores at one cutoff, 0 for the whole ranking; alike for every cutoff, as arrays of structs want it."""
-    zero, none = F.lit(0.0), F.lit(0).cast("bigint")
-    deepest = F.lit(cutoff or 2**62).cast("bigint")
-    return F.struct(
-        F.lit(cutoff or 0).cast("int").alias("cutoff"),
-        F.least(F.coalesce(F.col("returned"), none), deepest).alias("returned"),
-        F.coalesce(F.col(_name("judged", cutoff)), none).alias("judged"),
-        F.coalesce(F.col(_name("dcg", cutoff)), zero).alias("dcg"),
-        F.coalesce(F.col(_name("ideal_dcg", cutoff)), zero).alias("ideal_dcg"),
-        F.coalesce(F.col(_name("cg", cutoff)), zero).alias("cg"),
+    judged, dcg, ideal_dcg, cg = (_name(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
+    return F.expr(
+        f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
+        f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
+        f"coalesce({cg}, 0D) as cg)"
     )
 
 
@@ -286,11 +282,8 @@ def _are_distinct(documents: str) -> Column:
 
 def _refusal(what: str, key: list[str], to_do: str) -> Column:
     """A column that fails the plan when a row reaches it: what, which row; what to do."""
-    row = [
-        F.concat(
-            F.lit(f"{name}="), F.coalesce(F.col(name).cast("string"), F.lit("all" if name == "cutoff" else "null"))
-        )
-        for name in key
-    ]
-    message = F.concat(F.lit(f"{REFUSED}{what}, e.g. "), F.concat_ws(" ", *row), F.lit(f"; {to_do}"))
+    # As text: on classic Spark each call of a function is a round trip to the JVM, and there are many refusals.
+    row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
+    words = F.expr(f"concat_ws(' ', {', '.join(row)})")
+    message = F.concat(F.lit(f"{REFUSED}{what}, e.g. "), words, F.lit(f"; {to_do}"))
     return F.raise_error(message).cast("double")

@@ -24,7 +24,7 @@ QUERY = st.tuples(
 #: Many queries at once: a Spark job costs the same for one.
 QUERIES = st.lists(QUERY, min_size=5, max_size=12)
 # A job takes about a second, and the session is one for all.
-few = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
 Queries = list[tuple[dict[str, float], dict[str, float]]]
 
