@@ -13,7 +13,7 @@ from ndcg_spark.contract import Checked
 from ndcg_spark.errors import ConventionError, DuplicatesError, EngineError, InputError, StorageError
 from ndcg_spark.evaluation import Evaluation
 from ndcg_spark.reading import Source
-from ndcg_spark.scoring import REFUSED
+from ndcg_spark.refusals import REFUSED
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Breaches of the input contract: found row by row, counted in one scan of each table, and set aside."""
+"""Breaches of the input contract: found row by row, and counted in one scan of each table."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.schemas import JUDGMENTS, PARTITIONS, REJECTED_ROWS, RESULTS, as_type, query_key
+from ndcg_spark.pruning import MOST_WHOLE_QUERIES, Pruning
+from ndcg_spark.schemas import JUDGMENTS, RESULTS, as_type, query_key
 
 #: The text of a line that is no row, as reading leaves it.
 BROKEN_LINE = "broken_line"
@@ -27,11 +28,8 @@ REASONS = {
     "judged_twice": "row(s) of documents judged twice for one query",
     "returned_twice": "row(s) of documents returned twice for one query",
 }
-#: The reason code of a document that stands twice, by table.
-TWICE = {"judgments": "judged_twice", "results": "returned_twice"}
 _EXAMPLE_LENGTH = 200
 _LOW = 0xFFFFFFFF
-_OF_THE_NIGHT = {*PARTITIONS, "evaluation_id"}
 _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in schema}
 
 
@@ -79,8 +77,8 @@ class ResultCounts:
     breaches: list[Breach]
     #: As of JudgmentCounts.
     fingerprint: str = ""
-    #: Whether every list is known to have so many ranks down to the depth that no deeper row can be among its best.
-    gapless: bool = False
+    #: Judged queries with a list whose ranks do not tell its best rows; None if nobody asked, or they are too many.
+    whole_queries: tuple[str, ...] | None = None
 
 
 def judgment_reason(types: Mapping[str, str], gain: Column, refuse_negative: bool, use_negative: bool) -> Column:
@@ -123,18 +121,16 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
 
 
 def count_results(
-    table: DataFrame, reason: Column, judged_queries: DataFrame, depth: int | None = None
+    table: DataFrame, reason: Column, judged_queries: DataFrame, pruning: Pruning | None = None
 ) -> ResultCounts:
     """Scan the results as read; `judged_queries` has one row per judged query. An action.
 
-    Each run's queries are counted as judged and unjudged; queries without a good row are no queries of a run. With a
-    `depth`, so are the queries with fewer ranks down to it than it has places.
+    Each run's queries are counted as judged and unjudged; queries without a good row are no queries of a run. With
+    `pruning`, the queries are found whose results must be kept whole.
     """
     key = query_key(table.columns)
     judged = judged_queries.withColumn("judged", F.lit(True))
-    near = F.lit(True) if depth is None else as_type(F.col("rank"), IntegerType(), dict(table.dtypes)["rank"]) <= depth
-    queries = _by_query(table, ["run", *key], reason, near).join(judged, on=key, how="left")
-    gaps = F.col("near") < (F.col("good") if depth is None else F.least("good", F.lit(depth)))
+    queries = _by_query(table, ["run", *key], reason, pruning).join(judged, on=key, how="left")
     is_judged = F.col("judged").isNotNull()
     rows = (
         queries.groupBy("run", *key[:-1])
@@ -143,7 +139,7 @@ def count_results(
             F.count_if(is_judged & (F.col("good") > 0)).alias("judged_queries"),
             F.count_if(~is_judged & (F.col("good") > 0)).alias("unjudged_queries"),
             F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
-            F.count_if(gaps).alias("gaps"),
+            *([_whole(pruning, is_judged).alias("whole")] if pruning else []),
         )
         .collect()
     )
@@ -160,53 +156,11 @@ def count_results(
         if row["rows"] > row["bad"]
     ]
     breaches = _breaches("results", table, reason, rows)
-    gapless = depth is not None and not any(row["gaps"] for row in rows)
-    return ResultCounts(sum(row["rows"] for row in rows), runs, breaches, _fingerprint(rows), gapless)
-
-
-def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
-    """The rows that have a reason, as they were read: REJECTED_ROWS without dataset, evaluated_on and evaluation_id."""
-    sources = {"dataset_read": "dataset", "line": BROKEN_LINE}
-    described = {"table": F.lit(name), "reason": reason}
-    own = [field for field in REJECTED_ROWS.names if field not in {*described, *_OF_THE_NIGHT}]
-    columns = [column.alias(field) for field, column in described.items()]
-    for field in own:
-        source = sources.get(field, field)
-        column = F.col(source) if source in table.columns else F.lit(None)
-        columns.append(column.cast("string").alias(field))
-    return table.select(*columns).where(F.col("reason").isNotNull())
-
-
-def duplicates(table: DataFrame, where: str) -> tuple[int, Breach] | None:
-    """How many documents stand twice for one query, and their rows as a breach; None where none does. An action."""
-    twice = _twice(table)
-    counted = twice.agg(
-        F.count("*").alias("documents"), F.sum("rows").alias("rows"), F.min(_example(_key(table))).alias("example")
-    ).collect()[0]
-    if not counted["documents"]:
-        return None
-    return counted["documents"], Breach(where, TWICE[where], counted["rows"], counted["example"])
-
-
-def without_duplicates(table: DataFrame, where: str) -> tuple[DataFrame, DataFrame]:
-    """The table without any row of a document that stands twice for its query, and those rows as `rejected` has them.
-
-    None of a document's rows stays: nothing tells which of them is right.
-    """
-    key = _key(table)
-    twice = _twice(table).select(*key)
-    once = table.join(twice, on=key, how="left_anti").select(*table.columns)
-    copies = table.join(twice, on=key, how="left_semi").select(*table.columns)
-    return once, rejected(copies, F.lit(TWICE[where]), where)
-
-
-def _key(table: DataFrame) -> list[str]:
-    return [name for name in ("dataset", "run", "query_id", "doc_id") if name in table.columns]
-
-
-def _twice(table: DataFrame) -> DataFrame:
-    """The documents that stand twice for one query: their key and how many rows they have."""
-    return table.groupBy(*_key(table)).agg(F.count("*").alias("rows")).where(F.col("rows") > 1)
+    whole = {query for row in rows for query in row["whole"]} if pruning else set()
+    few = pruning is not None and len(whole) <= MOST_WHOLE_QUERIES
+    return ResultCounts(
+        sum(row["rows"] for row in rows), runs, breaches, _fingerprint(rows), tuple(sorted(whole)) if few else None
+    )
 
 
 def _identity_rules(columns: Iterable[str], names: Iterable[str]) -> list[tuple[str, Column]]:
@@ -228,19 +182,31 @@ def _first(rules: list[tuple[str, Column]]) -> Column:
     return F.coalesce(*(F.when(broken, F.lit(code)) for code, broken in rules))
 
 
-def _by_query(table: DataFrame, key: list[str], reason: Column, near: Column | None = None) -> DataFrame:
+def _by_query(table: DataFrame, key: list[str], reason: Column, pruning: Pruning | None = None) -> DataFrame:
     """Rows, bad and good ones, counted by query, with a hash of all its rows in whatever order they stand."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
     row = F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
-    near = F.lit(True) if near is None else near
-    queries = table.select(*key, reason.alias("reason"), row.alias("row"), near.alias("near")).groupBy(*key)
-    # A sum, unlike xor, sees a row that is there twice; of 40 bits, which 16 million rows of a query cannot overflow.
-    hashes = F.sum(F.shiftright("row", 24)).alias("hash")
-    nearby = F.count_if(F.col("near") & F.col("reason").isNull()).alias("near")
-    counted = queries.agg(F.count("*").alias("rows"), F.count("reason").alias("bad"), hashes, nearby)
+    places = {name: F.when(reason.isNull(), at) for name, at in (pruning.columns(kinds) if pruning else {}).items()}
+    queries = table.select(
+        *key, reason.alias("reason"), row.alias("row"), *(place.alias(name) for name, place in places.items())
+    ).groupBy(*key)
+    counts = {
+        "rows": F.count("*"),
+        "bad": F.count("reason"),
+        # A sum, unlike xor, sees a row that is there twice; of 40 bits, so that 16 million rows cannot overflow.
+        "hash": F.sum(F.shiftright("row", 24)),
+        **(pruning.aggregates() if pruning else {}),
+    }
+    counted = queries.agg(*(column.alias(name) for name, column in counts.items()))
     good = F.col("rows") - F.col("bad")
     return counted.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
+
+
+def _whole(pruning: Pruning, is_judged: Column) -> Column:
+    """The judged queries whose results must be kept whole; one more than can be named where there are too many."""
+    whole = F.collect_list(F.when(is_judged & pruning.refuted(F.col("good")), F.col("query_id")))
+    return F.slice(whole, 1, MOST_WHOLE_QUERIES + 1)
 
 
 def _totals() -> list[Column]:
@@ -257,7 +223,7 @@ def _fingerprint(rows: list[Row]) -> str:
     return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
-def _example(names: Sequence[str], line: str | None = None) -> Column:
+def example_of(names: Sequence[str], line: str | None = None) -> Column:
     """A row in words, or the text of a line that is none; not longer than a message can be."""
     parts = (F.concat(F.lit(f"{n}="), F.coalesce(F.col(n).cast("string"), F.lit("null"))) for n in names)
     row = F.concat_ws(" ", *parts)
@@ -269,7 +235,7 @@ def _breaches(name: str, table: DataFrame, reason: Column, rows: list[Row]) -> l
     if not any(row["bad"] for row in rows):
         return []
     names = [name for name in table.columns if name != BROKEN_LINE]
-    example = _example(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
+    example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
     found = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}

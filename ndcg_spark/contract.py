@@ -7,10 +7,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StructType
 
-from ndcg_spark import checking, evaluation, gains, limits, ranking, schemas
+from ndcg_spark import checking, evaluation, gains, limits, rejecting, schemas
 from ndcg_spark.checking import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.pruning import Pruning, pruning_of
 from ndcg_spark.reading import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
@@ -29,15 +30,16 @@ class Checked:
     results: DataFrame
     judged: JudgmentCounts
     returned: ResultCounts
-    #: What was set aside, a table for each reason to do so; as `checking.rejected` has it.
+    #: What was set aside, a table for each reason to do so; as `rejecting.rejected` has it.
     rejected: tuple[DataFrame, ...] = ()
-    #: The rank past which no result can matter, if that is known.
-    depth: int | None = None
+    #: Which results cannot matter, if their ranks tell.
+    pruning: Pruning | None = None
 
     @property
     def listed(self) -> DataFrame:
-        """The results that can be among the best: the deeper ones go before anything is moved or sorted."""
-        return self.results if self.depth is None else self.results.where(F.col("rank") <= self.depth)
+        """The results that can be among the best of their list."""
+        whole = self.returned.whole_queries
+        return self.results if self.pruning is None or whole is None else self.pruning.kept(self.results, whole)
 
     @property
     def both(self) -> tuple[JudgmentCounts | ResultCounts, ...]:
@@ -103,8 +105,8 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     limits.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
     good_judgments = _good(judgments, whole_judgments, grade_reason, judged.breaches, JUDGMENTS)
     result_reason = checking.result_reason(dict(results.table.dtypes), convention.needs_score, convention.needs_rank)
-    depth = _depth_of_ranks(config)
-    returned = checking.count_results(results.table, result_reason, _queries(good_judgments), depth)
+    pruning = pruning_of(convention, config.cutoffs, whole_results.columns)
+    returned = checking.count_results(results.table, result_reason, _queries(good_judgments), pruning)
     limits.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     checked = Checked(
         good_judgments,
@@ -112,11 +114,11 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
         judged,
         returned,
         tuple(
-            checking.rejected(source.table, reason, source.name)
+            rejecting.rejected(source.table, reason, source.name)
             for source, reason, counts in ((judgments, grade_reason, judged), (results, result_reason, returned))
             if counts.breaches
         ),
-        depth if returned.gapless else None,
+        pruning,
     )
     _refuse_coverage(checked, config, results.place)
     return checked
@@ -149,7 +151,7 @@ def without_duplicates(checked: Checked, judgments: Source, results: Source, con
 def find_duplicates(checked: Checked, config: EvaluationConfig) -> str | None:
     """Documents that stand twice in a table whose convention does not merge them, in words. An action."""
     for table, name in ((checked.judgments, "judgments"), (checked.results, "results")):
-        found = checking.duplicates(table, name) if _policy(name, config) == "error" else None
+        found = rejecting.duplicates(table, name) if _policy(name, config) == "error" else None
         if found:
             documents, breach = found
             verb, option = _MERGED[name]
@@ -168,13 +170,13 @@ def _policy(name: str, config: EvaluationConfig) -> str:
 def _once(
     counts: Counts, table: DataFrame, source: Source, config: EvaluationConfig
 ) -> tuple[Counts, DataFrame, list[DataFrame]]:
-    found = checking.duplicates(table, source.name) if _policy(source.name, config) == "error" else None
+    found = rejecting.duplicates(table, source.name) if _policy(source.name, config) == "error" else None
     if not found:
         return counts, table, []
     _, breach = found
     counts = dataclasses.replace(counts, breaches=[*counts.breaches, breach])
     limits.refuse_breaches(source.name, counts.breaches, counts.rows, source.place, config.max_rejected_fraction)
-    once, copies = checking.without_duplicates(table, source.name)
+    once, copies = rejecting.without_duplicates(table, source.name)
     return counts, once, [copies]
 
 
@@ -197,15 +199,6 @@ def _judgment_reason(source: Source, config: EvaluationConfig) -> Column:
 def _good(source: Source, whole: DataFrame, reason: Column, breaches: list[Breach], schema: StructType) -> DataFrame:
     """The table in its schema; only where rows are set aside does it cost another look at each."""
     return schemas.conform(source.table.where(reason.isNull()), schema, source.name) if breaches else whole
-
-
-def _depth_of_ranks(config: EvaluationConfig) -> int | None:
-    """The rank past which no row can matter where ranks order the results without gaps; None if there is no such."""
-    deepest = config.cutoffs[-1]
-    whole = ranking.breaks_ties_by_gain(config.convention) or ranking.takes_documents_off(config.convention)
-    return (
-        deepest if config.convention.order == "rank" and config.convention.ideal != "retrieved" and not whole else None
-    )
 
 
 def _queries(judgments: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import aggregation, ranking, scoring
+from ndcg_spark import aggregation, ranking, refusals, scoring
 from ndcg_spark.conventions import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, QUERY_SCORES, REJECTED_ROWS, RESULTS, conform, query_key
@@ -104,9 +104,9 @@ def evaluate(
     typed_judgments = conform(judgments, JUDGMENTS, "judgments")
     typed_results = conform(results, RESULTS, "results")
     check_columns(typed_judgments.columns, typed_results.columns, chosen)
-    typed_judgments = scoring.refuse_bad_rows(typed_judgments, "judgments", ["relevance"])
+    typed_judgments = refusals.refuse_bad_rows(typed_judgments, "judgments", ["relevance"])
     ranked_by = [name for name, used in (("score", chosen.needs_score), ("rank", chosen.needs_rank)) if used]
-    typed_results = scoring.refuse_bad_rows(typed_results, "results", ranked_by)
+    typed_results = refusals.refuse_bad_rows(typed_results, "results", ranked_by)
     runs = count_unjudged_queries(typed_judgments, typed_results)
     per_query = query_scores(typed_judgments, typed_results, runs, evaluation)
     return Scores(per_query, dataset_scores(per_query, runs, evaluation))
@@ -144,7 +144,7 @@ def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS of tables as `checking.rejected` has them, in no order.
+    """The table REJECTED_ROWS of tables as `rejecting.rejected` has them, in no order.
 
     `datasets` are those of the evaluation's nights. A row whose own dataset is none of them, or empty, stands with the
     first: no other night may come to be, or be replaced, because of a row that was refused.

@@ -107,9 +107,14 @@ def _sort_keys(convention: Convention) -> list[Column]:
     return [F.desc(_score(convention))]
 
 
-def _score(convention: Convention) -> Column:
+def at_precision(score: Column, convention: Convention) -> Column:
+    """The score as it is compared."""
     # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied.
-    return F.col("score").cast("float") if convention.score_precision == "float32" else F.col("score")
+    return score.cast("float") if convention.score_precision == "float32" else score
+
+
+def _score(convention: Convention) -> Column:
+    return at_precision(F.col("score"), convention)
 
 
 def _tie_break(convention: Convention) -> list[Column]:

@@ -13,30 +13,11 @@ from ndcg_spark import ranking
 from ndcg_spark.conventions import Convention
 from ndcg_spark.gains import discount, gain, unjudged_gain
 from ndcg_spark.ranking import LISTED, RANK
+from ndcg_spark.refusals import refusal
 
 Cutoffs = Sequence[int | None]
 
-#: Begins every refusal that a plan raises while it runs, so that it can be told from an engine's own failure.
-REFUSED = "ndcg_spark refuses "
-
 _IDEAL_RANK = "ideal_rank"
-
-
-def refuse_bad_rows(table: DataFrame, where: str, numbers: Sequence[str]) -> DataFrame:
-    """The table, whose plan fails at a null or empty name or id, and at one of `numbers` that is null or not finite.
-
-    For tables that nobody has checked.
-    """
-    names: list[str] = [name for name in ("dataset", "run", "query_id", "doc_id") if name in table.columns]
-    rules = {name: F.col(name) != "" for name in names}
-    rules |= {name: F.abs(name) < F.lit(float("inf")) for name in numbers}
-    if "rank" in numbers:
-        rules["rank"] = F.col("rank") >= 1
-    kinds = dict(table.dtypes)
-    refused = {
-        name: _refusal(f"{where}: a bad {name}", table.columns, "correct it").cast(kinds[name]) for name in rules
-    }
-    return table.withColumns({name: F.when(good, F.col(name)).otherwise(refused[name]) for name, good in rules.items()})
 
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
@@ -48,10 +29,10 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
     worth = gain(relevance, convention)
-    no_gain = _refusal("judgments: no finite gain", [*key, "relevance"], "correct the grade, or set another gain")
+    no_gain = refusal("judgments: no finite gain", [*key, "relevance"], "correct the grade, or set another gain")
     counted = F.when(worth.isNotNull(), worth).otherwise(no_gain)
     if convention.negative == "error":
-        negative = _refusal("judgments: a negative grade", key, "correct it, or --set negative=as_unjudged")
+        negative = refusal("judgments: a negative grade", key, "correct it, or --set negative=as_unjudged")
         counted = F.when(relevance < 0, negative).otherwise(counted)
     elif convention.negative != "keep":
         counted = F.when(relevance >= 0, counted)
@@ -67,10 +48,10 @@ def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Conventio
     lists = judged.groupBy(*query_key).agg(
         F.sort_array(F.collect_list("gain"), asc=False).alias("gains"), F.collect_list("doc_id").alias("documents")
     )
-    refusal = _refusal(
+    refused = refusal(
         "judgments: a document judged twice", query_key, "keep one row each, or --set judgment_duplicates=max"
     )
-    gains = F.when(_are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal))
+    gains = F.when(_are_distinct("documents"), F.col("gains")).otherwise(F.array(refused))
     best = gains if depth is None else F.slice(gains, 1, depth)
     ranked = lists.select(*query_key, best.alias("gains")).select(
         *query_key, F.posexplode_outer("gains").alias("position", "gain")
@@ -129,10 +110,10 @@ def run_scores(
         ideal = F.col("ideal_gain") * discount(F.col(_IDEAL_RANK), convention)
         for k in cutoffs:
             sums[_name("ideal_dcg", k)] = F.sum(F.when(_within(_IDEAL_RANK, k), ideal))
-    refusal = _refusal(
+    refused = refusal(
         "results: a document returned, or judged, twice", run_key, "keep one row each, or --set duplicates=best"
     )
-    return _sums_of_distinct_documents(table, run_key, sums, listed, refusal)
+    return _sums_of_distinct_documents(table, run_key, sums, listed, refused)
 
 
 def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
@@ -189,12 +170,12 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
     # Kept negative grades can make an ideal negative. CatBoost, which scores 1 for no gain, does so for that too; the
     # tools that skip such a query or score 0 divide by it.
     no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
-    infinite = _refusal("scores: DCG is no finite number", key, "correct the gains or the discounts")
+    infinite = refusal("scores: DCG is no finite number", key, "correct the gains or the discounts")
     finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
     ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(infinite)
     nothing = {"skip": F.lit(None).cast("double"), "zero": F.lit(0.0), "one": F.lit(1.0)}.get(
         convention.no_relevant,
-        _refusal("judgments: a query without a relevant document", key, "judge one, or --set no_relevant=skip"),
+        refusal("judgments: a query without a relevant document", key, "judge one, or --set no_relevant=skip"),
     )
     scored = F.when(no_gain, nothing).otherwise(ndcg)
     # An ideal of the returned documents is 0 for every query without results: that says nothing of the query.
@@ -204,7 +185,7 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
         return scored, status
     left_out = {"skip": F.lit(None).cast("double")}.get(
         convention.missing_query,
-        _refusal("results: a judged query without results", key, "complete the run, or --set missing_query=zero"),
+        refusal("results: a judged query without results", key, "complete the run, or --set missing_query=zero"),
     )
     return F.when(missing, left_out).otherwise(scored), F.when(missing, "missing").otherwise(status)
 
@@ -248,7 +229,7 @@ def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> Dat
 
 
 def _sums_of_distinct_documents(
-    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column, refusal: Column
+    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column, refused: Column
 ) -> DataFrame:
     """The sums by key, each of which refuses a document that is counted twice."""
     documents = F.when(counted, F.col("doc_id"))
@@ -259,7 +240,7 @@ def _sums_of_distinct_documents(
     once = _are_distinct("documents")
     # On every column: an engine computes only those that are asked for.
     return scores.select(
-        *key, *(F.when(once, F.col(name)).otherwise(refusal.cast(_kind(name))).alias(name) for name in sums)
+        *key, *(F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))).alias(name) for name in sums)
     )
 
 
@@ -278,12 +259,3 @@ def _name(score: str, cutoff: int | None) -> str:
 def _are_distinct(documents: str) -> Column:
     # Not count_distinct: the embedded engine keeps a set for every group, which took half of all the time.
     return F.size(documents) == F.size(F.array_distinct(documents))
-
-
-def _refusal(what: str, key: list[str], to_do: str) -> Column:
-    """A column that fails the plan when a row reaches it: what, which row; what to do."""
-    # As text: on classic Spark each call of a function is a round trip to the JVM, and there are many refusals.
-    row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
-    words = F.expr(f"concat_ws(' ', {', '.join(row)})")
-    message = F.concat(F.lit(f"{REFUSED}{what}, e.g. "), words, F.lit(f"; {to_do}"))
-    return F.raise_error(message).cast("double")

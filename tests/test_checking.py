@@ -4,17 +4,8 @@ import pytest
 from pyspark.sql import functions as F
 from tables import judgment, judgments, result, results, table
 
-from ndcg_spark.checking import (
-    Breach,
-    RunCounts,
-    count_judgments,
-    count_results,
-    duplicates,
-    judgment_reason,
-    rejected,
-    result_reason,
-    without_duplicates,
-)
+from ndcg_spark.checking import Breach, RunCounts, count_judgments, count_results, judgment_reason, result_reason
+from ndcg_spark.rejecting import duplicates, rejected, without_duplicates
 
 AS_READ = "query_id string, doc_id string, relevance string"
 
@@ -209,15 +200,3 @@ def test_documents_returned_twice_are_counted_with_their_rows_and_an_example(spa
 def test_a_document_of_two_runs_or_two_queries_is_no_duplicate(spark):
     rows = [result(), result(run="s"), result(query_id="q2")]
     assert duplicates(results(spark, rows), "results") is None
-
-
-@pytest.mark.parametrize(
-    ("ranks", "gapless"),
-    [([1, 2, 3], True), ([2, 1], True), ([1], True), ([1, 3], False), ([2, 3, 4], False), ([1, 1, 9], True)],
-)
-def test_a_list_is_gapless_if_it_has_a_rank_for_every_place_down_to_the_depth(spark, ranks, gapless):
-    read = results(spark, [result(f"d{at}", rank=rank) for at, rank in enumerate(ranks)])
-    reason = result_reason(dict(read.dtypes), needs_score=False, needs_rank=True)
-    judged = spark.createDataFrame([("q1",)], "query_id string")
-    assert count_results(read, reason, judged, depth=2).gapless is gapless
-    assert not count_results(read, reason, judged).gapless

@@ -19,15 +19,19 @@ MAY_IMPORT = {
     "files": {"errors"},
     "formats": {"errors", "engine", "files"},
     "reading": {"errors", "schemas", "config", "engine", "files", "formats"},
-    "checking": {"errors", "schemas"},
-    "udfs": {"errors"},
     "ranking": {"conventions"},
+    "pruning": {"conventions", "schemas", "ranking"},
+    "checking": {"errors", "schemas", "pruning"},
+    "rejecting": {"schemas", "checking"},
+    "udfs": {"errors"},
+    "refusals": set(),
     "gains": {"conventions", "udfs"},
-    "scoring": {"ranking", "gains", "conventions"},
+    "scoring": {"refusals", "ranking", "gains", "conventions"},
     "aggregation": {"schemas"},
-    "evaluation": {"errors", "conventions", "schemas", "ranking", "gains", "udfs", "scoring", "aggregation"},
+    "evaluation": {"errors", "conventions", "schemas", "refusals", "ranking", "gains", "scoring", "aggregation"},
     "limits": {"errors", "checking"},
-    "contract": {"errors", "schemas", "config", "reading", "checking", "limits", "ranking", "gains", "evaluation"},
+    "contract": {"errors", "schemas", "config", "reading", "pruning", "checking", "rejecting", "limits", "gains"}
+    | {"evaluation"},
     "store": {"errors", "files"},
     "claims": {"errors", "store"},
     "moves": {"errors", "store"},
@@ -37,7 +41,7 @@ MAY_IMPORT = {
 }
 #: What brings the steps together: the whole evaluation, what a person sees of it, the command line, the library.
 ON_TOP = ["record", "blame", "job", "comparison", "reporting", "cli", "__main__", "__init__"]
-STEPS = ["ranking", "gains", "udfs", "scoring", "aggregation", "evaluation"]
+STEPS = ["refusals", "ranking", "pruning", "gains", "udfs", "scoring", "aggregation", "evaluation"]
 ACTIONS = {"collect", "count", "show", "toPandas", "toArrow", "write", "first", "head", "take", "isEmpty", "foreach"}
 
 

@@ -83,6 +83,11 @@ class Data:
         """The results of every run."""
         return self.folder / "results"
 
+    @property
+    def unranked(self) -> Path:
+        """The same without the column rank, if `make_unranked` has made them."""
+        return self.folder / "unranked"
+
 
 def make(size: Size, cache: Path) -> Data:
     """The data of this size, made unless the cache has it."""
@@ -97,6 +102,17 @@ def make(size: Size, cache: Path) -> Data:
             _write_file(data, file, documents)
         done.write_text(json.dumps(dataclasses.asdict(size)), encoding="utf-8")
     return data
+
+
+def make_unranked(data: Data) -> None:
+    """Results whose order only a sort can tell."""
+    if not data.unranked.exists():
+        half = data.folder / "unranked-half"
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir()
+        for path in sorted(data.results.glob("*.parquet")):
+            pq.write_table(pq.read_table(path).drop_columns("rank"), half / path.name)
+        half.rename(data.unranked)
 
 
 def warm_up(data: Data) -> None:

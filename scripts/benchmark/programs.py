@@ -38,10 +38,19 @@ class Program:
 
 
 def ours(name: str, engine: str, data: Data, cutoffs: str, options: Sequence[str] = (), **changes: Any) -> Program:
-    """`ndcg-spark evaluate` with its output kept. `changes`: judgments, a folder; env, variables; like, a program."""
+    """`ndcg-spark evaluate` with its output kept. `changes`: judgments and results, folders; env; like, a program."""
     judgments = changes.get("judgments", data.judgments)
     command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--judgments", str(judgments)]
-    command += ["--results", str(data.results), "--cutoffs", cutoffs, "--engine", engine, "--output", "OUTPUT"]
+    command += [
+        "--results",
+        str(changes.get("results", data.results)),
+        "--cutoffs",
+        cutoffs,
+        "--engine",
+        engine,
+        "--output",
+        "OUTPUT",
+    ]
     env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable, **changes.get("env", {})}
     return Program(name, [*command, "--json", *options], env, changes.get("like"))
 
@@ -54,8 +63,9 @@ def peer(name: str, data: Data, cutoffs: str, like: str | None) -> Program:
 
 
 def warm(name: str, data: Data, cutoffs: str, rounds: int) -> Program:
-    """Evaluations and sorts in one session of classic Spark."""
-    command = [sys.executable, str(PEERS / "classic_warm.py"), str(data.judgments), str(data.results), "OUTPUT"]
+    """Evaluations, with ranks in the results and without, and sorts in one session of classic Spark."""
+    command = [sys.executable, str(PEERS / "classic_warm.py"), str(data.judgments), str(data.results)]
+    command += [str(data.unranked)]
     env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
     return Program(name, [*command, cutoffs, str(rounds)], env)
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmark.data import Data, Size, make, warm_up
+from benchmark.data import Data, Size, make, make_unranked, warm_up
 from benchmark.programs import PEER_PROGRAMS, Program, example, has_java, missing, ours, peer, warm
 
 POOL = 4 * 2**30
@@ -50,13 +50,24 @@ class Setting:
         warm_up(data)
         return data
 
+    def with_unranked(self) -> Data:
+        """The data of one run, and the same without ranks."""
+        data = make(dataclasses.replace(self.size, runs=1), self.cache)
+        make_unranked(data)
+        warm_up(data)
+        return data
+
 
 def peers(setting: Setting) -> Scenario:
-    """Ours and every peer, on the same files; ours once more for every preset that a peer has."""
-    data, cutoffs = setting.data(runs=1), setting.cutoffs
+    """Ours and every peer, on the same files; ours once more for every preset that a peer has, and without ranks.
+
+    No peer reads ranks. Ours leaves out what ranks prove to be too deep; without them it sorts as the peers do.
+    """
+    data, cutoffs = setting.with_unranked(), setting.cutoffs
     skipped = missing(list(PEER_PROGRAMS))
     there = [name for name in PEER_PROGRAMS if name not in skipped]
     programs, presets = [ours("embedded", "embedded", data, cutoffs)], {"standard": "embedded"}
+    programs.append(ours("embedded, no ranks", "embedded", data, cutoffs, like="embedded", results=data.unranked))
     for name in there:
         preset = PEER_PROGRAMS[name][2]
         if preset not in presets:
@@ -66,12 +77,17 @@ def peers(setting: Setting) -> Scenario:
     if has_java():
         binary = ["--convention", "mllib_binary"]
         programs.append(ours("classic", "spark", data, cutoffs, like="embedded"))
-        programs.append(ours("classic, mllib_binary", "spark", data, cutoffs, binary, like=presets.get("mllib_binary")))
+        alike = presets.get("mllib_binary")
+        programs.append(ours("classic, mllib_binary", "spark", data, cutoffs, binary, like=alike))
+        without = "classic, mllib_binary, no ranks"
+        programs.append(ours(without, "spark", data, cutoffs, binary, like=alike, results=data.unranked))
     targets = [
         Target("embedded against DuckDB writing the same two outputs", "embedded", 1.0, "duckdb"),
+        Target("the same, no ranks in the results", "embedded, no ranks", 1.0, "duckdb"),
         Target("embedded against ir_measures", presets.get("ir_measures", ""), 1 / 12, "ir_measures"),
         Target("embedded against pytrec_eval", presets.get("pytrec_eval", ""), 1 / 12, "pytrec_eval"),
         Target("classic, whole process, against MLlib RankingMetrics", "classic, mllib_binary", 0.6, "mllib"),
+        Target("the same, no ranks in the results", "classic, mllib_binary, no ranks", 0.6, "mllib"),
     ]
     return Scenario("Peers", programs, targets, "duckdb" if "duckdb" in there else "embedded", skipped)
 
@@ -109,14 +125,14 @@ def judged(setting: Setting) -> Scenario:
 
 
 def rank(setting: Setting) -> Scenario:
-    """A rank column given, against the order by score."""
-    data = setting.data(runs=1)
+    """A rank column given, against the order by score of results without one."""
+    data = setting.with_unranked()
     programs, targets = [], []
     for engine, word in (("embedded", "embedded"), ("spark", "classic")):
         if engine == "spark" and not has_java():
             continue
         by_score, by_rank = f"{word}, by score", f"{word}, by rank"
-        programs.append(ours(by_score, engine, data, setting.cutoffs))
+        programs.append(ours(by_score, engine, data, setting.cutoffs, results=data.unranked))
         programs.append(ours(by_rank, engine, data, setting.cutoffs, ["--set", "order=rank"], like=by_score))
         targets.append(Target(f"order=rank against sorting by score, {word}", by_rank, 0.6, by_score))
     return Scenario("Rank column", programs, targets, "embedded, by score")
@@ -155,8 +171,11 @@ def warm_session(setting: Setting) -> Scenario:
     """Classic Spark, second and later evaluations of a session, against the sort of the same results."""
     if not has_java():
         return Scenario("Warm", [], [], "sort", {"classic": "needs Java 17"})
-    programs = [warm("warm", setting.data(runs=1), setting.cutoffs, setting.rounds + 1)]
-    targets = [Target("classic, warm, against repartition and sortWithinPartitions", "evaluation", 1.3, "sort")]
+    programs = [warm("warm", setting.with_unranked(), setting.cutoffs, setting.rounds + 1)]
+    targets = [
+        Target("classic, warm, against repartition and sortWithinPartitions", "evaluation", 1.3, "sort"),
+        Target("the same, no ranks in the results", "evaluation, no ranks", 1.3, "sort"),
+    ]
     return Scenario("Warm", programs, targets, "sort")
 
 
