@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import aggregation, ranking, refusals, scoring
 from ndcg_spark.conventions import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.pruning import pruning_of
 from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, QUERY_SCORES, REJECTED_ROWS, RESULTS, conform, query_key
 
 
@@ -26,6 +27,8 @@ class Evaluation:
     evaluation_id: str
     #: The dataset of tables that do not name theirs.
     dataset: str = "default"
+    #: Whether lists are sorted one by one, as the embedded engine does faster, or by a window over all of them.
+    one_by_one: bool = False
 
     @property
     def depth(self) -> int | None:
@@ -117,7 +120,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     key = query_key(judgments.columns)
     convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
     judged = scoring.judged_documents(judgments, key, convention)
-    documents = scoring.listed_gains(results, judged, key, convention, depth)
+    documents = scoring.listed_gains(results, judged, key, convention, depth, evaluation.one_by_one)
     scores = scoring.run_scores(documents, key, convention, cutoffs, depth)
     ideal = scoring.ideal_ranking(judged, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged":
@@ -172,6 +175,7 @@ def steps(evaluation: Evaluation) -> list[str]:
         kept = f"keep rank {depth} and whatever ties with it, which ties={c.ties} needs"
     else:
         kept = f"keep rank {depth}, the deepest cutoff"
+    prunes = pruning_of(c, evaluation.cutoffs, ["rank"]) is not None
     look_up = "look up the judgments of the documents"
     before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
     return [
@@ -179,6 +183,7 @@ def steps(evaluation: Evaluation) -> list[str]:
         if c.ideal != "retrieved"
         else "ideal: rank each list's own documents by gain, run by run",
         "leave out the results of queries that nobody judged",
+        *(["where results have ranks, leave out those that the check has proved to be too deep"] if prunes else []),
         *(before if looked_up_first else []),
         f"rank each run's documents of a query; {kept}",
         *([] if looked_up_first else [look_up + " that are kept"]),

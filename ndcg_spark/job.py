@@ -129,7 +129,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
             if twice:
                 checked = contract.without_duplicates(checked, *sources, config)
         _tell_what_was_read(sources, checked, tell)
-        plan = dataclasses.replace(_plan(config), cutoffs=config.cutoffs[-1:])
+        plan = dataclasses.replace(_plan(opened, config), cutoffs=config.cutoffs[-1:])
         runs = _runs_table(opened, checked)
         with blaming(sources), explaining(checked, runs, plan, config):
             per_query = evaluation.query_scores(checked.judgments, checked.listed, runs, plan)
@@ -144,7 +144,7 @@ def explain(config: EvaluationConfig) -> str:
     """How the evaluation would be computed: what is cut where and why, in words, and the engine's plan. No action."""
     with open_engine(config.engine, config.remote) as opened:
         tables = contract.typed(*_sources(opened, config), config)
-        plan = _plan(config)
+        plan = _plan(opened, config)
         runs = evaluation.count_unjudged_queries(*tables)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -157,7 +157,7 @@ def _evaluated(
     opened: Engine, config: EvaluationConfig, sources: Sources, checked: Checked, tell: Tell, clock: Clock
 ) -> Outcome:
     """The scores of checked tables: published, if there is an output."""
-    plan, counts = _plan(config), checked.counts(len(config.cutoffs))
+    plan, counts = _plan(opened, config), checked.counts(len(config.cutoffs))
     runs = _runs_table(opened, checked)
     output = config.dated(config.output) if config.output else None
     if output is not None:
@@ -208,8 +208,15 @@ def _sources(opened: Engine, config: EvaluationConfig) -> Sources:
     return judgments, reading.read_results(opened, config.results, [config.dated(p) for p in config.results.path])
 
 
-def _plan(config: EvaluationConfig) -> Evaluation:
-    return Evaluation(config.convention, config.cutoffs, config.date, evaluation.new_id(), config.dataset)
+def _plan(opened: Engine, config: EvaluationConfig) -> Evaluation:
+    return Evaluation(
+        config.convention,
+        config.cutoffs,
+        config.date,
+        evaluation.new_id(),
+        config.dataset,
+        one_by_one=opened.kind == "embedded",
+    )
 
 
 def _tell_what_was_read(sources: Sources, checked: Checked, tell: Tell) -> None:

@@ -68,7 +68,12 @@ def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> Da
 
 
 def listed_gains(
-    results: DataFrame, judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None
+    results: DataFrame,
+    judged: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    depth: int | None,
+    one_by_one: bool = False,
 ) -> DataFrame:
     """The results of judged queries, ranked and looked up: run, query key, doc_id, the rank, own_gain, gain, judged.
 
@@ -80,7 +85,7 @@ def listed_gains(
         table = _listed(_looked_up(table, judged, query_key), run_key, convention)
         table = ranking.rank_results(table, run_key, convention, depth)
     else:
-        table = ranking.rank_results(_listed(table, run_key, convention), run_key, convention, depth)
+        table = ranking.rank_results(_listed(table, run_key, convention), run_key, convention, depth, one_by_one)
         table = _looked_up(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})

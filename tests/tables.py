@@ -1,6 +1,7 @@
 """Builders of small tables: a row names only what its test is about."""
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -43,3 +44,19 @@ def graded_list(spark: SparkSession, grades: Iterable[float]) -> tuple[DataFrame
         judgments(spark, [judgment(doc, grade) for doc, grade in zip(documents, listed, strict=True)]),
         results(spark, [result(doc, float(-place)) for place, doc in enumerate(documents)]),
     )
+
+
+def random_rows(queries: int) -> Iterator[Row]:
+    """Lists with ranks in the order of their scores, almost, or not at all; scores tie."""
+    chance = random.Random(5)  # noqa: S311  # it makes test data
+    for number in range(queries):
+        scores = sorted(
+            (chance.choice([-1.0, -0.0, 0.0, 0.5, 2.0, 3.0, 4.0]) for _ in range(chance.randint(1, 6))), reverse=True
+        )
+        ranks = list(range(1, len(scores) + 1))
+        if chance.random() < 0.3:
+            ranks[chance.randrange(len(ranks))] = chance.randint(1, 7)
+        if chance.random() < 0.2:
+            chance.shuffle(ranks)
+        names = chance.sample("abcdefgh", len(scores))
+        yield from (result(d, s, f"q{number}", rank=r) for d, s, r in zip(names, scores, ranks, strict=True))

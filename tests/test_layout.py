@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "gains": {"conventions", "udfs"},
     "scoring": {"refusals", "ranking", "gains", "conventions"},
     "aggregation": {"schemas"},
-    "evaluation": {"errors", "conventions", "schemas", "refusals", "ranking", "gains", "scoring", "aggregation"},
+    "evaluation": {"errors", "conventions", "schemas", "refusals", "ranking", "pruning", "gains", "scoring"}
+    | {"aggregation"},
     "limits": {"errors", "checking"},
     "contract": {"errors", "schemas", "config", "reading", "pruning", "checking", "rejecting", "limits", "gains"}
     | {"evaluation"},

@@ -2,7 +2,7 @@
 
 import pytest
 from pyspark.sql import functions as F
-from tables import result, results
+from tables import random_rows, result, results
 
 from ndcg_spark.conventions import Convention
 from ndcg_spark.ranking import (
@@ -156,3 +156,25 @@ def test_of_a_document_returned_twice_the_better_row_is_its_first(spark):
     firsts = rows.select("query_id", "doc_id", "score", first_of_each_document(KEY, Convention()).alias("first"))
     kept = [row for row in firsts.collect() if row["first"]]
     assert sorted(kept) == [("q1", "a", 5.0, True), ("q1", "b", 2.0, True), ("q2", "a", 1.0, True)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ties": "doc_id_asc"},
+        {"ties": "rank"},
+        {"order": "rank"},
+        {"order": "rank", "ties": "doc_id_asc"},
+        {"score_precision": "float32"},
+    ],
+    ids=str,
+)
+def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(spark, options):
+    table = results(spark, random_rows(60))
+    found = [
+        rank_results(table, KEY, Convention(**options), 3, one_by_one).select(*KEY, "doc_id", RANK).collect()
+        for one_by_one in (False, True)
+    ]
+    assert sorted(found[0]) == sorted(found[1])
+    assert len(found[0]) > 100
