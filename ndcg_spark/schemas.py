@@ -108,6 +108,10 @@ REJECTED_ROWS = _table(
 KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
 
 
+_SMALL_NUMBERS = {"tinyint", "smallint", "int"}
+_FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
+
+
 def query_key(columns: Iterable[str]) -> list[str]:
     """What names a query in a table with these columns: query_id, and dataset before it where there is one."""
     return [name for name in ("dataset", "query_id") if name in columns]
@@ -118,6 +122,9 @@ def as_type(column: Column, kind: DataType, source: str) -> Column:
 
     Text that is no plain number (engines disagree on "1d" and "0x1p3"), and a rank that is not whole, or past 2^31.
     """
+    # What always fits is only renamed, so that a filter on it reaches the file.
+    if source in _FITS[type(kind)]:
+        return column if source == kind.simpleString() else column.cast(kind)
     if isinstance(kind, StringType):
         return column.cast(kind)
     text = source == "string" or source.startswith(("varchar", "char("))

@@ -10,6 +10,7 @@
 A partition is dataset=.../evaluated_on=...; one dataset's date is a night.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -36,6 +37,8 @@ _REFUSALS = ("No space left on device", "Read-only file system", "Disk quota exc
 _RENAMES_FOLDERS = ("local", "hdfs")
 #: What Spark percent-encodes in the name of a partition; pysail encodes more, so names are spelled anew.
 _ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(32)}
+#: How often a listing is begun that others remove folders from.
+_LISTINGS = 10
 #: After so many hours without a sign of life, an evaluation of another machine is taken for dead.
 HOURS_UNTIL_DEAD = 12
 
@@ -62,20 +65,27 @@ class Store:
 
     def folders(self, path: str) -> list[str]:
         """The names of the folders in a folder, sorted; none where it is not there."""
-        found = self._system.get_file_info(fs.FileSelector(self._at(path), allow_not_found=True))
+        found = self._listed(path, recursive=False)
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def files(self, path: str, suffix: str = "") -> list[str]:
         """The files below a folder whose names end so, sorted; none where it is not there."""
-        found = self._system.get_file_info(fs.FileSelector(self._at(path), recursive=True, allow_not_found=True))
+        found = self._listed(path, recursive=True)
         wanted = (info.path for info in found if info.type == fs.FileType.File and info.path.endswith(suffix))
         return sorted(place.removeprefix(self._root.rstrip("/") + "/") for place in wanted)
 
     def touched(self, path: str) -> float:
         """When a folder or a file in it was last written, in seconds since 1970; 0 where the storage does not say."""
-        below = fs.FileSelector(self._at(path), recursive=True, allow_not_found=True)
-        found = [*self._system.get_file_info([self._at(path)]), *self._system.get_file_info(below)]
+        found = [*self._system.get_file_info([self._at(path)]), *self._listed(path, recursive=True)]
         return max((info.mtime.timestamp() for info in found if info.mtime is not None), default=0.0)
+
+    def _listed(self, path: str, recursive: bool) -> list[fs.FileInfo]:
+        below = fs.FileSelector(self._at(path), recursive=recursive, allow_not_found=True)
+        for _ in range(_LISTINGS):
+            # Another evaluation may remove a folder after it was found and before it is listed.
+            with contextlib.suppress(FileNotFoundError):
+                return list(self._system.get_file_info(below))
+        return list(self._system.get_file_info(below))
 
     def open(self, path: str) -> Any:
         """The file, for pyarrow to read."""
