@@ -115,7 +115,7 @@ def _local() -> Engine:
         .config("spark.log.level", "OFF")
         .config(CALL_SITES, "false")
         # Spark's generated methods are long, and Java leaves long ones uncompiled: a quarter of an evaluation's time.
-        .config("spark.driver.extraJavaOptions", "-XX:-DontCompileHugeMethods")
+        .config("spark.driver.defaultJavaOptions", "-XX:-DontCompileHugeMethods")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", f"{memory}g")

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from ndcg_spark import contract, evaluation, gains, limits, reading, recovery
 from ndcg_spark.blame import blaming, explaining
@@ -252,14 +252,15 @@ def _refuse_unjudged(rows: list[dict[str, Any]], config: EvaluationConfig) -> No
 
 def _runs_table(opened: Engine, checked: Checked) -> DataFrame:
     """What `evaluation.count_unjudged_queries` gives, of what the check has counted already."""
-    text, count = StringType(), LongType()
-    fields = [StructField("run", text), StructField("unjudged_queries", count)]
     runs = checked.returned.runs
-    rows: list[tuple[Any, ...]] = [(run.run, run.unjudged_queries) for run in runs]
+    columns = {
+        "run": pa.array([run.run for run in runs], pa.string()),
+        "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
+    }
     if "dataset" in checked.judgments.columns:
-        fields = [StructField("dataset", text), *fields]
-        rows = [(run.dataset, *row) for run, row in zip(runs, rows, strict=True)]
-    return opened.session.createDataFrame(rows, StructType(fields))
+        columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
+    # Of Arrow, not of rows: for rows classic Spark starts Python workers, whenever the plan is run.
+    return opened.session.createDataFrame(pa.table(columns))
 
 
 @contextlib.contextmanager

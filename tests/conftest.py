@@ -34,6 +34,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.default.parallelism", "1")
+        # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
+        .config("spark.sql.autoBroadcastJoinThreshold", "-1")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()

@@ -4,9 +4,12 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
+
+KINDS = {"string": pa.string(), "double": pa.float64(), "int": pa.int32()}
 
 
 def judgment(doc_id: str = "d1", relevance: float | None = 1.0, query_id: str | None = "q1", **more: Any) -> Row:
@@ -32,8 +35,14 @@ def table(spark: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame:
     listed = list(rows)
     more = {"dataset": "string", "rank": "int"}
     names = columns + "".join(f", {name} {kind}" for name, kind in more.items() if listed and name in listed[0])
-    order = [column.split()[0] for column in names.split(", ")]
-    return spark.createDataFrame([tuple(row[name] for name in order) for row in listed], names)
+    arrays = {}
+    for name, kind in (column.split() for column in names.split(", ")):
+        values = [row[name] for row in listed]
+        arrays[name] = pa.array(
+            [None if v is None else str(v) for v in values] if kind == "string" else values, KINDS[kind]
+        )
+    # Of Arrow, not of rows: for rows Spark starts Python workers, whenever the plan is run.
+    return spark.createDataFrame(pa.table(arrays))
 
 
 def graded_list(spark: SparkSession, grades: Iterable[float]) -> tuple[DataFrame, DataFrame]:
