@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, mypy --strict and pytest; installs what they need. Arguments go to pytest.
 set -euo pipefail
-# The live tools that the presets are compared with, too.
-requirement_files=(requirements.txt tests/requirements-parity.txt)
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-# The S3 server of the tests wants an older python-dateutil than we do: an environment of its own.
+# What only the tests need is installed while the code is looked at: the live tools that the presets are compared with,
+# and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
 }
-stamped object-store tests/requirements-object-store.txt -- install_object_store tests/requirements-object-store.txt
+stamped object-store tests/requirements-object-store.txt -- install_object_store tests/requirements-object-store.txt &
+object_store=$!
+stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
+parity=$!
 export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
 
 java_package=openjdk-17-jre-headless
@@ -26,5 +28,7 @@ fi
 ruff check .
 ruff format --check .
 mypy
+wait "$object_store"
+wait "$parity"
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
 pytest --numprocesses 2 --dist loadfile "$@"

@@ -1,6 +1,5 @@
-# Sourced by the other scripts: a virtual environment with this project and exactly the requirements named by
-# `requirement_files` (requirements.txt unless said otherwise), made when needed. Afterwards the current folder is the
-# project's and `.venv/bin` comes first on the path.
+# Sourced by the other scripts: a virtual environment with this project and exactly its requirements, made when needed.
+# Afterwards the current folder is the project's and `.venv/bin` comes first on the path.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -22,7 +21,12 @@ find_python() {
 }
 
 install() {
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@" >&2 || fail "setup: pip could not install $*"
+    # Compiled below, on every core: pip compiles on one.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2 ||
+        fail "setup: pip could not install $*"
+    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set. What does not compile
+    # is an example or a template of its package, as pip thinks too.
+    .venv/bin/python -m compileall -qq -j 0 .venv/lib || true
 }
 
 # Runs a command unless it was run before for the same content of these files: stamped NAME FILE... -- COMMAND...
@@ -43,7 +47,6 @@ stamped() {
 
 install_project() {
     install --no-deps --editable .
-    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set.
     .venv/bin/python -m compileall -q ndcg_spark
 }
 
@@ -52,9 +55,7 @@ if [ ! -x .venv/bin/python ]; then
     echo "setup: installing into .venv, once; it takes a minute or two" >&2
     "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
 fi
-for file in "${requirement_files[@]:-requirements.txt}"; do
-    stamped "${file##*/}" "$file" -- install --requirement "$file"
-done
+stamped requirements.txt requirements.txt -- install --requirement requirements.txt
 stamped project pyproject.toml -- install_project
 
 export PATH="$PWD/.venv/bin:$PATH"

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import tables
 from pyspark.sql import SparkSession
+from tables import judgment, result
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.conventions import PRESETS
@@ -54,10 +56,9 @@ VARIED = ["standard", "trec_eval_9", "sklearn", "catboost", "elasticsearch", "re
 
 def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list[Any]]]:
     """The query scores of the presets, and of a gain and a discount written in Python."""
-    judgments = session.createDataFrame(JUDGED, "query_id string, doc_id string, relevance double")
-    results = session.createDataFrame(
-        [("r", *row) for row in RETURNED], "run string, query_id string, doc_id string, score double, rank int"
-    )
+    judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
+    returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
+    judgments, results = tables.judgments(session, judged), tables.results(session, returned)
     conventions = {name: Convention.preset(name) for name in presets}
     conventions["python"] = Convention(gain="python:numpy.square", discount="python:numpy.reciprocal")
     found = {}
