@@ -155,16 +155,22 @@ def memory(setting: Setting) -> Scenario:
 
 
 def growth(setting: Setting) -> Scenario:
-    """Ten times the queries, embedded and classic."""
+    """Ten times the queries: embedded and classic, and the fastest peers."""
     one, ten = setting.data(runs=1), setting.data(runs=1, queries=setting.size.queries * 10)
+    skipped = missing(["duckdb", "polars"])
+    engines = {"embedded": "embedded", **({"classic": "spark"} if has_java() else {})}
     programs, targets = [], []
-    for engine, word in (("embedded", "embedded"), ("spark", "classic")):
-        if engine == "spark" and not has_java():
-            continue
+    for word, engine in engines.items():
         programs.append(ours(word, engine, one, setting.cutoffs))
         programs.append(ours(f"{word}, 10 times", engine, ten, setting.cutoffs))
         targets.append(Target(f"10 times the queries, {word}", f"{word}, 10 times", 11.0, word))
-    return Scenario("Growth", programs, targets, "embedded")
+    for name in ("duckdb", "polars"):
+        if name not in skipped:
+            programs.append(peer(name, one, setting.cutoffs, "embedded"))
+            more = peer(name, ten, setting.cutoffs, "embedded, 10 times")
+            programs.append(dataclasses.replace(more, name=f"{name}, 10 times"))
+    targets.append(Target("10 times the queries, against DuckDB", "embedded, 10 times", 1.0, "duckdb, 10 times"))
+    return Scenario("Growth", programs, targets, "embedded", skipped)
 
 
 def warm_session(setting: Setting) -> Scenario:
