@@ -130,14 +130,16 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if convention.ideal == "judged_capped":
         scores = scoring.capped_ideal_scores(scores, ideal, key, cutoffs)
     per_query = scoring.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
-    named = _named(per_query, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
+    named = _named(per_query, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return named.select(*QUERY_SCORES.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
     aggregated = aggregation.dataset_scores(per_query)
-    whole = aggregation.with_every_run(aggregated, _named(runs, evaluation), list(evaluation.cutoffs))
+    whole = aggregation.with_every_run(
+        aggregated, _named(runs, "dataset" in runs.columns, evaluation), list(evaluation.cutoffs)
+    )
     described = {
         "convention": F.lit(evaluation.convention.label),
         "formula": F.lit(evaluation.convention.formula),
@@ -157,7 +159,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     if named:
         own = F.col("dataset_read")
         whole = whole.withColumn("dataset", F.when(own.isin(named), own).otherwise(F.lit(named[0])))
-    described = _named(whole, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
+    described = _named(whole, bool(named), evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return described.select(*REJECTED_ROWS.names)
 
 
@@ -224,7 +226,10 @@ def new_id() -> str:
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
-def _named(table: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table with evaluated_on, and with the evaluation's dataset where it has none of its own."""
-    named = table if "dataset" in table.columns else table.withColumn("dataset", F.lit(evaluation.dataset))
+def _named(table: DataFrame, has_dataset: bool, evaluation: Evaluation) -> DataFrame:
+    """The table with evaluated_on, and with the evaluation's dataset where it has none of its own.
+
+    That it has one is said, not asked: an engine plans the whole table to tell its columns.
+    """
+    named = table if has_dataset else table.withColumn("dataset", F.lit(evaluation.dataset))
     return named.withColumn("evaluated_on", F.lit(evaluation.evaluated_on))
