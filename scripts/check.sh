@@ -13,6 +13,8 @@ stamped object-store tests/requirements-object-store.txt -- install_object_store
 object_store=$!
 stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
 parity=$!
+# Nothing is left installing when a check fails: the next call would install into the same place beside it.
+trap wait EXIT
 export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
 
 java_package=openjdk-17-jre-headless
