@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ndcg_spark.conventions import explain_preset, parse_option
+from ndcg_spark.convention.convention import explain_preset, parse_option
+from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import NdcgSparkError
-from ndcg_spark.presets import PRESETS
 
 app = typer.Typer(
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
@@ -113,9 +113,9 @@ def evaluate(
             "min_judged_rate": min_judged_rate,
         },
     )
-    from ndcg_spark.job import explain
-    from ndcg_spark.job import run as run_job
-    from ndcg_spark.reporting import Progress, print_scores
+    from ndcg_spark.job.evaluating import explain
+    from ndcg_spark.job.evaluating import run as run_job
+    from ndcg_spark.report.terminal import Progress, print_scores
 
     if explain_plan:
         print(explain(loaded))
@@ -167,8 +167,8 @@ def check(
             "min_judged_rate": min_judged_rate,
         },
     )
-    from ndcg_spark.job import check as check_input
-    from ndcg_spark.reporting import Progress, print_check
+    from ndcg_spark.job.evaluating import check as check_input
+    from ndcg_spark.report.terminal import Progress, print_check
 
     with Progress(_silent(json_)).running() as progress:
         found = check_input(loaded, progress.tell)
@@ -202,9 +202,9 @@ def show_conventions(
 ) -> None:
     """List the presets, explain one, or compare them all on your data."""
     if compare is not None:
-        from ndcg_spark.comparison import compare_presets
         from ndcg_spark.config import validate
-        from ndcg_spark.reporting import Progress, print_comparison
+        from ndcg_spark.job.every_preset import compare_presets
+        from ndcg_spark.report.terminal import Progress, print_comparison
 
         judgments, results = ({"path": path, "format": format_} for path in compare)
         settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs, "engine": engine or "auto"}
@@ -222,8 +222,8 @@ def show_conventions(
 @app.command("nights")
 def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the committed nights: dataset, date, runs, queries, convention, evaluation, when, version."""
-    from ndcg_spark.nights import committed
-    from ndcg_spark.reporting import print_nights
+    from ndcg_spark.nights.committed import committed
+    from ndcg_spark.report.terminal import print_nights
 
     found = committed(output)
     if json_:
@@ -235,7 +235,7 @@ def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", h
 @app.command()
 def recover(output: _Output) -> None:
     """Finish or remove what evaluations that were killed have left; every evaluation does this first."""
-    from ndcg_spark.recovery import recover as recover_nights
+    from ndcg_spark.nights.recovery import recover as recover_nights
 
     print("\n".join(recover_nights(output) or ["nothing to recover"]))
 
@@ -246,7 +246,7 @@ def expire(
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
 ) -> None:
     """Remove old nights whole, and what dead evaluations have left; says what it removed."""
-    from ndcg_spark.nights import expire as expire_nights
+    from ndcg_spark.nights.committed import expire as expire_nights
 
     today = datetime.datetime.now(datetime.UTC).date()
     print("\n".join(expire_nights(output, keep_days, today) or ["nothing to remove"]))

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_spark.conventions import Convention
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl"]

@@ -29,6 +29,7 @@ fi
 
 ruff check .
 ruff format --check .
+lint-imports --no-logo
 mypy
 wait "$object_store"
 wait "$parity"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = ROOT / "tests" / "golden"
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
 

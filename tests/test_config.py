@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark.config import EvaluationConfig, load, validate
-from ndcg_spark.conventions import Convention
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 
 CONF = Path(__file__).parents[1] / "conf"

@@ -10,8 +10,8 @@ from cases import CUTOFFS, Case, make
 from pyspark.sql import SparkSession
 
 from ndcg_spark import Convention, evaluate
+from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import open_engine
-from ndcg_spark.presets import PRESETS
 
 #: Presets of tools that sort ties as they please: compared where there are none.
 UNTIED = {"ranx", "ranx_burges", "replay"}

@@ -1,0 +1,82 @@
+"""What of the counts is refused: breaches past the budget, tables without rows, runs that cover too little."""
+
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+
+from ndcg_spark.contract.counting import REASONS, Breach, JudgmentCounts, ResultCounts
+from ndcg_spark.errors import InputError
+
+#: A folder is named dataset=..., of 255 bytes at most on every file system there is.
+_LONGEST_NAME = 255 - len("dataset=")
+#: What engines call the folder of a null, and read as one.
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+
+def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
+    """InputError that tells of every breach, if they are more of the rows than allowed; or if no good row is left."""
+    if rows == 0:
+        raise InputError(f"{table}: no rows in {place}; an empty table is refused, check what should have written it")
+    broken = sum(breach.rows for breach in breaches)
+    if broken > allowed * rows or broken == rows:
+        budget = f"{broken} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
+        raise InputError(f"{table}: {budget}{in_words(breaches)}; correct them in {place}")
+
+
+def in_words(breaches: Iterable[Breach]) -> str:
+    """Each breach with how many rows and an example."""
+    return "; ".join(f"{breach.rows} {REASONS[breach.reason]}, e.g. {breach.example}" for breach in breaches)
+
+
+def refuse_names(datasets: Iterable[str]) -> None:
+    """InputError where the name of a dataset cannot be the name of a folder, which its scores are kept in."""
+    reserved = [name for name in datasets if name == _NULL_FOLDER]
+    # Engines percent-encode names, some of them every byte beyond ASCII.
+    long = [name for name in datasets if len(urllib.parse.quote(name, safe="")) > _LONGEST_NAME]
+    if reserved or long:
+        problem = f"{len(long)} name(s) longer than {_LONGEST_NAME} bytes when encoded" if long else "a reserved name"
+        name = (long or reserved)[0]
+        raise InputError(f"dataset: {problem}, e.g. {name[:40]}; it names a folder, give a shorter or another one")
+
+
+def refuse_strangers(counts: ResultCounts, place: str) -> None:
+    """InputError where no run has a single judged query: ids that are written differently, or the wrong file."""
+    if not any(run.judged_queries for run in counts.runs):
+        queries = sum(run.unjudged_queries for run in counts.runs)
+        raise InputError(
+            f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, "
+            f"was judged; check that both tables write query ids (and datasets) alike, in {place}"
+        )
+
+
+def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
+    """InputError where a run lacks more of the judged queries than allowed, or has more that nobody judged."""
+    missing, unjudged = [], []
+    for run in sorted(returned.runs, key=lambda run: (run.dataset or "", run.run)):
+        expected, found = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
+        if expected - run.judged_queries > max_missing * expected:
+            missing.append(f"run={run.run} lacks {expected - run.judged_queries} of {expected}")
+        if run.unjudged_queries > max_unjudged * found:
+            unjudged.append(f"run={run.run} has {run.unjudged_queries} of {found}")
+    told = []
+    if missing:
+        limit = f"max_missing_fraction={max_missing:g}"
+        told.append(f"{len(missing)} run(s) lack more of the judged queries than {limit}, e.g. {missing[0]}")
+    if unjudged:
+        limit = f"max_unjudged_fraction={max_unjudged:g}"
+        told.append(f"{len(unjudged)} run(s) have more queries that nobody judged than {limit}, e.g. {unjudged[0]}")
+    if told:
+        raise InputError(f"results: {'; '.join(told)}; complete the tables, or allow more")
+
+
+def refuse_unjudged(rates: Mapping[str, float | None], cutoff: int | None, least: float) -> None:
+    """InputError where of a run's returned documents, down to the cutoff, fewer were judged than `least`.
+
+    `rates` has each run's judged_rate. A run that returned nothing has none, and is told by other limits.
+    """
+    below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
+    if below:
+        run = min(below, key=lambda name: (below[name], name))
+        raise InputError(
+            f"results: {len(below)} run(s) with a judged_rate@{cutoff or 'all'} below min_judged_rate={least:g}, "
+            f"e.g. run={run} with {below[run]:.4f}; judge more of what it returns, or allow less"
+        )

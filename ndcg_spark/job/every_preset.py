@@ -1,0 +1,57 @@
+"""The same data under every preset: why two tools disagree about it."""
+
+import dataclasses
+from typing import Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import InputError
+from ndcg_spark.job.evaluating import Clock, Tell, run_on
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """A preset's dataset scores of the data, or why it refuses the data."""
+
+    preset: str
+    rows: list[dict[str, Any]]
+    refused: str | None = None
+
+
+def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
+    """The data of the configuration under every preset, in the order of PRESETS. Presets that are equal run once.
+
+    A preset that breaks ties by rank breaks them by document id where the results have no ranks; its name says so.
+
+    Raises
+    ------
+    InputError
+        Every preset refuses the data; the reason is that of the first.
+    """
+    found: dict[Convention, Compared] = {}
+    compared = []
+    with open_engine(config.engine, config.remote) as opened:
+        tell("engine", opened.name)
+        for name in PRESETS:
+            convention = Convention.preset(name)
+            if convention not in found:
+                found[convention] = _scored(opened, config, convention)
+                tell("scored", name)
+            same = found[convention]
+            changed = same.preset.partition(" ")[1:]
+            compared.append(dataclasses.replace(same, preset=name + "".join(changed)))
+    if all(entry.refused for entry in compared):
+        raise InputError(str(compared[0].refused))
+    return compared
+
+
+def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) -> Compared:
+    try:
+        outcome = run_on(opened, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
+    except InputError as error:
+        if convention.ties == "rank" and "no column rank" in str(error):
+            return _scored(opened, config, convention.replace(ties="doc_id_asc"))
+        return Compared(convention.label, [], str(error))
+    return Compared(convention.label, outcome.dataset_scores)

@@ -1,0 +1,1 @@
+"""What a person sees: the steps while a command works, and its tables."""

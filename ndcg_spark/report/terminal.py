@@ -1,0 +1,133 @@
+"""What a person sees: steps on stderr, and the table of scores on stdout."""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ndcg_spark.job.evaluating import Outcome
+from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.nights.committed import CommittedNight
+
+_STEP_WIDTH = 9
+#: No line of a table is cut where no terminal limits it.
+_UNLIMITED = 10_000
+
+
+class Progress:
+    """Lines of what was done; between them, on a terminal only, a spinner that says what is under way.
+
+    With `silent`, nothing of either.
+    """
+
+    def __init__(self, silent: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=silent)
+        self._status = self._console.status("starting") if self._console.is_terminal else None
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Progress"]:
+        """Show the spinner until the block ends."""
+        with self._status or contextlib.nullcontext():
+            yield self
+
+    def tell(self, step: str, sentence: str) -> None:
+        """One step is done; the sentence has its counts."""
+        self._console.print(f"{step:<{_STEP_WIDTH}}{sentence}")
+        if self._status:
+            self._status.update(Text(f"after {step}: {sentence}"))
+
+
+def print_scores(outcome: Outcome) -> None:
+    """The dataset scores, one row per dataset and run, best first at the deepest cutoff; the formula below."""
+    console = _console(sys.stdout)
+    rows = outcome.dataset_scores
+    cutoffs = list(dict.fromkeys(row["cutoff"] for row in rows))
+    by_run: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        by_run.setdefault((row["dataset"], row["run"]), []).append(row)
+    several = len({dataset for dataset, _ in by_run}) > 1
+    table = _score_table([*(["dataset"] if several else []), "run"], cutoffs)
+    for (dataset, run), of_run in sorted(by_run.items(), key=lambda entry: _best_first(entry[0], entry[1][-1])):
+        table.add_row(*([Text(dataset)] if several else []), Text(run), *_cells(of_run))
+    console.print(table)
+    console.print(f"\n{outcome.convention}: {outcome.formula}", soft_wrap=True)
+
+
+def print_check(found: Mapping[str, Any]) -> None:
+    """The counts of a check, and each run's judged rate, a line each."""
+    console = _console(sys.stdout)
+    for name, count in found["counts"].items():
+        console.print(f"{count:>12,}  {name.replace('_', ' ')}", soft_wrap=True)
+    for row in found["judged_rate"]:
+        rate = f"judged rate@{row['cutoff'] or 'all'} of run={row['run']} dataset={row['dataset']}"
+        console.print(f"{_rounded(row['judged_rate']):>12}  {rate}", soft_wrap=True)
+
+
+def print_comparison(compared: list[Compared]) -> None:
+    """A table for each dataset and run: a row per preset with its means and counts, or why it refuses the data."""
+    console = _console(sys.stdout)
+    names = list(dict.fromkeys((row["dataset"], row["run"]) for entry in compared for row in entry.rows))
+    for dataset, run in names:
+        cutoffs = list(dict.fromkeys(row["cutoff"] for entry in compared for row in entry.rows))
+        table = _score_table([f"{dataset} / {run}"], cutoffs)
+        for entry in compared:
+            rows = [row for row in entry.rows if (row["dataset"], row["run"]) == (dataset, run)]
+            table.add_row(entry.preset, *(_cells(rows) if rows else ["-"] * len(cutoffs)))
+        console.print(table)
+        console.print()
+    for entry in compared:
+        if entry.refused:
+            console.print(f"{entry.preset} refuses: {entry.refused}", soft_wrap=True)
+
+
+def print_nights(nights: list[CommittedNight]) -> None:
+    """The committed nights, a row each, by dataset and date."""
+    names = ["dataset", "date", "runs", "queries", "convention", "evaluation_id", "committed", "version"]
+    table = Table(*names, box=None, pad_edge=False, header_style="bold")
+    for night in nights:
+        record = night.record
+        counts, versions = record.get("counts", {}), record.get("versions", {})
+        cells = [night.dataset, night.evaluated_on, counts.get("runs", "-"), counts.get("judged_queries", "-")]
+        cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
+        table.add_row(*(Text(str(cell)) for cell in [*cells, versions.get("ndcg_spark", "-")]))
+    _console(sys.stdout).print(table)
+
+
+def _score_table(names: list[str], cutoffs: list[int | None]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(Text(name), no_wrap=True)
+    measured = [f"ndcg@{cutoff or 'all'}" for cutoff in cutoffs]
+    for name in [*measured, "queries", "missing", "no relevant", "unjudged", "judged rate"]:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _cells(rows: list[dict[str, Any]]) -> list[str]:
+    """The scores of one run at every cutoff, and the counts, which but for the rate are the same at each."""
+    last = rows[-1]
+    counts = [last[name] for name in ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")]
+    return [
+        *(_rounded(row["ndcg"]) for row in rows),
+        *(f"{count:,}" for count in counts),
+        _rounded(last["judged_rate"]),
+    ]
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(
+        file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else _UNLIMITED
+    )
+
+
+def _best_first(name: tuple[str, str], row: dict[str, Any]) -> tuple[str, float, str]:
+    dataset, run = name
+    return dataset, -row["ndcg"] if row["ndcg"] is not None else float("inf"), run
+
+
+def _rounded(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

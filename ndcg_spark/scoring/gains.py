@@ -1,0 +1,95 @@
+"""Gain of a grade and discount of a rank, as Columns."""
+
+import math
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import MAX_GAIN, Convention, table_gain
+from ndcg_spark.scoring import udfs
+
+
+def gain(relevance: Column, convention: Convention) -> Column:
+    """The gain of a judged document, null where it has none that can be summed.
+
+    Parameters
+    ----------
+    relevance : Column of double
+        Grades, never null.
+
+    Returns
+    -------
+    Column of double
+        ``2^relevance - 1`` (exp2, Burges et al. 2005), the grade itself (linear, Jarvelin and Kekalainen 2002),
+        1 for grades above 0 (binary), 1 for every judged document (judged), a table's or a user's value.
+        Null for a grade that the table lacks, and for a gain that is no number or beyond MAX_GAIN.
+    """
+    worth = _gain(relevance, convention)
+    return F.when(F.abs(worth) <= MAX_GAIN, worth)
+
+
+def _gain(relevance: Column, convention: Convention) -> Column:
+    rule = convention.gain
+    if isinstance(rule, Mapping):
+        entries = [F.when(relevance == F.lit(grade), F.lit(value)) for grade, value in rule.items()]
+        return F.coalesce(*entries)
+    if rule == "exp2":
+        return F.pow(F.lit(2.0), relevance) - F.lit(1.0)
+    if rule == "linear":
+        return relevance
+    if rule == "binary":
+        return F.when(relevance > 0, F.lit(1.0)).otherwise(F.lit(0.0))
+    if rule == "judged":
+        return F.lit(1.0)
+    return udfs.apply(rule, relevance)
+
+
+def unjudged_gain(convention: Convention) -> float:
+    """The gain of a returned document that nobody judged: of its policy's grade, 0 unless said otherwise.
+
+    With `unjudged=zero` the document has relevance 0: 0 for the named gains; a table's gain of grade 0, and 0 if it
+    lacks one; a user's function of 0.
+    """
+    rule = convention.gain
+    grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
+    if isinstance(rule, Mapping):
+        return table_gain(rule, grade) or 0.0
+    if rule.startswith(udfs.PREFIX):
+        return udfs.value_at(rule, grade)
+    named = {
+        "exp2": math.pow(2.0, min(grade, 1000.0)) - 1.0,
+        "linear": grade,
+        "binary": float(grade > 0),
+        "judged": 0.0,
+    }
+    return named[rule]
+
+
+def discount(rank: Column, convention: Convention) -> Column:
+    """What a gain at a rank is multiplied by.
+
+    Parameters
+    ----------
+    rank : Column of int
+        Ranks from 1.
+
+    Returns
+    -------
+    Column of double
+        ``1/log2(rank + 1)`` (log2), ``1/ln(rank + 1)`` (ln), ``1/rank`` (position), 1 up to rank 2 and then
+        ``1/log2(rank)`` (jarvelin), 1 (none), the weight of a list with 0 past its end, or a user's value.
+    """
+    rule = convention.discount
+    if isinstance(rule, tuple):
+        return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
+    one = F.lit(1.0)
+    named = {
+        "log2": one / F.log2(rank + 1),
+        "ln": one / F.ln(rank + 1),
+        "position": one / rank,
+        "jarvelin": F.when(rank <= 2, one).otherwise(one / F.log2(rank)),
+        "none": one,
+    }
+    # As doubles: in whole numbers, numpy's 1/2 by `reciprocal` is 0.
+    return named[rule] if rule in named else udfs.apply(rule, rank.cast("double"))

@@ -1,0 +1,227 @@
+"""Which NDCG: presets, options, what is refused and why, and the formula in words."""
+
+import json
+import math
+import re
+
+import pytest
+
+from ndcg_spark.convention.convention import WORDS, Convention, parse_option, show
+from ndcg_spark.errors import ConventionError
+
+#: The options of the documentation with their words, the default first.
+DOCUMENTED = {
+    "gain": "exp2 linear binary judged",
+    "discount": "log2 ln position jarvelin none",
+    "ties": "doc_id_desc doc_id_asc average worst best rank",
+    "order": "score rank",
+    "score_precision": "float64 float32",
+    "ideal": "judged retrieved judged_capped",
+    "unjudged": "zero drop",
+    "negative": "as_unjudged keep drop error",
+    "no_relevant": "skip zero one error",
+    "missing_query": "zero skip error",
+    "duplicates": "error best",
+    "judgment_duplicates": "error max min mean",
+    "exclude_query_as_document": "false true",
+}
+TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
+TREC_EVAL_9 = TREC_EVAL | {"score_precision": "float32"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("standard", {}),
+        ("trec_eval", TREC_EVAL),
+        ("trec_eval_9", TREC_EVAL_9),
+        ("pytrec_eval", TREC_EVAL_9 | {"missing_query": "skip"}),
+        ("ir_measures", TREC_EVAL_9),
+    ],
+)
+def test_a_preset_is_the_default_but_for_what_its_tool_does_differently(name, settings):
+    assert Convention.preset(name).options() == Convention().options() | settings
+
+
+def test_the_default_of_every_option_is_its_first_documented_word():
+    defaults = [(option, show(value)) for option, value in Convention().options().items()]
+    assert defaults == [(option, words.split()[0]) for option, words in DOCUMENTED.items()]
+
+
+@pytest.mark.parametrize("option", DOCUMENTED)
+def test_every_documented_word_of_an_option_is_taken(option):
+    words = DOCUMENTED[option].split()
+    assert [show(getattr(Convention(**{option: word}), option)) for word in words] == words
+
+
+def test_an_unknown_preset_is_refused_with_those_there_are():
+    with pytest.raises(ConventionError, match=r"no preset is called 'trec'; one of standard, .*trec_eval_9"):
+        Convention.preset("trec")
+
+
+def test_an_unknown_option_is_refused_with_those_there_are():
+    with pytest.raises(ConventionError, match=r"no option is called gian; one of gain, discount, ties"):
+        Convention().replace(gian="exp2")
+
+
+@pytest.mark.parametrize("option", WORDS)
+def test_an_unknown_word_is_refused_with_those_of_its_option(option):
+    with pytest.raises(ConventionError, match=rf"{option}=nonsense; {option} is one of {WORDS[option][0]}, "):
+        Convention(**{option: "nonsense"})
+
+
+def test_all_unknown_values_stand_in_one_message():
+    with pytest.raises(ConventionError, match=r"3 unknown value\(s\), gain=cubic, ties=random, unjudged=-1; "):
+        Convention(gain="cubic", ties="random", unjudged=-1)
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "kept"),
+    [
+        ("gain", {"2": 3, 0: "0"}, {0.0: 0.0, 2.0: 3.0}),
+        ("gain", "python:shop.gains.by_price", "python:shop.gains.by_price"),
+        ("discount", [1, "0.5", 0.5, 0], (1.0, 0.5, 0.5, 0.0)),
+        ("discount", "python:shop.gains.patience", "python:shop.gains.patience"),
+        ("unjudged", "0.5", 0.5),
+        ("unjudged", 0, 0.0),
+        ("exclude_query_as_document", "true", True),
+    ],
+)
+def test_tables_lists_grades_and_functions_are_taken_in_their_own_form(option, given, kept):
+    value = getattr(Convention(**{option: given}), option)
+    assert (value, type(value)) == (kept, type(kept))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("gain", {}),
+        ("gain", {"high": 1}),
+        ("gain", {1: math.inf}),
+        ("gain", 2),
+        ("gain", "python:by_price"),
+        ("discount", []),
+        ("discount", [0.5, 1]),
+        ("discount", [1, -1]),
+        ("discount", [1, "half"]),
+        ("ties", "python:shop.gains.by_price"),
+        ("unjudged", "nan"),
+        ("unjudged", True),
+        ("exclude_query_as_document", 1),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
+    with pytest.raises(ConventionError, match=rf"1 unknown value\(s\), {option}="):
+        Convention(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"order": "rank", "ties": "rank"}, "leaves nothing for ties=rank to break"),
+        ({"order": "rank", "ties": "rank", "score_precision": "float32"}, "; score_precision=float32 says how"),
+        ({"ideal": "retrieved", "unjudged": 1}, "lists would score above 1"),
+        ({"gain": "judged", "unjudged": 1}, "gain=judged looks at no grade"),
+        ({"gain": "exp2", "unjudged": 1000}, "unjudged=1000 is too large a grade for gain=exp2"),
+        ({"gain": {0: 0, 1: 1}, "unjudged": 0.5}, "the gain table lacks the grade of unjudged=0.5"),
+    ],
+)
+def test_options_that_mean_nothing_together_are_refused_with_the_reason(options, reason):
+    with pytest.raises(ConventionError, match=re.escape(reason)):
+        Convention(**options)
+
+
+@pytest.mark.parametrize(
+    ("convention", "label"),
+    [
+        (Convention(), "standard"),
+        (Convention.preset("trec_eval"), "trec_eval"),
+        (Convention.preset("trec_eval").replace(gain="exp2"), "trec_eval gain=exp2"),
+        (Convention(discount=[1, 0.5], unjudged=2), "standard discount=[1, 0.5] unjudged=2"),
+        (Convention(gain={0: 0, 1: 0.5}), "standard gain={0: 0, 1: 0.5}"),
+    ],
+)
+def test_the_label_is_the_preset_and_what_differs_from_it(convention, label):
+    assert convention.label == label
+
+
+def test_conventions_with_the_same_options_are_the_same_whatever_their_names():
+    assert Convention.preset("ir_measures") == Convention.preset("trec_eval_9")
+    assert Convention.preset("trec_eval") == Convention(**TREC_EVAL)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ["2^relevance - 1", "1/log2(rank + 1)", "by document id, descending", "all judged documents"]),
+        ({"gain": "linear", "score_precision": "float32"}, ["gain relevance;", "float32"]),
+        ({"gain": {0: 0, 1: 2.5}, "discount": [1, 0.5]}, ["gain {0: 0, 1: 2.5}", "discount [1, 0.5]"]),
+        ({"gain": "python:shop.gains.by_price", "unjudged": 0.5}, ["python:shop.gains.by_price", "relevance 0.5"]),
+        ({"ties": "average", "ideal": "retrieved"}, ["averaged", "the returned documents"]),
+        ({"no_relevant": "one", "missing_query": "skip"}, ["score 1", "left out"]),
+    ],
+)
+def test_the_formula_says_the_options_in_words(options, words):
+    formula = Convention(**options).formula
+    assert [word for word in words if word not in formula] == []
+
+
+@pytest.mark.parametrize("option", WORDS)
+def test_the_formula_tells_every_value_of_an_option_from_the_others(option):
+    formulas = {Convention(**{option: word}).formula for word in WORDS[option]}
+    assert len(formulas) == len(WORDS[option])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("gain=linear", "linear"),
+        (" gain = linear ", "linear"),
+        (" gain = -0.5 ", -0.5),
+        ("gain=[1, 0.5]", [1, 0.5]),
+        ("gain={0: 0, 1: 2.5}", {0: 0, 1: 2.5}),
+        ("gain=true", "true"),
+        ("gain=python:shop.gains.by_price", "python:shop.gains.by_price"),
+        ("gain={0: 0", "{0: 0"),
+    ],
+)
+def test_an_option_is_parsed_as_a_word_a_number_a_list_or_a_table(text, value):
+    assert parse_option(text) == ("gain", value)
+
+
+def test_an_option_without_a_value_is_refused():
+    with pytest.raises(ConventionError, match="'linear' is no option=value"):
+        parse_option("linear")
+
+
+def test_options_survive_json():
+    convention = Convention(gain={0: 0, 1: 2.5}, discount=[1, 0.5], unjudged=1, exclude_query_as_document=True)
+    assert Convention(**json.loads(json.dumps(convention.options()))) == convention
+
+
+@pytest.mark.parametrize(
+    ("options", "rank", "score"),
+    [
+        ({}, False, True),
+        ({"ties": "rank"}, True, True),
+        ({"order": "rank"}, True, False),
+    ],
+)
+def test_the_columns_it_needs_are_those_that_order_the_results(options, rank, score):
+    convention = Convention(**options)
+    assert (convention.needs_rank, convention.needs_score) == (rank, score)
+
+
+def test_equal_conventions_have_one_hash_and_grades_keep_all_their_digits():
+    table = {1234567: 1.0, 1234568: 2.0}
+    assert hash(Convention(gain=table)) == hash(Convention(gain=dict(reversed(table.items()))))
+    assert list(Convention(gain=table).options()["gain"]) == ["1234567", "1234568"]
+
+
+def test_a_convention_is_based_on_a_preset_that_exists():
+    with pytest.raises(ConventionError, match="no preset is called 'nope'"):
+        Convention(based_on="nope")
+
+
+def test_none_is_no_value_of_an_option():
+    assert parse_option("discount=None") == ("discount", "None")

@@ -1,0 +1,203 @@
+"""A real standalone cluster on loopback: one master, two workers whose Python has nothing of this project.
+
+The job gets there as README says: through scripts/submit.sh, with the packaged environment and a user's own gain.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import servers
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
+#: Says where it ran, and takes its time there, so that a worker can be lost meanwhile.
+GAIN = """
+import os, sys, time
+from pathlib import Path
+
+def worth(grades):
+    if Path("environment").is_dir():
+        Path({marks!r}, f"{{os.getpid()}}-{{time.time_ns()}}").write_text(f"{{sys.prefix}}\\n{{os.getcwd()}}")
+        time.sleep(0.3)
+    return grades * grades / 3 + grades
+"""
+QUERIES, DEPTH = 600, 40
+
+
+@dataclasses.dataclass
+class Cluster:
+    master: str
+    workers: list[subprocess.Popen]
+    folder: Path
+
+    def said(self):
+        """What the last job said, its end."""
+        return [(self.folder / name).read_text(errors="replace")[-2500:] for name in ("submit.out", "submit.log")]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    chance = np.random.default_rng(7)
+    queries = np.repeat([f"q{number}" for number in range(QUERIES)], DEPTH)
+    judgments = pd.DataFrame({"query_id": queries, "doc_id": np.tile([f"d{n}" for n in range(DEPTH)], QUERIES)})
+    judgments["relevance"] = chance.integers(0, 5, len(judgments)).astype("float64")
+    judgments.to_parquet(folder / "judgments.parquet", index=False)
+    (folder / "results").mkdir()
+    for run in ("bm25", "dense"):
+        results = pd.DataFrame({"run": run, "query_id": queries, "score": chance.normal(size=len(queries))})
+        results["doc_id"] = [f"d{n}" for _ in range(QUERIES) for n in chance.permutation(2 * DEPTH)[:DEPTH]]
+        results.to_parquet(folder / "results" / f"{run}.parquet", index=False)
+    (folder / "marks").mkdir()
+    (folder / "shop_gains.py").write_text(GAIN.format(marks=str(folder / "marks")), encoding="utf-8")
+    return folder
+
+
+def arguments(data, output):
+    return [
+        *("--judgments", data / "judgments.parquet", "--results", data / "results", "--output", output),
+        *("--cutoffs", "1,10,all", "--set", "gain=python:shop_gains.worth", "--date", "2026-11-20", "--json"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def embedded(data):
+    """The tables as the embedded engine publishes them, in a process of its own."""
+    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded"]
+    done = subprocess.run(
+        [*command, *map(str, arguments(data, data / "embedded"))],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{data}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return tables(data / "embedded")
+
+
+def tables(output):
+    """Both score tables by their keys, without what differs between evaluations."""
+    found = {}
+    for name in ("query_scores", "dataset_scores"):
+        table = pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")
+        keys = ["run", *(["query_id"] if name == "query_scores" else []), "cutoff"]
+        found[name] = table.sort_values(keys, ignore_index=True)
+    return found
+
+
+def assert_same(found, expected):
+    for name, table in expected.items():
+        assert len(table) > 0
+        pd.testing.assert_frame_equal(
+            found[name][table.columns], table, check_exact=False, rtol=0, atol=1e-12, check_categorical=False
+        )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cluster")
+    # Nothing is installed there, not even pip.
+    venv.create(folder / "bare", symlinks=True)
+    port = servers.free_port()
+    with_contents = {
+        "PYSPARK_PYTHON": folder / "bare/bin/python",
+        "PATH": f"{folder / 'bare/bin'}:{os.environ['PATH']}",
+        "SPARK_HOME": servers.SPARK_HOME,
+        "SPARK_LOG_DIR": folder / "log",
+        "SPARK_CONF_DIR": folder / "no-configuration",
+    }
+    start = [servers.SPARK_HOME / "bin/spark-class"]
+
+    def worker(number):
+        own = folder / f"worker{number}"
+        own.mkdir()
+        places = {"SPARK_WORKER_DIR": own / "work", "SPARK_LOCAL_DIRS": own / "local"}
+        command = [*start, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--port", 0]
+        command += ["--webui-port", 0, "--cores", 1, "--memory", "1g", f"spark://127.0.0.1:{port}"]
+        return servers.running(command, folder / f"worker{number}.log", servers.environment(**with_contents, **places))
+
+    master = [*start, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", port]
+    master += ["--webui-port", servers.free_port()]
+    with (
+        servers.running(master, folder / "master.log", servers.environment(**with_contents)),
+        worker(1) as first,
+        worker(2) as second,
+    ):
+        for number in (1, 2):
+            log = folder / f"worker{number}.log"
+            registered = functools.partial(servers.says, log, "Successfully registered with master")
+            servers.wait_until(registered, f"registering worker {number}", log)
+        yield Cluster(f"spark://127.0.0.1:{port}", [first, second], folder)
+
+
+@contextlib.contextmanager
+def submitted(cluster, data, output):
+    """scripts/submit.sh at work, as a newcomer calls it; what it prints goes beside its log."""
+    command = [ROOT / "scripts/submit.sh", "--master", cluster.master, "--py-files", data / "shop_gains.py"]
+    # Short tasks on two cores: most of their time would be a compiler's and a collector's.
+    command += ["--executor-cores", 1, "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
+    command += ["--conf", "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    command += ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    local = {"SPARK_LOCAL_DIRS": cluster.folder / "driver", "SPARK_CONF_DIR": cluster.folder / "no-configuration"}
+    with (cluster.folder / "submit.out").open("wb") as out, (cluster.folder / "submit.log").open("wb") as log:
+        job = subprocess.Popen(
+            ["bash", "-c", servers.WATCHED_JOB, "job", *map(str, [*command, "--", *arguments(data, output)])],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=log,
+            env=servers.environment(**local),
+            start_new_session=True,
+        )
+        try:
+            yield job
+        finally:
+            servers.kill(job)
+
+
+def marks(data):
+    return sorted((data / "marks").iterdir())
+
+
+def test_executors_without_the_project_give_the_scores_of_the_embedded_engine(cluster, data, embedded):
+    with submitted(cluster, data, data / "on-cluster") as job:
+        code = job.wait(timeout=300)
+    assert code == 0, cluster.said()
+    assert json.loads((cluster.folder / "submit.out").read_text())["engine"].endswith(f"({cluster.master})")
+    assert_same(tables(data / "on-cluster"), embedded)
+    ran = [mark.read_text().splitlines() for mark in marks(data)]
+    assert ran, "the gain ran on no executor"
+    assert all(prefix == f"{folder}/environment" for prefix, folder in ran)
+    assert {Path(folder).relative_to(cluster.folder).parts[0] for _, folder in ran} <= {"worker1", "worker2"}
+
+
+def test_a_worker_that_is_lost_midway_changes_no_score(cluster, data, embedded):
+    seed = random.SystemRandom().randrange(10**6)
+    chance = random.Random(seed)  # noqa: S311  # no secret
+    before = len(marks(data))
+    with submitted(cluster, data, data / "on-half-a-cluster") as job:
+        log = cluster.folder / "submit.log"
+        servers.wait_until(lambda: len(marks(data)) > before or job.poll() is not None, "the first gain", log, 200)
+        at_work = Path(marks(data)[-1].read_text().splitlines()[1]).relative_to(cluster.folder).parts[0]
+        time.sleep(chance.uniform(0, 2))
+        alive = job.poll() is None
+        servers.kill(cluster.workers[int(at_work.removeprefix("worker")) - 1])
+        code = job.wait(timeout=300)
+    assert alive, f"seed {seed}: the job had ended before the worker was killed"
+    assert code == 0, (seed, cluster.said())
+    assert "Lost executor" in log.read_text(), f"seed {seed}"
+    assert_same(tables(data / "on-half-a-cluster"), embedded)
+    assert not list((data / "on-half-a-cluster/_staging").glob("*"))

@@ -1,0 +1,211 @@
+"""One evaluation from its configuration, on the session of the tests."""
+
+import json
+import math
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from ndcg_spark import config
+from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
+from ndcg_spark.job import evaluating
+
+QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
+RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"
+
+
+@pytest.fixture
+def configured(spark, tmp_path):
+    """A configuration of two small files; what a test is about goes on top."""
+    (tmp_path / "qrels.txt").write_text(QRELS, encoding="utf-8")
+    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
+
+    def with_(**settings):
+        paths = {"judgments": {"path": str(tmp_path / "qrels.txt")}, "results": {"path": str(tmp_path / "run.txt")}}
+        return config.validate({**paths, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test")
+
+    return with_
+
+
+def run(settings):
+    told = []
+    return evaluating.run(settings, lambda step, sentence: told.append((step, sentence))), told
+
+
+def test_counts_say_what_was_read_and_what_came_out(configured):
+    outcome, told = run(configured())
+    assert outcome.counts == {
+        "judgments": 3,
+        "judged_queries": 2,
+        "results": 3,
+        "runs": 1,
+        "unjudged_queries": 1,
+        "results_of_unjudged_queries": 1,
+        "missing_queries": 1,
+        "datasets_without_results": 0,
+        "rejected_judgments": 0,
+        "rejected_results": 0,
+        "query_scores": 1 * 2 * 2,
+        "dataset_scores": 1 * 2,
+    }
+    assert [step for step, _ in told] == ["engine", "read", "read"]
+
+
+def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, tmp_path):
+    printed, _ = run(configured())
+    published, _ = run(configured(output=str(tmp_path / "out")))
+    named = {"evaluation_id"}
+    assert [{k: v for k, v in row.items() if k not in named} for row in printed.dataset_scores] == [
+        {k: v for k, v in row.items() if k not in named} for row in published.dataset_scores
+    ]
+
+
+def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp_path):
+    outcome, _ = run(configured(output=str(tmp_path / "out"), convention="trec_eval"))
+    (record,) = (tmp_path / "out" / "_evaluations").rglob("*.json")
+    found = json.loads(record.read_text(encoding="utf-8"))
+    assert record.stem == found["evaluation_id"] == outcome.evaluation_id
+    assert found["options"]["gain"] == "linear"
+    assert found["configuration"]["cutoffs"] == [1, 3]
+    files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
+    fingerprint = found["inputs"]["results"].pop("fingerprint")
+    assert found["inputs"]["results"] == {"format": "trec", "rows": 3, "files": files}
+    assert int(fingerprint, 16) > 0
+    assert found["rejected"] == []
+
+
+def test_a_refused_input_leaves_nothing_behind(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 a 9 0.1 bm25\n", encoding="utf-8")
+    with pytest.raises(InputError, match="returned twice for one query"):
+        run(configured(output=str(tmp_path / "out")))
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured, tmp_path):
+    import pyarrow as pa
+
+    columns = {"dataset": ["d"], "query_id": ["q1"], "doc_id": ["a"]}
+    pq.write_table(pa.table({**columns, "relevance": [1]}), tmp_path / "j.parquet")
+    pq.write_table(pa.table({**columns, "run": ["r"], "score": [1.0]}), tmp_path / "r.parquet")
+    paths = {"judgments": {"path": str(tmp_path / "j.parquet")}, "results": {"path": str(tmp_path / "r.parquet")}}
+    outcome, _ = run(configured(**paths))
+    assert {row["dataset"] for row in outcome.dataset_scores} == {"d"}
+    with pytest.raises(ConfigurationError, match="the tables name their datasets"):
+        run(configured(**paths, dataset="other"))
+
+
+def test_several_datasets_are_published_into_a_partition_each(configured, tmp_path):
+    (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\none,q,a,1\ntwo,q,a,1\n", encoding="utf-8")
+    (tmp_path / "r.csv").write_text("dataset,run,query_id,doc_id,score\none,r,q,a,1\ntwo,r,q,b,1\n", encoding="utf-8")
+    paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
+    outcome, _ = run(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
+    assert [(row["dataset"], row["ndcg"]) for row in outcome.dataset_scores] == [("one", 1.0), ("two", 0.0)]
+    folders = {path.parents[1].name for path in (tmp_path / "out" / "query_scores").rglob("*.parquet")}
+    assert folders == {"dataset=one", "dataset=two"}
+
+
+def published(folder, table):
+    """The rows of a table that a plain reader of the folder finds."""
+    return ds.dataset(folder / table, partitioning="hive").to_table().to_pylist()
+
+
+def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n", encoding="utf-8")
+    outcome, told = run(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
+    assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
+    assert (outcome.counts["results"], outcome.counts["rejected_results"]) == (5, 2)
+    rows = published(tmp_path / "out", "rejected_rows")
+    assert {(row["reason"], row["line"], row["score"]) for row in rows} == {
+        ("broken_line", "q1 Q0 z", None),
+        ("score_is_no_number", None, "high"),
+    }
+    assert {(row["dataset"], row["table"], row["evaluation_id"]) for row in rows} == {
+        ("default", "results", outcome.evaluation_id)
+    }
+    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
+    without, _ = run(configured())
+    assert [row["ndcg"] for row in outcome.dataset_scores] == [row["ndcg"] for row in without.dataset_scores]
+    assert "2 rows of results: 1 line(s) that are no row, e.g. q1 Q0 z" in dict(told)["rejected"]
+
+
+def test_a_document_returned_twice_is_set_aside_with_all_its_rows(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n", encoding="utf-8")
+    with pytest.raises(DuplicatesError, match=r"^results: 1 document\(s\) returned twice for one query, e\.g\. run"):
+        run(configured())
+    outcome, _ = run(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
+    assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("returned_twice", 2)]
+    assert outcome.counts["missing_queries"] == 1
+    assert sorted(row["score"] for row in published(tmp_path / "out", "rejected_rows")) == ["3.0", "4.0"]
+    with pytest.raises(InputError, match=r"2 of 5 rows rejected, max_rejected_fraction is 0.3: 2 row"):
+        run(configured(max_rejected_fraction=0.3))
+
+
+def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configured, tmp_path):
+    (tmp_path / "qrels.txt").write_text(QRELS + "q2 0 c 2\n", encoding="utf-8")
+    outcome, _ = run(configured(max_rejected_fraction=0.5))
+    assert outcome.counts["judged_queries"] == 1
+    assert {row["queries"] for row in outcome.dataset_scores} == {1}
+
+
+def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configured, tmp_path):
+    (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\nweb,q,a,1\n", encoding="utf-8")
+    header = "dataset,run,query_id,doc_id,score\n"
+    for name, bad in (("shop", ""), ("web", "shop,r,q,b,x\n,r,q,c,1\nweb,r,q,d,x\n")):
+        (tmp_path / "j.csv").write_text(f"dataset,query_id,doc_id,relevance\n{name},q,a,1\n", encoding="utf-8")
+        (tmp_path / "r.csv").write_text(f"{header}{name},r,q,a,1\n{bad}", encoding="utf-8")
+        paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
+        run(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1], max_rejected_fraction=0.9))
+    assert {row["dataset"] for row in published(tmp_path / "out", "query_scores")} == {"shop", "web"}
+    rows = published(tmp_path / "out", "rejected_rows")
+    assert {(row["dataset"], row["dataset_read"], row["doc_id"]) for row in rows} == {
+        ("web", "shop", "b"),
+        ("web", None, "c"),
+        ("web", "web", "d"),
+    }
+
+
+def test_a_rerun_without_rejected_rows_leaves_none_of_the_old(configured, tmp_path):
+    out = str(tmp_path / "out")
+    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\n", encoding="utf-8")
+    run(configured(output=out, max_rejected_fraction=0.4))
+    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
+    run(configured(output=out))
+    assert list((tmp_path / "out" / "rejected_rows").rglob("*.parquet")) == []
+
+
+def test_results_that_are_judged_too_little_are_refused_and_not_published(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 x 3 1 bm25\n", encoding="utf-8")
+    run(configured(min_judged_rate=2 / 3))
+    with pytest.raises(InputError, match=r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"):
+        run(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
+    assert not (tmp_path / "out" / "query_scores").exists()
+
+
+def test_gaps_past_their_limits_are_refused(configured):
+    run(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
+    with pytest.raises(InputError, match=r"run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2; complete"):
+        run(configured(max_missing_fraction=0.4, max_unjudged_fraction=0.4))
+
+
+def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", encoding="utf-8")
+    found = evaluating.check(configured(max_rejected_fraction=0.2), lambda *_: None)
+    assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
+    assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 2 / 3}]
+    with pytest.raises(InputError, match="judged_rate@3"):
+        evaluating.check(configured(max_rejected_fraction=0.2, min_judged_rate=0.9), lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "rank_of_the_relevant"), [((1, 2, 3), 2), ((1, 7, 9), 2), ((5, 5, 9), 2), ((2, 3, 1), 3)]
+)
+def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not(
+    configured, tmp_path, ranks, rank_of_the_relevant
+):
+    rows = "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))
+    (tmp_path / "run.txt").write_text(rows, encoding="utf-8")
+    outcome, _ = run(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
+    dcg = 1 / math.log2(rank_of_the_relevant + 1) if rank_of_the_relevant <= 2 else 0.0
+    assert outcome.dataset_scores[0]["ndcg"] == pytest.approx(dcg / 2)
+    assert outcome.dataset_scores[0]["judged_rate"] == (0.5 if rank_of_the_relevant <= 2 else 0.0)

@@ -1,0 +1,119 @@
+from math import log2
+
+import pytest
+from pyspark.errors import PySparkException
+from tables import judgment, judgments, result, results
+
+from ndcg_spark import Convention
+from ndcg_spark.scoring import dcg
+
+KEY = ["query_id"]
+
+
+def documents_of(judged, returned, convention, depth=None):
+    """What the DCG is summed of: document, rank and gain, in the order of ranks."""
+    worth = dcg.judged_documents(judged, KEY, convention)
+    table = dcg.listed_gains(returned, worth, KEY, convention, depth)
+    return [(row["doc_id"], row["rank_in_list"], row["gain"]) for row in table.orderBy("rank_in_list").collect()]
+
+
+def ideal_of(judged, convention, cutoffs):
+    worth = dcg.judged_documents(judged, KEY, convention)
+    ideal = dcg.ideal_ranking(worth, KEY, convention, None)
+    return dcg.ideal_scores(ideal, KEY, cutoffs)
+
+
+def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(spark):
+    judged = judgments(spark, [judgment("a", -1.0), judgment("b", 2.0, "q2")])
+    rows = dcg.judged_documents(judged, KEY, Convention()).collect()
+    assert {(row["query_id"], row["gain"]) for row in rows} == {("q1", None), ("q2", 2.0**2 - 1)}
+
+
+def test_a_negative_grade_that_is_kept_has_a_negative_gain(spark):
+    judged = judgments(spark, [judgment("a", -1.0)])
+    assert dcg.judged_documents(judged, KEY, Convention(negative="keep")).first()["gain"] == 2.0**-1 - 1
+
+
+def test_a_negative_grade_that_is_an_error_fails_the_plan_and_names_the_document(spark):
+    table = dcg.judged_documents(judgments(spark, [judgment("a", -1.0)]), KEY, Convention(negative="error"))
+    with pytest.raises(PySparkException, match=r"refuses judgments: a negative grade.*query_id=q1 doc_id=a"):
+        table.collect()
+
+
+def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(spark):
+    table = dcg.judged_documents(judgments(spark, [judgment("a", 4.0)]), KEY, Convention(gain={0: 0, 1: 1}))
+    with pytest.raises(PySparkException, match=r"no finite gain, e.g. query_id=q1 doc_id=a relevance=4"):
+        table.collect()
+
+
+@pytest.mark.parametrize(("policy", "grade"), [("max", 3.0), ("min", 1.0), ("mean", 2.0)])
+def test_a_document_judged_twice_has_one_grade_by_its_policy(spark, policy, grade):
+    judged = judgments(spark, [judgment("a", 1.0), judgment("a", 3.0), judgment("b", 0.0)])
+    convention = Convention(gain="linear", judgment_duplicates=policy)
+    rows = dcg.judged_documents(judged, KEY, convention).collect()
+    assert sorted((row["doc_id"], row["gain"]) for row in rows) == [("a", grade), ("b", 0.0)]
+
+
+def test_the_ideal_sums_the_largest_gains_first_at_every_cutoff(spark):
+    judged = judgments(spark, [judgment("a", 1.0), judgment("b", 3.0), judgment("c", 2.0)])
+    row = ideal_of(judged, Convention(gain="linear"), [1, 2, None]).first()
+    assert row["ideal_dcg_1"] == 3
+    assert row["ideal_dcg_2"] == pytest.approx(3 + 2 / log2(3))
+    assert row["ideal_dcg_all"] == pytest.approx(3 + 2 / log2(3) + 1 / log2(4))
+
+
+def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(spark):
+    judged = judgments(spark, [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)])
+    with pytest.raises(PySparkException, match=r"judged twice.*query_id=q1; .*judgment_duplicates=max"):
+        ideal_of(judged, Convention(), [1]).collect()
+
+
+def test_results_of_a_query_that_nobody_judged_are_left_out(spark):
+    judged = judgments(spark, [judgment("a", 1.0, "q1")])
+    returned = results(spark, [result("a", 1.0, "q1"), result("b", 1.0, "q2")])
+    assert documents_of(judged, returned, Convention()) == [("a", 1, 1.0)]
+
+
+def test_an_unjudged_document_keeps_its_rank_and_has_no_gain(spark):
+    judged = judgments(spark, [judgment("a", 1.0)])
+    returned = results(spark, [result("x", 2.0), result("a", 1.0)])
+    assert documents_of(judged, returned, Convention()) == [("x", 1, 0.0), ("a", 2, 1.0)]
+
+
+def test_an_unjudged_document_can_have_a_grade(spark):
+    judged = judgments(spark, [judgment("a", 1.0)])
+    returned = results(spark, [result("x", 2.0), result("a", 1.0)])
+    assert documents_of(judged, returned, Convention(unjudged=2)) == [("x", 1, 2.0**2 - 1), ("a", 2, 1.0)]
+
+
+def test_dropped_documents_go_behind_the_list_so_that_the_query_stays_answered(spark):
+    judged = judgments(spark, [judgment("a", 1.0), judgment("n", -1.0)])
+    returned = results(spark, [result("x", 3.0), result("n", 2.0), result("a", 1.0)])
+    for options in ({"unjudged": "drop"}, {"unjudged": "drop", "negative": "drop"}):
+        assert documents_of(judged, returned, Convention(**options))[0] == ("a", 1, 1.0)
+    assert [doc for doc, _, _ in documents_of(judged, returned, Convention(negative="drop"))] == ["x", "a", "n"]
+
+
+def test_the_query_itself_can_be_excluded_from_its_results(spark):
+    judged = judgments(spark, [judgment("a", 1.0)])
+    returned = results(spark, [result("q1", 2.0), result("a", 1.0)])
+    assert documents_of(judged, returned, Convention(exclude_query_as_document=True))[0] == ("a", 1, 1.0)
+
+
+def test_tied_documents_have_their_mean_gain_even_beyond_the_cutoff(spark):
+    judged = judgments(spark, [judgment("b", 1.0), judgment("c", 1.0), judgment("a", 0.0)])
+    returned = results(spark, [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0)])
+    assert documents_of(judged, returned, Convention(ties="average"), depth=2) == [
+        ("a", 1, 0.0),
+        ("d", 2, pytest.approx(2 / 3)),
+    ]
+
+
+def test_a_document_returned_twice_within_the_depth_fails_every_score(spark):
+    judged = judgments(spark, [judgment("a", 1.0)])
+    returned = results(spark, [result("a", 3.0), result("a", 2.0), result("b", 1.0)])
+    worth = dcg.judged_documents(judged, KEY, Convention())
+    documents = dcg.listed_gains(returned, worth, KEY, Convention(), 2)
+    scores = dcg.run_scores(documents, KEY, Convention(), [1, 2], 2)
+    with pytest.raises(PySparkException, match=r"returned, or judged, twice.*run=r query_id=q1"):
+        scores.select("dcg_1").collect()

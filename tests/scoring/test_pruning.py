@@ -1,0 +1,126 @@
+"""What ranks tell of the results that can matter, and that nothing changes where those that cannot are left out."""
+
+import pytest
+from pyspark.sql import functions as F
+from tables import judgment, judgments, random_rows, result, results
+
+from ndcg_spark import Convention, evaluate
+from ndcg_spark.contract.counting import count_results, result_reason
+from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, pruning_of
+
+DEPTH = 2
+GRADES = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 0.0, "h": 3.0}
+
+
+def whole_queries(spark, rows, **options):
+    """The queries that are kept whole, of q1, judged, and q2, which is not."""
+    convention = Convention(**options)
+    table = results(spark, rows)
+    reason = result_reason(dict(table.dtypes), convention.needs_score, convention.needs_rank)
+    judged = spark.createDataFrame([("q1",)], "query_id string")
+    return count_results(table, reason, judged, pruning_of(convention, [1, DEPTH], table.columns)).whole_queries
+
+
+def listed(ranks, scores=None, query_id="q1"):
+    scores = scores or [-float(rank) for rank in ranks]
+    return [
+        result(f"d{at}", score, query_id, rank=rank) for at, (rank, score) in enumerate(zip(ranks, scores, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("ranks", [[1, 2, 3], [3, 1, 2], [2, 1], [1], [1, 1, 9]])
+def test_a_list_with_a_rank_for_every_place_and_scores_in_that_order_is_settled(spark, ranks):
+    assert whole_queries(spark, listed(ranks)) == ()
+    assert whole_queries(spark, listed(ranks), order="rank") == ()
+
+
+@pytest.mark.parametrize("ranks", [[1, 3], [2, 3, 4], [0, 7, 8]])
+def test_a_list_with_too_few_ranks_is_kept_whole(spark, ranks):
+    assert whole_queries(spark, listed(ranks)) == ("q1",)
+
+
+@pytest.mark.parametrize(
+    "scores", [[3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 2.0], [1.0, 0.0, -0.0], [2.0, -0.0, 0.0]]
+)
+def test_a_list_whose_scores_are_not_in_the_order_of_its_ranks_is_kept_whole(spark, scores):
+    assert whole_queries(spark, listed([1, 2, 3], scores)) == ("q1",)
+    assert whole_queries(spark, listed([1, 2, 3], scores), order="rank") == ()
+
+
+def test_a_tie_across_the_depth_is_settled_where_ranks_break_ties(spark):
+    assert whole_queries(spark, listed([1, 2, 3], [3.0, 2.0, 2.0]), ties="rank") == ()
+
+
+def test_scores_that_a_float_cannot_tell_apart_tie_where_they_are_compared_as_floats(spark):
+    rows = listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0])
+    assert whole_queries(spark, rows) == ()
+    assert whole_queries(spark, rows, score_precision="float32") == ("q1",)
+
+
+def test_a_rank_that_is_null_is_below_every_depth_and_a_bad_row_is_none(spark):
+    assert whole_queries(spark, listed([1, 2, None], [3.0, 2.0, 1.0])) == ()
+    assert whole_queries(spark, listed([1, 2, None], [3.0, 2.0, 4.0])) == ("q1",)
+    assert whole_queries(spark, listed([1, 2, 3], [3.0, 2.0, float("nan")])) == ()
+    assert whole_queries(spark, listed([1, 2, 3], [3.0, None, 1.0])) == ("q1",)
+
+
+def test_a_query_that_nobody_judged_is_not_kept_for_its_order(spark):
+    assert whole_queries(spark, [*listed([1, 2]), *listed([5, 6], query_id="q2")]) == ()
+
+
+def test_where_too_many_queries_are_kept_whole_everything_is(spark):
+    rows = [result("d", query_id=f"q{number}", rank=DEPTH + 1) for number in range(MOST_WHOLE_QUERIES + 1)]
+    table, convention = results(spark, rows), Convention()
+    judged = table.select("query_id").distinct()
+    reason, pruning = F.lit(None).cast("string"), pruning_of(convention, [DEPTH], table.columns)
+    assert count_results(table, reason, judged, pruning).whole_queries is None
+    assert len(count_results(table.where("query_id != 'q7'"), reason, judged, pruning).whole_queries) == 500
+
+
+@pytest.mark.parametrize(
+    ("options", "cutoffs", "columns"),
+    [
+        ({}, [10], ["score"]),
+        ({}, [10, None], ["score", "rank"]),
+        ({"ideal": "retrieved"}, [10], ["score", "rank"]),
+        ({"unjudged": "drop"}, [10], ["score", "rank"]),
+        ({"duplicates": "best"}, [10], ["score", "rank"]),
+    ],
+)
+def test_where_ranks_cannot_tell_nothing_is_pruned(options, cutoffs, columns):
+    assert pruning_of(Convention(**options), cutoffs, columns) is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ties": "rank"},
+        {"ties": "average"},
+        {"score_precision": "float32"},
+        {"order": "rank"},
+        {"order": "rank", "ties": "best"},
+        {"ideal": "judged_capped"},
+    ],
+    ids=str,
+)
+def test_scores_are_the_same_with_and_without_what_is_left_out(spark, options):
+    convention, rows = Convention(**options), list(random_rows(60))
+    judged = judgments(
+        spark, [judgment(d, float("abcdefgh".index(d) % 4), f"q{n}") for n in range(60) for d in "abceh"]
+    )
+    table = results(spark, rows)
+    pruning = pruning_of(convention, [1, DEPTH], table.columns)
+    queries = judged.select("query_id").distinct()
+    whole = count_results(table, F.lit(None).cast("string"), queries, pruning).whole_queries
+    kept = pruning.kept(table, whole).collect()
+    assert 0 < len(whole) < 60 or options.get("order") == "rank"
+    assert len(kept) < len(rows)
+    columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
+    before, after = (
+        sorted(
+            tuple(row) for row in evaluate(judged, given, [1, DEPTH], convention).query_scores.select(columns).collect()
+        )
+        for given in (table, spark.createDataFrame(kept, table.schema))
+    )
+    assert before == after

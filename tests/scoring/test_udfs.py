@@ -1,0 +1,120 @@
+"""Gains and discounts that users write in Python, in a module of their own."""
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+from ndcg_spark.errors import ConventionError
+from ndcg_spark.scoring import udfs
+
+MODULE = """
+import numpy as np
+import pandas as pd
+
+def tripled(grades):
+    return grades * 3
+
+def whole(grades):
+    return pd.Series([7] * len(grades))
+
+def array(grades):
+    return np.sqrt(grades.to_numpy())
+
+def unknown_above_one(grades):
+    return grades.where(grades <= 1)
+
+def words(grades):
+    return pd.Series(["high"] * len(grades))
+
+def nothing(grades):
+    return pd.Series([], dtype="float64")
+
+def fails(grades):
+    raise KeyError("grade 9")
+
+not_callable = 5
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def house_gains(spark, tmp_path_factory):
+    """A user's module on the path of this process and of Spark's workers."""
+    file = tmp_path_factory.mktemp("user") / "house_gains.py"
+    file.write_text(MODULE, encoding="utf-8")
+    spark.sparkContext.addPyFile(str(file))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(file.parent)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("tripled", [0.0, 3.0, 12.0]),
+        ("whole", [7.0, 7.0, 7.0]),
+        ("array", [0.0, 1.0, 2.0]),
+        ("unknown_above_one", [0.0, 1.0, None]),
+    ],
+)
+def test_a_users_function_is_applied_to_each_row_and_gives_doubles(spark, function, expected):
+    table = spark.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double")
+    gains = table.select(udfs.apply(f"python:house_gains.{function}", F.col("grade")).alias("gain"))
+    assert gains.dtypes == [("gain", "double")]
+    assert [row["gain"] for row in gains.collect()] == expected
+
+
+def test_a_users_function_may_be_applied_to_whole_numbers(spark):
+    ranks = spark.createDataFrame([(1,), (5,)], "rank int")
+    assert ranks.select(udfs.apply("python:house_gains.tripled", F.col("rank"))).collect() == [(3.0,), (15.0,)]
+
+
+def test_a_function_is_found_by_its_dotted_name():
+    assert udfs.load("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
+    assert udfs.load("python:os.path.basename")("folder/file") == "file"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (
+            "python:no_such_package.gains.cubed",
+            "no_such_package.gains.cubed cannot be imported, ModuleNotFoundError: No module named",
+        ),
+        ("python:house_gains.cubed", "house_gains.cubed cannot be imported, .*no attribute 'cubed'; put its folder on"),
+        ("python:house_gains.not_callable", "house_gains.not_callable is no function"),
+    ],
+)
+def test_a_function_that_cannot_be_had_is_a_convention_error(name, reason):
+    with pytest.raises(ConventionError, match=reason):
+        udfs.load(name)
+
+
+def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read():
+    with pytest.raises(ConventionError, match="cannot be imported"):
+        udfs.apply("python:house_gains.cubed", F.col("grade"))
+    with pytest.raises(ConventionError, match="cannot be imported"):
+        udfs.value_at("python:house_gains.cubed", 0.0)
+
+
+def test_the_value_of_a_function_is_computed_here():
+    assert udfs.value_at("python:house_gains.tripled", 2.5) == 2.5 * 3
+    assert udfs.value_at("python:house_gains.whole", 2.5) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("fails", "house_gains.fails fails for the value 9, KeyError: 'grade 9'; it takes a pandas Series"),
+        ("words", "house_gains.words fails for the value 9, ValueError: .*'high'"),
+        ("nothing", "house_gains.nothing gives .* for the value 9"),
+    ],
+)
+def test_a_function_that_gives_no_number_is_a_convention_error(function, reason):
+    with pytest.raises(ConventionError, match=reason):
+        udfs.value_at(f"python:house_gains.{function}", 9.0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
+def test_a_function_that_gives_nan_for_a_value_is_a_convention_error():
+    with pytest.raises(ConventionError, match=r"gives \[nan\] for the value -1"):
+        udfs.value_at("python:numpy.log", -1.0)

@@ -1,0 +1,75 @@
+"""Evaluates a small case on the engine named, under every preset (on Connect, six), and prints the scores as JSON.
+
+A process is either classic or Connect, so the tests run this once for each engine: python evaluate_on.py ENGINE
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tables
+from pyspark.sql import SparkSession
+from tables import judgment, result
+
+from ndcg_spark import Convention, evaluate
+from ndcg_spark.convention.convention import PRESETS
+from ndcg_spark.engine import open_engine
+
+JUDGED = [("101", "a", 2.0), ("101", "b", 0.0), ("101", "c", 1.0), ("101", "z", 3.0), ("102", "a", 0.0)]
+JUDGED += [("102", "b", 0.0), ("103", "a", 1.0)]
+RETURNED = [("101", "x", 3.0, 1), ("101", "a", 2.0, 2), ("101", "b", 2.0, 3), ("101", "c", 1.0, 4)]
+RETURNED += [("102", "a", 2.0, 1), ("102", "b", 1.0, 2), ("104", "a", 1.0, 1)]
+
+
+@contextmanager
+def session_of(name: str) -> Iterator[SparkSession]:
+    """A session of the engine: embedded, connect, or classic made small."""
+    small = {
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        # Seven rows need no compiled code: a quarter of the time. On Connect, below, it is compiled.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    if name == "classic":
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        session = SparkSession.builder.master("local[2]").config(map=small).getOrCreate()
+        yield session
+        session.stop()
+    else:
+        remote = "local[2]" if name == "connect" else None
+        with open_engine("auto" if remote else "embedded", remote) as engine:
+            yield engine.session
+
+
+#: What a plan can be made of; Connect has the engine of classic Spark, and only the way there is its own.
+VARIED = ["standard", "trec_eval_9", "sklearn", "catboost", "elasticsearch", "retrieved_list"]
+
+
+def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list[Any]]]:
+    """The query scores of the presets, and of a gain and a discount written in Python."""
+    judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
+    returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
+    judgments, results = tables.judgments(session, judged), tables.results(session, returned)
+    conventions = {name: Convention.preset(name) for name in presets}
+    conventions["python"] = Convention(gain="python:numpy.square", discount="python:numpy.reciprocal")
+    found = {}
+    for name, convention in conventions.items():
+        table = evaluate(judgments, results, [1, 3, None], convention).query_scores
+        columns = ["query_id", "cutoff", "status", "returned", "judged", "ndcg", "dcg", "ideal_dcg", "cg"]
+        rows = [list(row) for row in table.select(*columns).collect()]
+        found[name] = sorted(rows, key=lambda row: (row[0], row[1] or 0))
+    return found
+
+
+if __name__ == "__main__":
+    with session_of(sys.argv[1]) as started:
+        sys.stdout.write(json.dumps(scores(started, VARIED if sys.argv[1] == "connect" else PRESETS)))
