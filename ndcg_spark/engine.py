@@ -16,7 +16,7 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from ndcg_spark.errors import EngineError
+from ndcg_spark.errors import EngineError, first_line
 
 Kind = Literal["embedded", "spark", "connect"]
 
@@ -157,8 +157,9 @@ def _created(builder: SparkSession.Builder, what: str) -> SparkSession:
     try:
         return builder.getOrCreate()
     except Exception as error:  # whatever a JVM or a gRPC channel says while it starts
-        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise EngineError(f"engine: {what} does not start, {reason[0]}; check its address, Java and logs") from error
+        raise EngineError(
+            f"engine: {what} does not start, {first_line(error)}; check its address, Java and logs"
+        ) from error
 
 
 def _is_classic(session: SparkSession) -> bool:

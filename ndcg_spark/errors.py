@@ -6,6 +6,8 @@ A message reads ``where: what, how many, one example; what to do``.
 DONE = 0
 BUG = 1
 
+_LONGEST_LINE = 300
+
 
 class NdcgSparkError(Exception):
     """A failure that its message explains; the command line prints the message and no traceback."""
@@ -43,3 +45,8 @@ class StorageError(NdcgSparkError):
     """The output cannot be written, read back or moved into place."""
 
     exit_code = 4
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an exception says, short enough for a message; its class where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]

@@ -41,6 +41,12 @@ RESULTS = _table(
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
+#: The column of a table as read that has the text of a line that is no row; null for every other line.
+BROKEN_LINE = "broken_line"
+
+#: What engines call the folder of a partition whose value is null.
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
 #: What both score tables are partitioned by, in this order.
 PARTITIONS = ("dataset", "evaluated_on")
 

@@ -7,11 +7,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.schemas import JUDGMENTS, RESULTS, as_type, query_key
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, as_type, query_key
 from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, Pruning
-
-#: The text of a line that is no row, as reading leaves it.
-BROKEN_LINE = "broken_line"
 
 #: Each reason code, in words.
 REASONS = {

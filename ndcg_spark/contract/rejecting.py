@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.contract.counting import BROKEN_LINE, Breach, example_of
-from ndcg_spark.schemas import PARTITIONS, REJECTED_ROWS
+from ndcg_spark.contract.counting import Breach, example_of
+from ndcg_spark.schemas import BROKEN_LINE, PARTITIONS, REJECTED_ROWS
 
 #: The reason code of a document that stands twice, by table.
 TWICE = {"judgments": "judged_twice", "results": "returned_twice"}

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.contract.counting import REASONS, Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.errors import InputError
+from ndcg_spark.schemas import NULL_FOLDER
 
 #: A folder is named dataset=..., of 255 bytes at most on every file system there is.
 _LONGEST_NAME = 255 - len("dataset=")
-#: What engines call the folder of a null, and read as one.
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
@@ -29,7 +28,7 @@ def in_words(breaches: Iterable[Breach]) -> str:
 
 def refuse_names(datasets: Iterable[str]) -> None:
     """InputError where the name of a dataset cannot be the name of a folder, which its scores are kept in."""
-    reserved = [name for name in datasets if name == _NULL_FOLDER]
+    reserved = [name for name in datasets if name == NULL_FOLDER]
     # Engines percent-encode names, some of them every byte beyond ASCII.
     long = [name for name in datasets if len(urllib.parse.quote(name, safe="")) > _LONGEST_NAME]
     if reserved or long:

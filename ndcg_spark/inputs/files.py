@@ -16,7 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, NdcgSparkError
+from ndcg_spark.errors import InputError, NdcgSparkError, first_line
+from ndcg_spark.schemas import NULL_FOLDER
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -29,8 +30,6 @@ _FORMATS = {
 }
 _GLOB = re.compile(r"[*?\[]")
 _READERS = 8
-#: What engines call the folder of a null.
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +78,7 @@ def below(root: str, path: str, place: str, size: int) -> File:
     """The file at a place below a root, with the columns that the folders between them give it."""
     folders = place.removeprefix(root).strip("/").split("/")[:-1]
     pairs = [folder.split("=", 1) for folder in folders if "=" in folder]
-    values = tuple((key, None if value == _NULL else urllib.parse.unquote(value)) for key, value in pairs)
+    values = tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
     return File(path, size, values, len(pairs) == len(folders))
 
 
@@ -102,7 +101,7 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> 
     try:
         system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (pa.ArrowException, OSError, ValueError) as reason:
-        raise error(f"{where}: no storage for {path}, {_brief(reason)}; check its scheme") from reason
+        raise error(f"{where}: no storage for {path}, {first_line(reason)}; check its scheme") from reason
     return system, place
 
 
@@ -155,7 +154,7 @@ def damaged(files: Iterable[File], kind: str) -> str | None:
         try:
             _read_all(file, kind)
         except (OSError, EOFError, ValueError, pa.ArrowException) as error:
-            return f"{file.path} cannot be read, {_brief(error)}"
+            return f"{file.path} cannot be read, {first_line(error)}"
     return None
 
 
@@ -189,7 +188,9 @@ def _footer(file: File, where: str) -> pa.Schema:
     try:
         return pq.read_schema(place, filesystem=system)
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{where}: {file.path} is no whole Parquet file, {_brief(error)}; write it again") from error
+        raise InputError(
+            f"{where}: {file.path} is no whole Parquet file, {first_line(error)}; write it again"
+        ) from error
 
 
 def _first_line(file: File, where: str) -> str:
@@ -198,7 +199,7 @@ def _first_line(file: File, where: str) -> str:
         with system.open_input_stream(place, compression="gzip" if file.compressed else None) as stream:
             return str(stream.read(1 << 16).split(b"\n", 1)[0].decode("utf-8-sig").rstrip("\r"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: {file.path} cannot be read, {_brief(error)}; write it again") from error
+        raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; write it again") from error
 
 
 def _entries(system: fs.FileSystem, place: str) -> list[fs.FileInfo]:
@@ -240,7 +241,3 @@ def _hidden(name: str) -> bool:
 
 def _listed(types: dict[str, pa.DataType]) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in sorted(types.items())) or "none of them"
-
-
-def _brief(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

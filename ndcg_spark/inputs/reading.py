@@ -16,11 +16,14 @@ from pyspark.sql.types import StructType
 
 from ndcg_spark.config import ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine, failures
-from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import files, formats
+from ndcg_spark.errors import ConfigurationError, InputError, first_line
+from ndcg_spark.inputs import files, trec
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.formats import BROKEN_LINE, loaded, paths_of, quoted
-from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.inputs.json_lines import json_lines
+from ndcg_spark.inputs.loading import lines, loaded, paths_of, quoted
+from ndcg_spark.inputs.orc import orc
+from ndcg_spark.inputs.separated import header_names, separated
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS
 
 _CATALOG = "table:"
 
@@ -52,7 +55,7 @@ def read_judgments(engine: Engine, config: TableConfig, paths: list[str]) -> Sou
     InputError
         A path that is not there, an empty folder, a damaged file, a column that is missing.
     """
-    return _read(engine, "judgments", config, paths, JUDGMENTS, formats.QRELS)
+    return _read(engine, "judgments", config, paths, JUDGMENTS, trec.QRELS)
 
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
@@ -60,14 +63,14 @@ def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Sou
 
     `config.run` names the run of every row, whatever the files say. Raises as `read_judgments`.
     """
-    source = _read(engine, "results", config, paths, RESULTS, formats.RUN)
+    source = _read(engine, "results", config, paths, RESULTS, trec.RUN)
     if config.run is None:
         return source
     return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)))
 
 
 def _read(
-    engine: Engine, name: str, config: TableConfig, paths: list[str], schema: StructType, trec: dict[str, int]
+    engine: Engine, name: str, config: TableConfig, paths: list[str], schema: StructType, positions: dict[str, int]
 ) -> Source:
     catalog = [path for path in paths if path.startswith(_CATALOG)]
     if catalog and len(paths) > 1:
@@ -82,14 +85,14 @@ def _read(
         raise ConfigurationError(f"{name}: columns are mapped, and TREC text has no names; leave columns out")
     try:
         if kind == "trec":
-            table = _grouped(engine, found, name, lambda group: formats.trec(formats.lines(engine, group, name), trec))
+            table = _grouped(engine, found, name, lambda group: trec.trec(lines(engine, group, name), positions))
             table = table.select(*(column for column in table.columns if column in (*schema.names, BROKEN_LINE)))
         else:
             names = [config.columns.get(field.name, field.name) for field in schema]
             table = _renamed(_stored(engine, kind, paths, found, names, name), config, schema, name)
     except failures() as error:
         damage = files.damaged(found, kind) if engine.sees_local_files else None
-        reason = damage or f"{paths[0]} cannot be read as {kind}, {formats.first_line(error)}"
+        reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
         raise InputError(f"{name}: {reason}; write it again, or name its format") from error
     return Source(table, name, kind, found, engine.sees_local_files)
 
@@ -98,9 +101,7 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
     """The table as it is stored, in a format that names its columns."""
     looks = engine.sees_local_files
     if kind == "jsonl":
-        return _grouped(
-            engine, found, where, lambda group: formats.json_lines(formats.lines(engine, group, where), names, where)
-        )
+        return _grouped(engine, found, where, lambda group: json_lines(lines(engine, group, where), names, where))
     if kind in ("csv", "tsv"):
         separator = "\t" if kind == "tsv" else ","
         header = _header(engine, found, separator, where)
@@ -108,10 +109,10 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
             engine,
             found,
             where,
-            lambda group: formats.separated(formats.lines(engine, group, where, "\ufeff\r"), header, separator),
+            lambda group: separated(lines(engine, group, where, "\ufeff\r"), header, separator),
         )
     if kind == "orc" and engine.kind == "embedded":
-        return _grouped(engine, found, where, lambda group: formats.orc(engine, group, where))
+        return _grouped(engine, found, where, lambda group: orc(engine, group, where))
     if kind == "parquet" and looks:
         files.check_parquet(found, names, where)
     if all(file.regular for file in found) and len({tuple(dict(file.partition)) for file in found}) == 1:
@@ -124,10 +125,10 @@ def _header(engine: Engine, found: list[File], separator: str, where: str) -> st
     if engine.sees_local_files:
         line = files.check_headers(found, where)
     else:
-        first = formats.lines(engine, found[:1], where, "\ufeff\r").first()
+        first = lines(engine, found[:1], where, "\ufeff\r").first()
         line = first["value"] if first else ""
     try:
-        names = formats.header_names(line, separator)
+        names = header_names(line, separator)
     except ValueError as error:
         raise InputError(f"{where}: {found[0].path}, {error}; write it again, or name its format") from error
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -166,7 +167,7 @@ def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
         found = engine.session.table(table)
         _ = found.schema  # Connect looks the table up only when it is asked something
     except PySparkException as error:
-        raise InputError(f"{name}: no catalog table {table}, {formats.first_line(error)}; check its name") from error
+        raise InputError(f"{name}: no catalog table {table}, {first_line(error)}; check its name") from error
     return found
 
 

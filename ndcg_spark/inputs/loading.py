@@ -1,0 +1,51 @@
+"""What the engine itself reads of the paths it is given: whole tables, or text line by line."""
+
+import re
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs import files
+from ndcg_spark.inputs.files import File
+
+
+def loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: str) -> DataFrame:
+    """What the engine reads of the paths; InputError where it cannot."""
+    try:
+        table = engine.session.read.format(kind).options(**options).load([_as_written(engine, path) for path in paths])
+        _ = table.schema
+    except PySparkException as error:
+        raise InputError(f"{name}: {paths[0]} cannot be read as {kind}, {first_line(error)}") from error
+    return table
+
+
+def lines(engine: Engine, group: list[File], name: str, around: str = "\ufeff \t\r\f") -> DataFrame:
+    """One row per line that is not blank, column `value`, without the characters `around` it."""
+    text = loaded(engine, "text", paths_of(group), name).select(F.btrim("value", F.lit(around)).alias("value"))
+    return text.where(F.trim("value") != "")
+
+
+def paths_of(group: list[File]) -> list[str]:
+    """The paths of the files."""
+    return [file.path for file in group]
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark parses it, whatever is in it."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
+def _as_written(engine: Engine, path: str) -> str:
+    """A path for the engine: one that exists is absolute and none of its characters is a wildcard."""
+    if not engine.sees_local_files or ("://" in path and not path.startswith("file://")):
+        return path
+    place = files.local(path)
+    if not Path(place).exists():
+        return place
+    wildcards = r"([*?\[\]{}])" if engine.kind == "embedded" else r"([*?\[\]{}\\])"
+    return re.sub(wildcards, r"[\1]" if engine.kind == "embedded" else r"\\\1", place)
