@@ -113,7 +113,7 @@ def evaluate(
             "min_judged_rate": min_judged_rate,
         },
     )
-    from ndcg_spark.job.evaluating import explain
+    from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job
     from ndcg_spark.report.terminal import Progress, print_scores
 
@@ -167,7 +167,7 @@ def check(
             "min_judged_rate": min_judged_rate,
         },
     )
-    from ndcg_spark.job.evaluating import check as check_input
+    from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
 
     with Progress(_silent(json_)).running() as progress:

@@ -18,31 +18,23 @@ from pydantic import (
 )
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl"]
-Cutoff = int | None
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 def _cutoffs(given: object) -> object:
     """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
     entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    texts = ["all" if entry is None else str(entry).strip() for entry in entries]
-    wrong = [repr(text) for text in texts if text != "all" and not _is_rank(text)]
-    if wrong:
-        verb = "is no cutoff" if len(wrong) == 1 else "are no cutoffs"
-        raise ValueError(f"{', '.join(wrong)} {verb}; give whole numbers from 1, and all for the whole ranking")
-    return [None if text == "all" else int(text) for text in texts]
+    return ascending(_cutoff("all" if entry is None else str(entry).strip()) for entry in entries)
 
 
-def _is_rank(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 1 <= int(text) < 2**31
-
-
-def _distinct(cutoffs: list[Cutoff]) -> list[Cutoff]:
-    """Each cutoff once, ascending, the whole ranking last."""
-    return sorted(set(cutoffs), key=lambda cutoff: (cutoff is None, cutoff or 0))
+def _cutoff(text: str) -> Cutoff | str:
+    if text == "all":
+        return None
+    return int(text) if text.isascii() and text.isdecimal() else text
 
 
 def _convention(given: object) -> object:
@@ -140,7 +132,6 @@ class EvaluationConfig(_Strict):
     def _coherent(self) -> Self:
         if self.remote and self.engine == "embedded":
             raise ValueError("engine is embedded and remote names a server; give one of them")
-        object.__setattr__(self, "cutoffs", _distinct(self.cutoffs))
         return self
 
     def dated(self, path: str) -> str:

@@ -31,8 +31,16 @@ class InputError(NdcgSparkError):
     exit_code = 3
 
 
+class MissingColumnError(InputError):
+    """A table lacks a column that the convention needs; `column` is its name."""
+
+    def __init__(self, column: str, message: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class DuplicatesError(InputError):
-    """Documents that stand twice for one query, where the convention does not say what their rows come to."""
+    """A (query, document) pair occurs more than once, and no option says how to merge the rows."""
 
 
 class EngineError(NdcgSparkError):

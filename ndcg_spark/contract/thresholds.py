@@ -2,9 +2,12 @@
 
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
 
-from ndcg_spark.contract.counting import REASONS, Breach, JudgmentCounts, ResultCounts
+from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.errors import InputError
+from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import NULL_FOLDER
 
 #: A folder is named dataset=..., of 255 bytes at most on every file system there is.
@@ -16,14 +19,14 @@ def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: st
     if rows == 0:
         raise InputError(f"{table}: no rows in {place}; an empty table is refused, check what should have written it")
     broken = sum(breach.rows for breach in breaches)
-    if broken > allowed * rows or broken == rows:
+    if _is_more(broken, allowed, rows) or broken == rows:
         budget = f"{broken} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
         raise InputError(f"{table}: {budget}{in_words(breaches)}; correct them in {place}")
 
 
 def in_words(breaches: Iterable[Breach]) -> str:
     """Each breach with how many rows and an example."""
-    return "; ".join(f"{breach.rows} {REASONS[breach.reason]}, e.g. {breach.example}" for breach in breaches)
+    return "; ".join(f"{breach.rows} {RULES[breach.reason].words}, e.g. {breach.example}" for breach in breaches)
 
 
 def refuse_names(datasets: Iterable[str]) -> None:
@@ -52,9 +55,9 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
     missing, unjudged = [], []
     for run in sorted(returned.runs, key=lambda run: (run.dataset or "", run.run)):
         expected, found = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
-        if expected - run.judged_queries > max_missing * expected:
+        if _is_more(expected - run.judged_queries, max_missing, expected):
             missing.append(f"run={run.run} lacks {expected - run.judged_queries} of {expected}")
-        if run.unjudged_queries > max_unjudged * found:
+        if _is_more(run.unjudged_queries, max_unjudged, found):
             unjudged.append(f"run={run.run} has {run.unjudged_queries} of {found}")
     told = []
     if missing:
@@ -65,6 +68,23 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
         told.append(f"{len(unjudged)} run(s) have more queries that nobody judged than {limit}, e.g. {unjudged[0]}")
     if told:
         raise InputError(f"results: {'; '.join(told)}; complete the tables, or allow more")
+
+
+def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Iterable[Mapping[str, Any]]) -> None:
+    """InputError where more queries of a run are missing from its scores than when its results were counted.
+
+    `scores` are rows of DATASET_SCORES. What was counted and what was scored are two readings of the same files.
+    """
+    several = any(run.dataset is not None for run in returned.runs)
+    answered = {(run.dataset, run.run): run.judged_queries for run in returned.runs}
+    for row in scores:
+        dataset = row["dataset"] if several else None
+        missing = judged.queries.get(dataset, 0) - answered.get((dataset, row["run"]), 0)
+        if row["missing_queries"] > missing:
+            raise InputError(
+                f"results: run={row['run']} lacks {row['missing_queries']} judged queries in its scores, and lacked "
+                f"{missing} when its results were checked; nothing was published, see whether they change meanwhile"
+            )
 
 
 def refuse_unjudged(rates: Mapping[str, float | None], cutoff: int | None, least: float) -> None:
@@ -79,3 +99,8 @@ def refuse_unjudged(rates: Mapping[str, float | None], cutoff: int | None, least
             f"results: {len(below)} run(s) with a judged_rate@{cutoff or 'all'} below min_judged_rate={least:g}, "
             f"e.g. run={run} with {below[run]:.4f}; judge more of what it returns, or allow less"
         )
+
+
+def _is_more(part: int, fraction: float, whole: int) -> bool:
+    """Whether a part is more than a fraction of the whole, as the fraction was written: 29 of 100 is not over 0.29."""
+    return part > Fraction(repr(fraction)) * whole

@@ -7,8 +7,10 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import InputError
-from ndcg_spark.job.evaluating import Clock, Tell, run_on
+from ndcg_spark.errors import InputError, MissingColumnError
+from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.evaluating import run_on
+from ndcg_spark.job.outcome import Tell
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +53,7 @@ def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) ->
     try:
         outcome = run_on(opened, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
     except InputError as error:
-        if convention.ties == "rank" and "no column rank" in str(error):
+        if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(opened, config, convention.replace(ties="doc_id_asc"))
         return Compared(convention.label, [], str(error))
     return Compared(convention.label, outcome.dataset_scores)

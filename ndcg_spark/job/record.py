@@ -10,7 +10,7 @@ import pyspark
 
 import ndcg_spark
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.validation import Checked
+from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.scoring.evaluation import Evaluation

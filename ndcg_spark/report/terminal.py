@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ndcg_spark.job.evaluating import Outcome
 from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.nights.committed import CommittedNight
 
 _STEP_WIDTH = 9

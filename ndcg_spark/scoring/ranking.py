@@ -1,5 +1,7 @@
 """The order of documents within a query; every order is total, so the same rows always get the same ranks."""
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -19,18 +21,17 @@ def first_of_each_document(key: list[str], convention: Convention) -> Column:
     return F.row_number().over(same) == 1
 
 
-def rank_results(
-    table: DataFrame, key: list[str], convention: Convention, depth: int | None, one_by_one: bool = False
-) -> DataFrame:
+#: A way to the ranks of each list: by_window or list_by_list, whichever is faster on the engine.
+Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
+
+
+def by_window(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
     """The table with RANK within each key, and TIE_RANK where ties are no matter of ids; cut at `depth`.
 
     Documents that are not LISTED come last, so that a query whose every document is taken off is still seen.
     The cut keeps tied groups whole where a tie across it matters. Where ties wait for the gains (best and worst),
-    RANK is by document id and is set anew by `rank_ties_by_gain`. `one_by_one` is another way to the same ranks.
+    RANK is by document id and is set anew by `settle_ties`.
     """
-    by_gain = breaks_ties_by_gain(convention) or takes_documents_off(convention)
-    if one_by_one and depth is not None and not by_gain:
-        return _best_of_each_list(table, key, convention, depth)
     scored = [*([F.desc(LISTED)] if takes_documents_off(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
     ranked = table.withColumn(RANK, F.row_number().over(window.orderBy(*scored, *_tie_break(convention))))
@@ -40,13 +41,15 @@ def rank_results(
     return grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
 
 
-def _best_of_each_list(table: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The key, doc_id and RANK of each list's best documents.
+def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """The key, doc_id and RANK of each list's best documents; as by a window where that needs more than their order.
 
     Lists are collected and sorted one by one: a sort of the whole table, by the text of the key and of every document,
     took the embedded engine 1.7 times as long. Spark took 1.6 times as long for the lists (it limits a window to the
     depth before the shuffle).
     """
+    if depth is None or breaks_ties_by_gain(convention) or takes_documents_off(convention):
+        return by_window(table, key, convention, depth)
     ascending = convention.ties == "doc_id_asc"
     document = F.struct(*_numeric_keys(convention, ascending), F.col("doc_id"))
     lists = table.groupBy(*key).agg(F.sort_array(F.collect_list(document), asc=ascending).alias("documents"))

@@ -2,32 +2,28 @@
 
 import pytest
 from pyspark.sql import functions as F
-from tables import judgment, judgments, result, results, table
+from tables import judgment, result, results, table
 
-from ndcg_spark.contract.counting import (
-    Breach,
-    RunCounts,
-    count_judgments,
-    count_results,
-    judgment_reason,
-    result_reason,
-)
-from ndcg_spark.contract.rejecting import duplicates, rejected, without_duplicates
+from ndcg_spark import Convention
+from ndcg_spark.contract.counting import count_judgments, count_results
+from ndcg_spark.contract.counts import Breach, RunCounts
+from ndcg_spark.contract.rejecting import rejected
+from ndcg_spark.rules import broken_judgments, broken_results, reason_of
 
 AS_READ = "query_id string, doc_id string, relevance string"
 
 
-def checked_judgments(spark, rows, columns=AS_READ, largest=4, refuse_negative=False, use_negative=False):
+def checked_judgments(spark, rows, columns=AS_READ, largest=4, negative="as_unjudged"):
     """The counts of judgments whose grades up to `largest` have a gain."""
     read = table(spark, rows, columns)
     gain = F.expr(f"case when abs(try_cast(relevance as double)) <= {largest} then 1.0 end")
-    return count_judgments(read, judgment_reason(dict(read.dtypes), gain, refuse_negative, use_negative))
+    return count_judgments(read, reason_of(broken_judgments(dict(read.dtypes), gain, Convention(negative=negative))))
 
 
-def checked_results(spark, rows, needs_score=True):
+def checked_results(spark, rows, order="score"):
     """The counts of results where q1 is the judged query, of the dataset web if the results name theirs."""
     read = table(spark, rows, "run string, query_id string, doc_id string, score string")
-    reason = result_reason(dict(read.dtypes), needs_score, needs_rank=False)
+    reason = reason_of(broken_results({**dict(read.dtypes), "rank": "int"}, Convention(order=order)))
     judged = spark.createDataFrame([("q1", "web")], "query_id string, dataset string")
     return count_results(read, reason, judged if "dataset" in read.columns else judged.select("query_id"))
 
@@ -59,13 +55,13 @@ def test_a_grade_without_a_gain_is_counted(spark):
 
 
 def test_a_negative_grade_needs_a_gain_where_it_is_used(spark):
-    counts = checked_judgments(spark, [judgment("d1", "-4"), judgment("d2", "-5")], use_negative=True)
+    counts = checked_judgments(spark, [judgment("d1", "-4"), judgment("d2", "-5")], negative="keep")
     example = "query_id=q1 doc_id=d2 relevance=-5"
     assert counts.breaches == [Breach("judgments", "relevance_without_gain", 1, example)]
 
 
 def test_a_negative_grade_is_a_breach_where_it_is_refused(spark):
-    counts = checked_judgments(spark, [judgment("d1", "-1"), judgment("d2", "0")], refuse_negative=True)
+    counts = checked_judgments(spark, [judgment("d1", "-1"), judgment("d2", "0")], negative="error")
     example = "query_id=q1 doc_id=d1 relevance=-1"
     assert counts.breaches == [Breach("judgments", "relevance_negative", 1, example)]
 
@@ -114,13 +110,13 @@ def test_results_without_a_name_or_a_score_are_counted_with_an_example(spark):
 def test_a_rank_that_is_no_whole_number_from_1_is_a_breach(spark):
     good, bad = [1.0, 2.0**31 - 1], [0.0, -1.0, 1.5, 2.0**31, float("nan"), None]
     read = results(spark, [result(score=rank) for rank in [*good, *bad]]).withColumnRenamed("score", "rank")
-    reason = result_reason(dict(read.dtypes), needs_score=False, needs_rank=True)
+    reason = reason_of(broken_results(dict(read.dtypes), Convention(order="rank")))
     found = [row["reason"] for row in read.select(reason.alias("reason")).collect()]
     assert found == [None] * len(good) + ["rank_is_no_rank"] * len(bad)
 
 
 def test_a_score_is_not_looked_at_where_ranks_order_the_results(spark):
-    counts = checked_results(spark, [result(score="best")], needs_score=False)
+    counts = checked_results(spark, [result(score="best", rank=1)], order="rank")
     assert counts.breaches == []
 
 
@@ -180,30 +176,9 @@ def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
         ],
         "run string, query_id string, doc_id string, score string, broken_line string",
     )
-    reason = result_reason(dict(read.dtypes), needs_score=True, needs_rank=False)
+    reason = reason_of(broken_results(dict(read.dtypes), Convention()))
     found = {row["reason"]: row.asDict() for row in rejected(read, reason, "results").collect()}
     nothing = {"table": "results", "dataset_read": None, "relevance": None, "rank": None}
     bad = {"reason": "score_is_no_number", "run": "r", "query_id": "q1", "doc_id": "d1", "score": "best", "line": None}
     line = {"reason": "broken_line", "run": "r", "query_id": "", "doc_id": None, "score": None, "line": "q1 Q0"}
     assert found == {"score_is_no_number": {**nothing, **bad}, "broken_line": {**nothing, **line}}
-
-
-def test_of_a_document_that_stands_twice_no_row_stays(spark):
-    rows = [judgment("d1", 1.0), judgment("d1", 2.0), judgment("d2"), judgment("d1", query_id="q2")]
-    once, copies = without_duplicates(judgments(spark, rows), "judgments")
-    assert sorted((row["query_id"], row["doc_id"]) for row in once.collect()) == [("q1", "d2"), ("q2", "d1")]
-    assert sorted((row["reason"], row["doc_id"], row["relevance"]) for row in copies.collect()) == [
-        ("judged_twice", "d1", "1.0"),
-        ("judged_twice", "d1", "2.0"),
-    ]
-
-
-def test_documents_returned_twice_are_counted_with_their_rows_and_an_example(spark):
-    rows = [result("d1"), result("d1", 2.0), result("d2"), result("d2"), result("d2"), result("d1", query_id="q2")]
-    example = "run=r query_id=q1 doc_id=d1"
-    assert duplicates(results(spark, rows), "results") == (2, Breach("results", "returned_twice", 5, example))
-
-
-def test_a_document_of_two_runs_or_two_queries_is_no_duplicate(spark):
-    rows = [result(), result(run="s"), result(query_id="q2")]
-    assert duplicates(results(spark, rows), "results") is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.contract.counting import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.thresholds import refuse_breaches, refuse_gaps, refuse_strangers, refuse_unjudged
 from ndcg_spark.errors import InputError
 

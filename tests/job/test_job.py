@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
-from ndcg_spark.job import evaluating
+from ndcg_spark.job import checking, evaluating
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"
@@ -190,11 +190,11 @@ def test_gaps_past_their_limits_are_refused(configured):
 
 def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    found = evaluating.check(configured(max_rejected_fraction=0.2), lambda *_: None)
+    found = checking.check(configured(max_rejected_fraction=0.2), lambda *_: None)
     assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
     assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 2 / 3}]
     with pytest.raises(InputError, match="judged_rate@3"):
-        evaluating.check(configured(max_rejected_fraction=0.2, min_judged_rate=0.9), lambda *_: None)
+        checking.check(configured(max_rejected_fraction=0.2, min_judged_rate=0.9), lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.job.evaluating import Outcome
+from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.report.terminal import Progress, print_scores
 
 

@@ -296,10 +296,10 @@ def test_only_one_table_that_names_datasets_is_refused(spark, tiny):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (result(score=float("nan")), "results: a bad score.*doc_id=d1"),
-        (result(score=None), "results: a bad score"),
-        (result(query_id=None), "results: a bad query_id.*query_id=null"),
-        (result(run=""), "results: a bad run"),
+        (result(score=float("nan")), r"\[score_is_no_number\] results: .*doc_id=d1"),
+        (result(score=None), r"\[score_is_no_number\] results: "),
+        (result(query_id=None), r"\[no_query_id\] results: .*query_id=null"),
+        (result(run=""), r"\[no_run\] results: "),
     ],
 )
 def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(spark, row, reason):
@@ -311,11 +311,11 @@ def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(spark, row, r
 @pytest.mark.parametrize("rank", [None, 0])
 def test_a_rank_that_is_none_fails_the_plan_of_the_library(spark, rank):
     tables = judgments(spark, [judgment("d1")]), results(spark, [result("d1", rank=1), result("d2", rank=rank)])
-    with pytest.raises(PySparkException, match="results: a bad rank"):
+    with pytest.raises(PySparkException, match=r"\[rank_is_no_rank\] results: "):
         evaluate(*tables, [1], Convention(order="rank")).query_scores.collect()
 
 
 def test_a_judgment_without_a_grade_fails_the_plan_of_the_library(spark):
     tables = judgments(spark, [judgment("d1"), judgment("d2", None)]), results(spark, [result("d1")])
-    with pytest.raises(PySparkException, match="judgments: a bad relevance"):
+    with pytest.raises(PySparkException, match=r"\[relevance_is_no_number\] judgments: "):
         evaluate(*tables, [1]).query_scores.collect()

@@ -11,7 +11,7 @@ from reference import ndcg
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.scoring.ranking import RANK, rank_results
+from ndcg_spark.scoring.ranking import RANK, by_window
 
 CUTOFFS = [1, 2, 5, None]
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
@@ -77,9 +77,7 @@ def test_neither_the_order_of_rows_nor_their_partitions_change_a_rank_or_a_score
     random.Random(seed).shuffle(rows)  # noqa: S311  # a shuffle that repeats is what is wanted
     shuffled = spark.createDataFrame(rows, returned.schema).repartition(5)
     key = ["run", "query_id"]
-    ranks = [
-        rank_results(table, key, Convention(), None).select(*key, "doc_id", RANK) for table in (returned, shuffled)
-    ]
+    ranks = [by_window(table, key, Convention(), None).select(*key, "doc_id", RANK) for table in (returned, shuffled)]
     assert {tuple(row) for row in ranks[0].collect()} == {tuple(row) for row in ranks[1].collect()}
     before, after = ndcgs((judged, returned)), ndcgs((judged.repartition(3), shuffled))
     assert before.keys() == after.keys()

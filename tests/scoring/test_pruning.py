@@ -5,7 +5,8 @@ from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.contract.counting import count_results, result_reason
+from ndcg_spark.contract.counting import count_results
+from ndcg_spark.rules import broken_results, reason_of
 from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, pruning_of
 
 DEPTH = 2
@@ -16,7 +17,7 @@ def whole_queries(spark, rows, **options):
     """The queries that are kept whole, of q1, judged, and q2, which is not."""
     convention = Convention(**options)
     table = results(spark, rows)
-    reason = result_reason(dict(table.dtypes), convention.needs_score, convention.needs_rank)
+    reason = reason_of(broken_results(dict(table.dtypes), convention))
     judged = spark.createDataFrame([("q1",)], "query_id string")
     return count_results(table, reason, judged, pruning_of(convention, [1, DEPTH], table.columns)).whole_queries
 

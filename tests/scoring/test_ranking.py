@@ -9,9 +9,10 @@ from ndcg_spark.scoring.ranking import (
     LISTED,
     RANK,
     TIE_RANK,
+    by_window,
     first_of_each_document,
+    list_by_list,
     rank_by_gain,
-    rank_results,
     settle_ties,
     takes_documents_off,
 )
@@ -22,7 +23,7 @@ RANKED = f"run string, query_id string, doc_id string, {RANK} int, {TIE_RANK} in
 
 def order(spark, rows, depth=None, **options):
     """The document ids by their rank."""
-    ranked = rank_results(results(spark, rows), KEY, Convention(**options), depth)
+    ranked = by_window(results(spark, rows), KEY, Convention(**options), depth)
     return [row["doc_id"] for row in ranked.orderBy(RANK).collect()]
 
 
@@ -39,7 +40,7 @@ def test_the_highest_score_ranks_first(spark):
 
 def test_every_query_of_every_run_has_ranks_of_its_own(spark):
     rows = [result("a", 1.0), result("b", 2.0), result("c", query_id="q2"), result("d", run="s")]
-    ranked = rank_results(results(spark, rows), KEY, Convention(), depth=None)
+    ranked = by_window(results(spark, rows), KEY, Convention(), depth=None)
     assert {row["doc_id"]: row[RANK] for row in ranked.collect()} == {"a": 2, "b": 1, "c": 1, "d": 1}
 
 
@@ -88,14 +89,14 @@ def test_a_list_is_cut_at_the_depth_where_ids_break_ties(spark):
 @pytest.mark.parametrize("ties", ["average", "worst", "best"])
 def test_a_tie_across_the_depth_is_kept_whole_where_gains_settle_it(spark, ties):
     rows = [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0), result("e", 1.0)]
-    ranked = rank_results(results(spark, rows), KEY, Convention(ties=ties), depth=2)
+    ranked = by_window(results(spark, rows), KEY, Convention(ties=ties), depth=2)
     assert {row["doc_id"]: row[TIE_RANK] for row in ranked.collect()} == {"a": 1, "b": 2, "c": 2, "d": 2}
 
 
 def test_documents_off_the_list_come_last_and_tie_with_none_on_it(spark):
     rows = [result("x", 9.0), result("a", 1.0), result("b", 1.0), result("y", 1.0)]
     table = results(spark, rows).withColumn(LISTED, F.col("doc_id").isin("a", "b"))
-    ranked = rank_results(table, KEY, Convention(unjudged="drop", ties="average"), depth=None)
+    ranked = by_window(table, KEY, Convention(unjudged="drop", ties="average"), depth=None)
     found = ranked.orderBy(RANK).select("doc_id", RANK, TIE_RANK).collect()
     assert found == [("b", 1, 1), ("a", 2, 1), ("x", 3, 3), ("y", 4, 4)]
 
@@ -173,8 +174,8 @@ def test_of_a_document_returned_twice_the_better_row_is_its_first(spark):
 def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(spark, options):
     table = results(spark, random_rows(60))
     found = [
-        rank_results(table, KEY, Convention(**options), 3, one_by_one).select(*KEY, "doc_id", RANK).collect()
-        for one_by_one in (False, True)
+        rank(table, KEY, Convention(**options), 3).select(*KEY, "doc_id", RANK).collect()
+        for rank in (by_window, list_by_list)
     ]
     assert sorted(found[0]) == sorted(found[1])
     assert len(found[0]) > 100

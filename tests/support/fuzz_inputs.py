@@ -26,6 +26,8 @@ from ndcg_spark import config
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluating
+from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.outcome import Outcome
 
 COLUMNS = {
     "judgments": ["query_id", "doc_id", "relevance"],
@@ -215,7 +217,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
         "fuzz",
     )
     try:
-        outcome = evaluating.run_on(engine, settings, lambda *_: None, evaluating.Clock())
+        outcome = evaluating.run_on(engine, settings, lambda *_: None, Clock())
     except InputError as error:
         reason = str(error)
         return "refused" if "\n" not in reason and len(reason) < 2000 else f"refused at length: {reason[:3000]!r}"
@@ -233,7 +235,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
     return "scored with rejects" if outcome.rejected else "scored"
 
 
-def scored_rows(outcome: evaluating.Outcome, folder: Path) -> list[Row]:
+def scored_rows(outcome: Outcome, folder: Path) -> list[Row]:
     """The query scores that were published."""
     found = pq.read_table(folder / "out" / "query_scores").to_pylist()
     return [row for row in found if row["evaluation_id"] == outcome.evaluation_id]

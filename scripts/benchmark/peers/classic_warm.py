@@ -12,7 +12,8 @@ import time
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import open_engine
-from ndcg_spark.job.evaluating import Clock, run_on
+from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.evaluating import run_on
 
 
 def seconds(judgments: str, ranked: str, unranked: str, cutoffs: str, rounds: int) -> dict[str, list[float]]:

@@ -2,47 +2,64 @@ from math import log2
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention
-from ndcg_spark.scoring import dcg
+from ndcg_spark.rules import broken_judgments
+from ndcg_spark.scoring import gains, lists
+from ndcg_spark.scoring import judged as judged_side
+from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
 
 
 def documents_of(judged, returned, convention, depth=None):
     """What the DCG is summed of: document, rank and gain, in the order of ranks."""
-    worth = dcg.judged_documents(judged, KEY, convention)
-    table = dcg.listed_gains(returned, worth, KEY, convention, depth)
+    worth = judged_side.judged_documents(judged, KEY, convention)
+    table = lists.listed_gains(returned, worth, KEY, convention, depth)
     return [(row["doc_id"], row["rank_in_list"], row["gain"]) for row in table.orderBy("rank_in_list").collect()]
 
 
+def guarded(judged, convention):
+    """What the judged documents are worth, of a table that nobody has checked."""
+    broken = broken_judgments(dict(judged.dtypes), gains.gain(F.col("relevance"), convention), convention)
+    return judged_side.judged_documents(refuse_rows(judged, broken, "judgments"), KEY, convention)
+
+
 def ideal_of(judged, convention, cutoffs):
-    worth = dcg.judged_documents(judged, KEY, convention)
-    ideal = dcg.ideal_ranking(worth, KEY, convention, None)
-    return dcg.ideal_scores(ideal, KEY, cutoffs)
+    worth = judged_side.judged_documents(judged, KEY, convention)
+    ideal = judged_side.ideal_ranking(worth, KEY, convention, None)
+    return judged_side.ideal_scores(ideal, KEY, cutoffs)
 
 
 def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(spark):
     judged = judgments(spark, [judgment("a", -1.0), judgment("b", 2.0, "q2")])
-    rows = dcg.judged_documents(judged, KEY, Convention()).collect()
+    rows = judged_side.judged_documents(judged, KEY, Convention()).collect()
     assert {(row["query_id"], row["gain"]) for row in rows} == {("q1", None), ("q2", 2.0**2 - 1)}
 
 
 def test_a_negative_grade_that_is_kept_has_a_negative_gain(spark):
     judged = judgments(spark, [judgment("a", -1.0)])
-    assert dcg.judged_documents(judged, KEY, Convention(negative="keep")).first()["gain"] == 2.0**-1 - 1
+    assert judged_side.judged_documents(judged, KEY, Convention(negative="keep")).first()["gain"] == 2.0**-1 - 1
 
 
 def test_a_negative_grade_that_is_an_error_fails_the_plan_and_names_the_document(spark):
-    table = dcg.judged_documents(judgments(spark, [judgment("a", -1.0)]), KEY, Convention(negative="error"))
-    with pytest.raises(PySparkException, match=r"refuses judgments: a negative grade.*query_id=q1 doc_id=a"):
+    table = guarded(judgments(spark, [judgment("a", -1.0)]), Convention(negative="error"))
+    with pytest.raises(PySparkException, match=r"refuses \[relevance_negative\] judgments: .*query_id=q1 doc_id=a"):
         table.collect()
 
 
 def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(spark):
-    table = dcg.judged_documents(judgments(spark, [judgment("a", 4.0)]), KEY, Convention(gain={0: 0, 1: 1}))
-    with pytest.raises(PySparkException, match=r"no finite gain, e.g. query_id=q1 doc_id=a relevance=4"):
+    table = guarded(judgments(spark, [judgment("a", 4.0)]), Convention(gain={0: 0, 1: 1}))
+    with pytest.raises(PySparkException, match=r"\[relevance_without_gain\].*e.g. query_id=q1 doc_id=a relevance=4"):
+        table.collect()
+
+
+def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(spark):
+    judged = judgments(spark, [judgment("a", 1.0), judgment("a", 3.0)])
+    table = judged_side.judged_documents(judged, KEY, Convention(gain={1: 1, 3: 7}, judgment_duplicates="mean"))
+    with pytest.raises(PySparkException, match=r"\[mean_without_gain\].*e.g. query_id=q1 doc_id=a relevance=2"):
         table.collect()
 
 
@@ -50,7 +67,7 @@ def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(spark):
 def test_a_document_judged_twice_has_one_grade_by_its_policy(spark, policy, grade):
     judged = judgments(spark, [judgment("a", 1.0), judgment("a", 3.0), judgment("b", 0.0)])
     convention = Convention(gain="linear", judgment_duplicates=policy)
-    rows = dcg.judged_documents(judged, KEY, convention).collect()
+    rows = judged_side.judged_documents(judged, KEY, convention).collect()
     assert sorted((row["doc_id"], row["gain"]) for row in rows) == [("a", grade), ("b", 0.0)]
 
 
@@ -112,8 +129,8 @@ def test_tied_documents_have_their_mean_gain_even_beyond_the_cutoff(spark):
 def test_a_document_returned_twice_within_the_depth_fails_every_score(spark):
     judged = judgments(spark, [judgment("a", 1.0)])
     returned = results(spark, [result("a", 3.0), result("a", 2.0), result("b", 1.0)])
-    worth = dcg.judged_documents(judged, KEY, Convention())
-    documents = dcg.listed_gains(returned, worth, KEY, Convention(), 2)
-    scores = dcg.run_scores(documents, KEY, Convention(), [1, 2], 2)
+    worth = judged_side.judged_documents(judged, KEY, Convention())
+    documents = lists.listed_gains(returned, worth, KEY, Convention(), 2)
+    scores = lists.run_scores(documents, KEY, Convention(), [1, 2], 2)
     with pytest.raises(PySparkException, match=r"returned, or judged, twice.*run=r query_id=q1"):
         scores.select("dcg_1").collect()

@@ -1,0 +1,47 @@
+"""The ranks at which NDCG is computed: whole numbers from 1, and None for the whole ranking."""
+
+from collections.abc import Iterable
+
+from ndcg_spark.errors import ConfigurationError
+
+Cutoff = int | None
+
+#: Each cutoff is a few more columns of every plan: a hundred take seconds, a thousand took three minutes.
+MOST_CUTOFFS = 100
+_LARGEST = 2**31
+
+
+def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
+    """Each cutoff once, ascending, the whole ranking last.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no cutoff, one that is no whole number from 1 (nor None), or more than MOST_CUTOFFS.
+    """
+    given = list(cutoffs)
+    wrong = [repr(cutoff) for cutoff in given if not _is_cutoff(cutoff)]
+    if wrong:
+        verb = "is no cutoff" if len(wrong) == 1 else "are no cutoffs"
+        raise ConfigurationError(
+            f"cutoffs: {', '.join(wrong)} {verb}; give whole numbers from 1, and all for the whole ranking"
+        )
+    if not given:
+        raise ConfigurationError("cutoffs: there are none; give whole numbers from 1, and all for the whole ranking")
+    once = sorted({cutoff for cutoff in given if cutoff is None or isinstance(cutoff, int)}, key=order_of)
+    if len(once) > MOST_CUTOFFS:
+        raise ConfigurationError(
+            f"cutoffs: {len(once)} of them, and one evaluation takes {MOST_CUTOFFS}; give fewer, or evaluate in parts"
+        )
+    return once
+
+
+def order_of(cutoff: Cutoff) -> tuple[bool, int]:
+    """By which cutoffs are sorted: by rank, the whole ranking last."""
+    return cutoff is None, cutoff or 0
+
+
+def _is_cutoff(cutoff: object) -> bool:
+    if cutoff is None:
+        return True
+    return isinstance(cutoff, int) and not isinstance(cutoff, bool) and 1 <= cutoff < _LARGEST

@@ -1,0 +1,42 @@
+"""What every command does with the configuration before it scores, checks or explains."""
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.checked import Checked
+from ndcg_spark.engine import Engine
+from ndcg_spark.inputs.reading import Source, read_judgments, read_results
+from ndcg_spark.scoring import gains
+from ndcg_spark.scoring.evaluation import Evaluation, new_id
+from ndcg_spark.scoring.ranking import by_window, list_by_list
+
+#: The judgments and the results.
+Sources = tuple[Source, Source]
+
+
+def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
+    """Both tables, found and opened, of which no row is read yet. Raises InputError, ConventionError."""
+    # Asked first, so that a Python gain that cannot be imported is told before any table is read.
+    gains.unjudged_gain(config.convention)
+    judgments = read_judgments(opened, config.judgments, [config.dated(path) for path in config.judgments.path])
+    return judgments, read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+
+
+def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
+    """What is to be computed, under a new id."""
+    rank = list_by_list if opened.kind == "embedded" else by_window
+    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank)
+
+
+def runs_table(opened: Engine, checked: Checked) -> DataFrame:
+    """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
+    runs = checked.returned.runs
+    columns = {
+        "run": pa.array([run.run for run in runs], pa.string()),
+        "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
+    }
+    if "dataset" in checked.judgments.columns:
+        columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
+    # Of Arrow, not of rows: for rows classic Spark starts Python workers, whenever the plan is run.
+    return opened.session.createDataFrame(pa.table(columns))

@@ -1,0 +1,125 @@
+"""Every rule that a row of input must hold, stated once: its code, its words, and which rows break it.
+
+The job counts the rows that break a rule, the library fails the plan at one: both ask here.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, IntegerType
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import InputError, MissingColumnError
+from ndcg_spark.schemas import BROKEN_LINE, as_type
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A rule by its code; the words say what breaks it and follow a number of rows in a message."""
+
+    code: str
+    words: str
+    #: The column that the rule is about; None where it is about the whole row.
+    column: str | None = None
+
+
+#: A rule, and a Column of boolean, never null, that is true for the rows that break it.
+Broken = tuple[Rule, Column]
+
+#: In the order in which they are looked at: a row that breaks several counts once, under the first.
+RULES = {
+    rule.code: rule
+    for rule in (
+        Rule("broken_line", "line(s) that are no row"),
+        Rule("no_dataset", "row(s) without a dataset", "dataset"),
+        Rule("no_run", "row(s) without a run", "run"),
+        Rule("no_query_id", "row(s) without a query_id", "query_id"),
+        Rule("no_doc_id", "row(s) without a doc_id", "doc_id"),
+        Rule("relevance_is_no_number", "relevance value(s) that are no finite number", "relevance"),
+        Rule("relevance_negative", "negative grade(s)", "relevance"),
+        Rule(
+            "relevance_without_gain",
+            "grade(s) without a finite gain: too large for it, or not in its table",
+            "relevance",
+        ),
+        Rule("score_is_no_number", "score(s) that are no finite number", "score"),
+        Rule("rank_is_no_rank", "rank(s) that are no whole number from 1", "rank"),
+        Rule("judged_twice", "row(s) of documents judged twice for one query"),
+        Rule("returned_twice", "row(s) of documents returned twice for one query"),
+    )
+}
+
+#: The rule that a document which stands twice for one query breaks, by table.
+TWICE = {"judgments": RULES["judged_twice"], "results": RULES["returned_twice"]}
+
+
+def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convention) -> list[Broken]:
+    """The rules for judgments with columns of these types, as they were read or in their schema.
+
+    `gain` is the gain of the row's grade, null where it has none that is finite; negative grades need one only if the
+    convention keeps them.
+    """
+    relevance = as_type(F.col("relevance"), DoubleType(), types["relevance"])
+    broken = [
+        *_of_names(types, ("dataset", "query_id", "doc_id")),
+        _broken("relevance_is_no_number", ~_finite(relevance)),
+    ]
+    if convention.negative == "error":
+        broken.append(_broken("relevance_negative", relevance < 0))
+    counts = F.lit(True) if convention.negative == "keep" else relevance >= 0
+    return [*broken, _broken("relevance_without_gain", counts & gain.isNull())]
+
+
+def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:
+    """The rules for results with columns of these types; score and rank matter only if the convention ranks by them."""
+    broken = _of_names(types, ("dataset", "run", "query_id", "doc_id"))
+    if convention.needs_score:
+        score = as_type(F.col("score"), DoubleType(), types["score"])
+        broken.append(_broken("score_is_no_number", ~_finite(score)))
+    if convention.needs_rank:
+        rank = as_type(F.col("rank"), IntegerType(), types["rank"])
+        broken.append(_broken("rank_is_no_rank", ~F.coalesce(rank >= 1, F.lit(False))))
+    return broken
+
+
+def reason_of(broken: Iterable[Broken]) -> Column:
+    """The code of the first rule that a row breaks, null for a good row."""
+    return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in broken))
+
+
+def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str = "the table") -> None:
+    """InputError where the results lack what the convention ranks by, or one table names datasets and one does not."""
+    needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
+    for name in needed:
+        if name not in results:
+            use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
+            raise MissingColumnError(
+                name,
+                f"results: no column {name} in {place}, which the convention {convention.label} ranks by; "
+                f"map one in the configuration with columns.{name}, or --set {use}",
+            )
+    if ("dataset" in judgments) != ("dataset" in results):
+        named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
+        raise InputError(
+            f"{other}: no column dataset, and the {named} have one; name the dataset in both or in neither"
+        )
+
+
+def _of_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
+    """A broken line has no names at all, so it comes first."""
+    broken = [_broken("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in types else []
+    for name in names:
+        if name in types:
+            text = F.col(name).cast("string")
+            broken.append(_broken(f"no_{name}", text.isNull() | (text == "")))
+    return broken
+
+
+def _broken(code: str, breaks: Column) -> Broken:
+    return RULES[code], breaks
+
+
+def _finite(number: Column) -> Column:
+    return F.coalesce(F.abs(number) < F.lit(float("inf")), F.lit(False))

@@ -1,0 +1,68 @@
+"""What judged documents are worth, and the ideal ranking of each query, from the judgments alone."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.scoring.gains import discount, gain
+from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
+from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
+
+#: Where a document stands in the ideal order, from 1.
+IDEAL_RANK = "ideal_rank"
+
+
+def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
+    """The judgments with what each is worth; one row per judged document: query key, doc_id, relevance, gain.
+
+    `gain` is null for a judgment that does not count (a negative grade, unless negative=keep); the row stays, as it
+    shows that its query was judged.
+    """
+    key = [*query_key, "doc_id"]
+    relevance = F.col("relevance")
+    worth = gain(relevance, convention)
+    if convention.judgment_duplicates == "mean":
+        # Each grade has a gain, which the rules for rows see to; their mean need not have one.
+        worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
+    counted = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
+    return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
+
+
+def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """The gains of each query's judged documents, largest first, down to `depth`: query key, ideal_rank, discounted.
+
+    A query without a gain that counts has one row, whose rank and discounted gain are null. A document that is judged
+    twice is refused wherever it stands: one grade may be within the depth and one beyond it.
+    """
+    lists = judged.groupBy(*query_key).agg(
+        F.sort_array(F.collect_list("gain"), asc=False).alias("gains"), F.collect_list("doc_id").alias("documents")
+    )
+    gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal(JUDGED_TWICE, query_key)))
+    best = gains if depth is None else F.slice(gains, 1, depth)
+    ranked = lists.select(*query_key, best.alias("gains")).select(
+        *query_key, F.posexplode_outer("gains").alias("position", "gain")
+    )
+    ranked = ranked.select(*query_key, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
+    discounted = F.col("gain") * discount(F.col(IDEAL_RANK), convention)
+    return ranked.select(*query_key, IDEAL_RANK, discounted.alias("discounted"))
+
+
+def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
+    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant."""
+    sums = {named("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
+
+
+def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
+    """`scores` with ideal_dcg_K of the first min(K, returned) documents of the ideal ranking."""
+    run_key = ["run", *query_key]
+    reached = F.col(IDEAL_RANK) <= F.col("returned")
+    sums = {named("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    both = scores.select(*run_key, "returned").join(ideal, on=query_key, how="inner")
+    capped = both.groupBy(*run_key).agg(*(column.alias(name) for name, column in sums.items()))
+    return scores.join(capped, on=run_key, how="left")
+
+
+def _merged(judgments: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    merge = {"max": F.max, "min": F.min, "mean": F.avg}.get(convention.judgment_duplicates)
+    return judgments.groupBy(*key).agg(merge("relevance").alias("relevance")) if merge else judgments

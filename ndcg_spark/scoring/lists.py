@@ -1,0 +1,109 @@
+"""Each run's list of a query: ranked, looked up in the judgments, and summed to DCG at every cutoff."""
+
+import functools
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.scoring import ranking
+from ndcg_spark.scoring.gains import discount, unjudged_gain
+from ndcg_spark.scoring.judged import IDEAL_RANK
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
+from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
+from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
+
+
+def listed_gains(
+    results: DataFrame,
+    judged: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    depth: int | None,
+    rank: Ranker = ranking.by_window,
+) -> DataFrame:
+    """The results of judged queries, ranked and looked up: run, query key, doc_id, the rank, own_gain, gain, judged.
+
+    `rank` is the way to the ranks that is fastest on the engine; every way gives the same ranks. `own_gain` is the
+    document's, `gain` what counts at its rank: the mean of a tie group where ties are averaged.
+    """
+    run_key = ["run", *query_key]
+    table = results.join(judged.select(*query_key).distinct(), on=query_key, how="left_semi")
+    if _looks_up_first(convention):
+        table = _listed(_looked_up(table, judged, query_key), run_key, convention)
+        table = rank(table, run_key, convention, depth)
+    else:
+        table = rank(_listed(table, run_key, convention), run_key, convention, depth)
+        table = _looked_up(table, judged, query_key)
+    own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
+    table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
+    return ranking.settle_ties(table, run_key, convention, depth)
+
+
+def run_scores(
+    documents: DataFrame, query_key: list[str], convention: Convention, cutoffs: Cutoffs, depth: int | None
+) -> DataFrame:
+    """One row per run and query with results: its key, returned, and dcg_K, cg_K, judged_K for every cutoff.
+
+    `returned` counts the listed documents, up to `depth`. With ideal=retrieved there is ideal_dcg_K too.
+    """
+    run_key = ["run", *query_key]
+    listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    table = documents.withColumn("discounted", F.col("gain") * discount(F.col(RANK), convention))
+    sums = {"returned": F.count(F.when(listed, 1))}
+    for k in cutoffs:
+        counts = listed if k == depth else listed & within(RANK, k)
+        sums[named("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
+        sums[named("cg", k)] = F.sum(F.when(counts, F.col("gain")))
+        sums[named("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
+    if convention.ideal == "retrieved":
+        table = ranking.rank_by_gain(
+            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
+        )
+        ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
+        for k in cutoffs:
+            sums[named("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
+    return _sums_of_distinct_documents(table, run_key, sums, listed)
+
+
+def _looks_up_first(convention: Convention) -> bool:
+    """Whether judgments decide who is on the list, so that the whole list is looked up before it is ranked."""
+    return convention.unjudged == "drop" or convention.negative == "drop"
+
+
+def _looked_up(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
+    return table.join(judged, on=[*query_key, "doc_id"], how="left")
+
+
+def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
+    """The table with LISTED, false for documents that the convention takes off their list."""
+    rules = []
+    if convention.exclude_query_as_document:
+        rules.append(F.col("doc_id") != F.col("query_id"))
+    if convention.duplicates == "best":
+        rules.append(ranking.first_of_each_document(run_key, convention))
+    if convention.unjudged == "drop":
+        rules.append(F.col("gain").isNotNull())
+    if convention.negative == "drop":
+        rules.append(F.coalesce(F.col("relevance") >= 0, F.lit(True)))
+    return table.withColumn(LISTED, functools.reduce(Column.__and__, rules)) if rules else table
+
+
+def _sums_of_distinct_documents(
+    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column
+) -> DataFrame:
+    """The sums by key, each of which refuses a document that is counted twice."""
+    documents = F.when(counted, F.col("doc_id"))
+    scores = table.groupBy(*key).agg(
+        *(column.alias(name) for name, column in sums.items()),
+        F.collect_list(documents).alias("documents"),
+    )
+    once, refused = are_distinct("documents"), refusal(RETURNED_TWICE, key)
+    # On every column: an engine computes only those that are asked for.
+    return scores.select(
+        *key, *(F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))).alias(name) for name in sums)
+    )
+
+
+def _kind(name: str) -> str:
+    return "bigint" if name.startswith(("returned", "judged")) else "double"

@@ -1,0 +1,79 @@
+"""NDCG per run, query and cutoff. Which queries count is decided here, from the product of runs and judged queries."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
+from ndcg_spark.scoring.sums import Cutoffs, named
+
+
+def query_scores(
+    runs: DataFrame,
+    queries: DataFrame,
+    scores: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    cutoffs: Cutoffs,
+) -> DataFrame:
+    """One row per run, judged query and cutoff, whether the run answered the query or not.
+
+    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg.
+    `ndcg` is at most 1 and at least 0 unless negative gains are kept; null where the convention skips the query.
+    """
+    run_key = ["run", *query_key]
+    pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
+    answered = scores.withColumn("answered", F.lit(True))
+    table = pairs.join(answered, on=run_key, how="left")
+    long = table.select(
+        *run_key,
+        F.coalesce("answered", F.lit(False)).alias("answered"),
+        F.explode(F.array(*(_at_cutoff(k) for k in cutoffs))).alias("at"),
+    ).select(*run_key, "answered", "at.*")
+    ndcg, status = _policies(convention, [*run_key, "cutoff"])
+    return long.select(
+        *run_key,
+        F.nullif("cutoff", F.lit(0)).alias("cutoff"),
+        status.alias("status"),
+        "returned",
+        "judged",
+        ndcg.alias("ndcg"),
+        "dcg",
+        "ideal_dcg",
+        "cg",
+    )
+
+
+def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
+    """NDCG and status of a row: first whether the run has the query, then whether there is anything to gain."""
+    missing, ideal = ~F.col("answered"), F.col("ideal_dcg")
+    # Kept negative grades can make an ideal negative. CatBoost, which scores 1 for no gain, does so for that too; the
+    # tools that skip such a query or score 0 divide by it.
+    no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
+    finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
+    ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(refusal(NOT_FINITE, key))
+    nothing = {"skip": F.lit(None).cast("double"), "zero": F.lit(0.0), "one": F.lit(1.0)}.get(
+        convention.no_relevant,
+        refusal(NO_RELEVANT, key),
+    )
+    scored = F.when(no_gain, nothing).otherwise(ndcg)
+    # An ideal of the returned documents is 0 for every query without results: that says nothing of the query.
+    nothing_relevant = no_gain if convention.ideal == "judged" else no_gain & ~missing
+    status = F.when(nothing_relevant, "no_relevant").when(missing, "missing").otherwise("scored")
+    if convention.missing_query == "zero":
+        return scored, status
+    left_out = {"skip": F.lit(None).cast("double")}.get(
+        convention.missing_query,
+        refusal(MISSING_QUERY, key),
+    )
+    return F.when(missing, left_out).otherwise(scored), F.when(missing, "missing").otherwise(status)
+
+
+def _at_cutoff(cutoff: int | None) -> Column:
+    """The scores at one cutoff, 0 for the whole ranking; alike for every cutoff, as arrays of structs want it."""
+    judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
+    return F.expr(
+        f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
+        f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
+        f"coalesce({cg}, 0D) as cg)"
+    )

@@ -1,0 +1,27 @@
+"""Sums at every cutoff, in one pass: what their columns are called, and which rows they take."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.cutoffs import Cutoff
+
+#: Ascending, each once, the whole ranking last.
+Cutoffs = Sequence[Cutoff]
+
+
+def named(score: str, cutoff: int | None) -> str:
+    """The column of a sum at one cutoff: dcg_10, dcg_all."""
+    return f"{score}_{cutoff or 'all'}"
+
+
+def within(rank: str, cutoff: int | None) -> Column:
+    """Whether a row's rank is within the cutoff."""
+    return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
+
+
+def are_distinct(documents: str) -> Column:
+    """Whether the documents of an array are all different."""
+    # Not count_distinct: the embedded engine keeps a set for every group, which took half of all the time.
+    return F.size(documents) == F.size(F.array_distinct(documents))
