@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ndcg_spark.convention.convention import explain_preset, parse_option
+from ndcg_spark.convention.explanation import explain_preset
 from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import NdcgSparkError
 
 app = typer.Typer(

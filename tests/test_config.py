@@ -88,7 +88,8 @@ def test_cutoffs_are_kept_once_ascending_and_the_whole_ranking_last(given, cutof
 
 
 @pytest.mark.parametrize(
-    ("given", "named"), [("1,0", "0"), ([-1], "'-1'"), ("1,,3", "''"), ([1.5], "'1.5'"), ([True], "'True'"), ("ten", "'ten'")]
+    ("given", "named"),
+    [("1,0", "0"), ([-1], "'-1'"), ("1,,3", "''"), ([1.5], "'1.5'"), ([True], "'True'"), ("ten", "'ten'")],
 )
 def test_what_is_no_cutoff_is_refused_by_its_text(given, named):
     with pytest.raises(ConfigurationError, match=rf"cutoffs: {named} is no cutoff; give whole numbers from 1"):

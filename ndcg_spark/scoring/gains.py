@@ -1,12 +1,13 @@
 """Gain of a grade and discount of a rank, as Columns."""
 
-import math
 from collections.abc import Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.convention import MAX_GAIN, Convention, table_gain
+from ndcg_spark.convention.convention import Convention, named_gain, table_gain
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula
+from ndcg_spark.convention.values import MAX_GAIN
 from ndcg_spark.scoring import udfs
 
 
@@ -34,15 +35,7 @@ def _gain(relevance: Column, convention: Convention) -> Column:
     if isinstance(rule, Mapping):
         entries = [F.when(relevance == F.lit(grade), F.lit(value)) for grade, value in rule.items()]
         return F.coalesce(*entries)
-    if rule == "exp2":
-        return F.pow(F.lit(2.0), relevance) - F.lit(1.0)
-    if rule == "linear":
-        return relevance
-    if rule == "binary":
-        return F.when(relevance > 0, F.lit(1.0)).otherwise(F.lit(0.0))
-    if rule == "judged":
-        return F.lit(1.0)
-    return udfs.apply(rule, relevance)
+    return _computed(GAINS[rule], relevance) if rule in GAINS else udfs.apply(rule, relevance)
 
 
 def unjudged_gain(convention: Convention) -> float:
@@ -57,13 +50,7 @@ def unjudged_gain(convention: Convention) -> float:
         return table_gain(rule, grade) or 0.0
     if rule.startswith(udfs.PREFIX):
         return udfs.value_at(rule, grade)
-    named = {
-        "exp2": math.pow(2.0, min(grade, 1000.0)) - 1.0,
-        "linear": grade,
-        "binary": float(grade > 0),
-        "judged": 0.0,
-    }
-    return named[rule]
+    return named_gain(rule, grade) if GAINS[rule].of_grade else 0.0
 
 
 def discount(rank: Column, convention: Convention) -> Column:
@@ -83,13 +70,31 @@ def discount(rank: Column, convention: Convention) -> Column:
     rule = convention.discount
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
-    one = F.lit(1.0)
-    named = {
-        "log2": one / F.log2(rank + 1),
-        "ln": one / F.ln(rank + 1),
-        "position": one / rank,
-        "jarvelin": F.when(rank <= 2, one).otherwise(one / F.log2(rank)),
-        "none": one,
-    }
     # As doubles: in whole numbers, numpy's 1/2 by `reciprocal` is 0.
-    return named[rule] if rule in named else udfs.apply(rule, rank.cast("double"))
+    return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else udfs.apply(rule, rank.cast("double"))
+
+
+class _Columns:
+    """The functions that the formulas of options compute with, of Columns."""
+
+    constant = staticmethod(F.lit)
+    log2 = staticmethod(F.log2)
+    ln = staticmethod(F.ln)
+    sqrt = staticmethod(F.sqrt)
+
+    @staticmethod
+    def power(base: float, exponent: Column) -> Column:
+        return F.pow(F.lit(base), exponent)
+
+    @staticmethod
+    def largest(one: float, other: Column) -> Column:
+        return F.greatest(F.lit(one), other)
+
+    @staticmethod
+    def where(condition: Column, then: float, otherwise: float) -> Column:
+        return F.when(condition, F.lit(then)).otherwise(F.lit(otherwise))
+
+
+def _computed(formula: Formula, column: Column) -> Column:
+    found: Column = formula.of(column, _Columns())
+    return found

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import TIES
 
 #: Where a document stands in its list, from 1, int.
 RANK = "rank_in_list"
@@ -50,7 +51,8 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
     """
     if depth is None or breaks_ties_by_gain(convention) or takes_documents_off(convention):
         return by_window(table, key, convention, depth)
-    ascending = convention.ties == "doc_id_asc"
+    rule = TIES[convention.ties]
+    ascending = rule.by == "doc_id" and rule.ascending
     document = F.struct(*_numeric_keys(convention, ascending), F.col("doc_id"))
     lists = table.groupBy(*key).agg(F.sort_array(F.collect_list(document), asc=ascending).alias("documents"))
     best = lists.select(*key, F.slice(F.col("documents.doc_id"), 1, depth).alias("documents"))
@@ -80,7 +82,7 @@ def takes_documents_off(convention: Convention) -> bool:
 
 def breaks_ties_by_gain(convention: Convention) -> bool:
     """Whether tied documents are ordered, or averaged, by what they are worth."""
-    return convention.ties in ("average", "worst", "best")
+    return TIES[convention.ties].by == "gain"
 
 
 def settle_ties(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
@@ -96,7 +98,7 @@ def settle_ties(table: DataFrame, key: list[str], convention: Convention, depth:
         group = Window.partitionBy(*key, TIE_RANK)
         settled = table.withColumn("gain", F.avg("gain").over(group))
     else:
-        worth = F.desc("gain") if convention.ties == "best" else F.asc("gain")
+        worth = F.asc("gain") if TIES[convention.ties].ascending else F.desc("gain")
         order = Window.partitionBy(*key).orderBy(F.asc(TIE_RANK), worth, F.desc("doc_id"), F.asc(RANK))
         settled = table.withColumn(RANK, F.row_number().over(order))
     return settled if depth is None else settled.where(F.col(RANK) <= depth)
@@ -125,5 +127,7 @@ def _score(convention: Convention) -> Column:
 
 
 def _tie_break(convention: Convention) -> list[Column]:
-    by_id = F.asc("doc_id") if convention.ties == "doc_id_asc" else F.desc("doc_id")
-    return [F.asc("rank"), by_id] if convention.ties == "rank" else [by_id]
+    rule = TIES[convention.ties]
+    if rule.by == "rank":
+        return [F.asc("rank"), F.desc("doc_id")]
+    return [F.asc("doc_id") if rule.by == "doc_id" and rule.ascending else F.desc("doc_id")]

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from ndcg_spark.convention.convention import WORDS, Convention, parse_option, show
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.values import parse_option, show
 from ndcg_spark.errors import ConventionError
 
 #: The options of the documentation with their words, the default first.
@@ -64,9 +66,11 @@ def test_an_unknown_option_is_refused_with_those_there_are():
         Convention().replace(gian="exp2")
 
 
-@pytest.mark.parametrize("option", WORDS)
+@pytest.mark.parametrize("option", OPTIONS)
 def test_an_unknown_word_is_refused_with_those_of_its_option(option):
-    with pytest.raises(ConventionError, match=rf"{option}=nonsense; {option} is one of {WORDS[option][0]}, "):
+    with pytest.raises(
+        ConventionError, match=rf"{option}=nonsense; {option} is one of {next(iter(OPTIONS[option].words))}, "
+    ):
         Convention(**{option: "nonsense"})
 
 
@@ -166,10 +170,10 @@ def test_the_formula_says_the_options_in_words(options, words):
     assert [word for word in words if word not in formula] == []
 
 
-@pytest.mark.parametrize("option", WORDS)
+@pytest.mark.parametrize("option", OPTIONS)
 def test_the_formula_tells_every_value_of_an_option_from_the_others(option):
-    formulas = {Convention(**{option: word}).formula for word in WORDS[option]}
-    assert len(formulas) == len(WORDS[option])
+    formulas = {Convention(**{option: word}).formula for word in OPTIONS[option].words}
+    assert len(formulas) == len(OPTIONS[option].words)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 import pytest
 
 from ndcg_spark import Convention
-from ndcg_spark.convention.convention import WORDS, explain_preset
+from ndcg_spark.convention.explanation import explain_preset
+from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.presets import PRESETS
 
 
@@ -17,7 +18,7 @@ def test_a_preset_is_explained_with_every_option_and_its_differences(name):
     lines = explain_preset(name)
     convention = Convention.preset(name)
     assert lines[0].startswith(f"{name}: ")
-    for option in WORDS:
+    for option in OPTIONS:
         assert any(line.split()[:1] == [option] for line in lines)
     for difference in convention.differences(Convention()):
         assert f"  {difference}" in lines

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tables import judgment, result
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.convention.convention import PRESETS
+from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import open_engine
 
 JUDGED = [("101", "a", 2.0), ("101", "b", 0.0), ("101", "c", 1.0), ("101", "z", 3.0), ("102", "a", 0.0)]

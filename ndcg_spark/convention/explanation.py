@@ -1,0 +1,32 @@
+"""A preset explained: its tool, its formula, its options, and what of the tool is not reproduced."""
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.values import show
+
+
+def explain_preset(name: str) -> list[str]:
+    """A preset, line by line: its tool, options, formula, what differs from `standard`, what is not reproduced."""
+    chosen, standard = Convention.preset(name), Convention()
+    preset = PRESETS[name]
+    differences = chosen.differences(standard) or ["nothing: it is the default"]
+    return [
+        f"{name}: {preset.tool}",
+        f"verified with {preset.verified}",
+        "",
+        "In words",
+        *(f"  {part}" for part in chosen.formula.split("; ")),
+        "",
+        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)",
+        *(f"  {line}" for line in chosen.mathematics),
+        "",
+        "Options",
+        *(f"  {option:<26}{show(getattr(chosen, option))}" for option in OPTIONS),
+        "",
+        "Differs from standard in",
+        *(f"  {difference}" for difference in differences),
+        "",
+        "Not reproduced, deliberately",
+        *(f"  {behaviour}" for behaviour in preset.not_reproduced or ("nothing known",)),
+    ]

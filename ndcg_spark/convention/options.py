@@ -1,0 +1,186 @@
+"""Every option of a convention, stated once: the words it takes, what each says, and what it computes.
+
+Validation, the formula in words and in mathematical notation, the columns of the plan and the documentation all follow
+from these entries: a new gain is one entry of GAINS.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+
+class Functions(Protocol):
+    """What an entry computes with: functions of numbers, or the same functions of Columns."""
+
+    def constant(self, value: float) -> Any:
+        """The same for every document or rank."""
+
+    def power(self, base: float, exponent: Any) -> Any:
+        """base^exponent."""
+
+    def log2(self, value: Any) -> Any:
+        """The logarithm to base 2."""
+
+    def ln(self, value: Any) -> Any:
+        """The natural logarithm."""
+
+    def sqrt(self, value: Any) -> Any:
+        """The square root."""
+
+    def largest(self, one: float, other: Any) -> Any:
+        """The larger of both."""
+
+    def where(self, condition: Any, then: float, otherwise: float) -> Any:
+        """One of two numbers."""
+
+
+class Numbers:
+    """The functions of plain numbers."""
+
+    constant = float
+    power = staticmethod(math.pow)
+    log2 = staticmethod(math.log2)
+    ln = staticmethod(math.log)
+    sqrt = staticmethod(math.sqrt)
+    largest = staticmethod(max)
+
+    @staticmethod
+    def where(condition: bool, then: float, otherwise: float) -> float:
+        """One of two numbers."""
+        return then if condition else otherwise
+
+
+@dataclasses.dataclass(frozen=True)
+class Formula:
+    """A gain of a grade, or a discount of a rank: in words, in mathematical notation, and computed."""
+
+    words: str
+    notation: str
+    #: Of a grade or rank, and the functions to compute with; the same formula serves numbers and Columns.
+    of: Callable[[Any, Functions], Any]
+    #: Whether it depends on the grade; a gain that does not is 0 for a document that nobody judged.
+    of_grade: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class TieRule:
+    """The order among equal scores: by document id, by the rank column, or by what the documents are worth."""
+
+    words: str
+    by: str
+    ascending: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """An option of a convention."""
+
+    #: Each word it takes with what it says in a formula, the default first; empty where it is the plain case.
+    words: Mapping[str, str]
+    #: What else it takes, and what such a value says.
+    other: str = ""
+    says: str = "{}"
+
+
+#: `rel` is the grade of a judged document.
+GAINS: dict[str, Formula] = {
+    "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, f: f.power(2.0, rel) - 1.0),
+    "linear": Formula("gain relevance", "rel(d)", lambda rel, _: rel),
+    "binary": Formula("gain 1 if relevance > 0", "[rel(d) > 0]", lambda rel, f: f.where(rel > 0, 1.0, 0.0)),
+    "judged": Formula("gain 1 if judged", "[d is judged]", lambda _, f: f.constant(1.0), of_grade=False),
+}
+
+#: `r` is a rank from 1.
+DISCOUNTS: dict[str, Formula] = {
+    "log2": Formula("discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
+    "ln": Formula("discount 1/ln(rank + 1)", "1 / ln(r + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
+    "position": Formula("discount 1/rank", "1 / r", lambda r, _: 1.0 / r),
+    "jarvelin": Formula(
+        "discount 1 up to rank 2, then 1/log2(rank)",
+        "1 / max(1, log2 r)",
+        lambda r, f: 1.0 / f.largest(1.0, f.log2(r)),
+    ),
+    "none": Formula("no discount", "1", lambda _, f: f.constant(1.0)),
+}
+
+TIES: dict[str, TieRule] = {
+    "doc_id_desc": TieRule("ties by document id, descending", "doc_id"),
+    "doc_id_asc": TieRule("ties by document id, ascending", "doc_id", ascending=True),
+    "average": TieRule("ties averaged over all their orders", "gain"),
+    "worst": TieRule("ties in their worst order", "gain", ascending=True),
+    "best": TieRule("ties in their best order", "gain"),
+    "rank": TieRule("ties by rank", "rank", ascending=True),
+}
+
+#: Each ideal in words, and in mathematical notation.
+IDEALS: dict[str, tuple[str, str]] = {
+    "judged": (
+        "ideal of all judged documents",
+        "IDCG@k = sum of the k largest g(d) over all judged d, in that order, each times w(r)",
+    ),
+    "retrieved": (
+        "ideal of the returned documents, the whole list",
+        "IDCG@k = sum of the k largest g(d) over the returned d, in that order, each times w(r)",
+    ),
+    "judged_capped": (
+        "ideal of as many judged documents as were returned",
+        "IDCG@k = sum of the min(k, n) largest g(d) over all judged d, each times w(r), n returned",
+    ),
+}
+
+#: Every option in the order of the documentation.
+OPTIONS: dict[str, Option] = {
+    "gain": Option(
+        {name: entry.words for name, entry in GAINS.items()},
+        "a table {grade: gain}, python:package.module.function",
+        "gain {}",
+    ),
+    "discount": Option(
+        {name: entry.words for name, entry in DISCOUNTS.items()},
+        "a list [w1, w2, ...] that does not increase, python:package.module.function",
+        "discount {}",
+    ),
+    "ties": Option({name: entry.words for name, entry in TIES.items()}),
+    "order": Option({"score": "results by score", "rank": "results by rank"}),
+    "score_precision": Option({"float64": "", "float32": "scores compared as float32"}),
+    "ideal": Option({name: words for name, (words, _) in IDEALS.items()}),
+    "unjudged": Option(
+        {"zero": "unjudged documents have relevance 0", "drop": "unjudged documents leave the list"},
+        "a grade from 0",
+        "unjudged documents have relevance {} in the DCG",
+    ),
+    "negative": Option(
+        {
+            "as_unjudged": "negative grades are as unjudged",
+            "keep": "negative grades count",
+            "drop": "documents of negative grade leave the list",
+            "error": "negative grades are refused",
+        }
+    ),
+    "no_relevant": Option(
+        {
+            "skip": "queries without gain are left out",
+            "zero": "queries without gain score 0",
+            "one": "queries without gain score 1",
+            "error": "queries without gain are refused",
+        }
+    ),
+    "missing_query": Option(
+        {
+            "zero": "missing queries score 0",
+            "skip": "missing queries are left out",
+            "error": "missing queries are refused",
+        }
+    ),
+    "duplicates": Option({"error": "", "best": "a document returned twice keeps its best rank"}),
+    "judgment_duplicates": Option(
+        {
+            "error": "",
+            "max": "a document judged twice has the largest of its grades",
+            "min": "a document judged twice has the smallest of its grades",
+            "mean": "a document judged twice has the mean of its grades",
+        }
+    ),
+    "exclude_query_as_document": Option({"false": "", "true": "the query itself is no result"}),
+}

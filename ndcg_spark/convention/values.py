@@ -1,0 +1,92 @@
+"""The values of options: as they are written, as they are kept, and which of them an option takes."""
+
+import ast
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.errors import ConventionError
+
+#: Beyond this a sum of gains could leave the range of a double: relevance 996 is the last that exp2 takes.
+MAX_GAIN = 1e300
+#: Every grade is a branch of the plan: a few hundred take seconds, ten thousand took two minutes.
+MOST_GRADES = 500
+
+_PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+
+
+def parse_option(text: str) -> tuple[str, Any]:
+    """``--set option=value`` as the option and its value: a word, a number, a list, a table, true or false."""
+    option, equals, value = text.partition("=")
+    if not equals:
+        raise ConventionError(f"convention: {text!r} is no option=value; write for example gain=linear")
+    try:
+        parsed = ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        parsed = None
+    # None is no value of any option: it stays the word that was written, and is refused as such.
+    return option.strip(), value.strip() if parsed is None else parsed
+
+
+def show(value: object) -> str:
+    """An option's value as a person would write it after ``--set option=``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(show, value))}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{show(grade)}: {show(gain)}" for grade, gain in value.items()) + "}"
+    return str(value)
+
+
+def choices(option: str) -> str:
+    """What an option takes, in words."""
+    entry = OPTIONS[option]
+    return ", ".join([*entry.words, *([entry.other] if entry.other else [])])
+
+
+def normal(option: str, value: Any) -> Any:
+    """The value in the form in which a convention keeps it; what cannot be brought into it is returned as it is."""
+    if option == "exclude_query_as_document":
+        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+    if option == "gain" and isinstance(value, Mapping):
+        pairs = [(_number(grade), _number(gain)) for grade, gain in value.items()]
+        if all(grade is not None and gain is not None for grade, gain in pairs):
+            return dict(sorted(pairs))
+    if option == "discount" and isinstance(value, list | tuple):
+        weights = [_number(weight) for weight in value]
+        return tuple(weights) if None not in weights else tuple(value)
+    if option == "unjudged" and _number(value) is not None:
+        return _number(value)
+    return value
+
+
+def is_known(option: str, value: Any) -> bool:
+    """Whether an option takes a value in its normal form."""
+    if option == "exclude_query_as_document":
+        return isinstance(value, bool)
+    if isinstance(value, str):
+        return value in OPTIONS[option].words or (option in ("gain", "discount") and bool(_PYTHON.fullmatch(value)))
+    if option == "unjudged":
+        return isinstance(value, float) and 0 <= value <= MAX_GAIN
+    if option == "gain" and isinstance(value, Mapping):
+        numbers = [*value.keys(), *value.values()]
+        finite = all(isinstance(number, float) and abs(number) <= MAX_GAIN for number in numbers)
+        return 0 < len(value) <= MOST_GRADES and finite
+    if option == "discount" and isinstance(value, tuple):
+        finite = all(isinstance(weight, float) and 0 <= weight < math.inf for weight in value)
+        return bool(value) and finite and list(value) == sorted(value, reverse=True)
+    return False
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
