@@ -228,7 +228,7 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
         (["--convention", "trec"], "no preset is called 'trec'"),
         (["--set", "tie=rank"], "no option is called tie"),
         (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
-        (["--cutoffs", "0"], "'0' is no cutoff"),
+        (["--cutoffs", "0"], "0 is no cutoff"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
         (["--set", "gain=python:no.such.function"], "cannot be imported"),
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),

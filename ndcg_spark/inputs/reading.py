@@ -40,6 +40,11 @@ class Source:
     seen: bool
 
     @property
+    def is_text(self) -> bool:
+        """Whether rows are parsed from lines: every look at a column parses them again."""
+        return self.format in ("trec", "csv", "tsv", "jsonl")
+
+    @property
     def place(self) -> str:
         """Where the rows are, for a message: the one file, or the first of several."""
         if not self.files:
