@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# The test command: ruff, ruff format, mypy --strict and pytest; installs what they need. Arguments go to pytest.
+# The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
+#     scripts/check.sh               everything that matters, in some minutes
+#     scripts/check.sh --thorough    more random inputs and more cases for the live tools; other arguments go to pytest too
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -34,4 +36,5 @@ mypy
 wait "$object_store"
 wait "$parity"
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
-pytest --numprocesses 2 --dist loadfile "$@"
+pytest --numprocesses 2 --dist loadfile --cov --cov-report= "$@"
+echo "coverage of what runs in the tests' own processes: $(coverage report --format=total) %"

@@ -14,7 +14,21 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--parity-seeds", type=int, default=4, help="how many random cases the live tools are asked")
+    parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
+    parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Java, which the session of these fixtures does."""
+    for item in items:
+        if item.get_closest_marker("cluster") or {"spark", "engine"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether to take one's time."""
+    return bool(request.config.getoption("--thorough"))
 
 
 @pytest.fixture(scope="session")

@@ -274,6 +274,7 @@ def test_conventions_lists_the_presets_and_shows_the_options_of_one():
     assert ndcg_spark("conventions", "nothing").returncode == 2
 
 
+@pytest.mark.spark
 def test_spark_submit_prints_the_scores_of_the_embedded_engine(folder):
     arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--json"]
     submit = Path(sys.executable).with_name("spark-submit")
@@ -294,6 +295,7 @@ def test_spark_submit_prints_the_scores_of_the_embedded_engine(folder):
     assert mine["engine"].startswith("Spark ")
 
 
+@pytest.mark.spark
 def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     submit = Path(sys.executable).with_name("spark-submit")
     done = subprocess.run(

@@ -41,6 +41,7 @@ def test_the_tiny_case_scores_as_each_tool_printed_it(embedded, presets):
         assert [row[5] for row in embedded[preset] if row[1] == 3] == expected, preset
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("engine", ["classic", "connect"])
 def test_another_engine_gives_the_scores_of_the_embedded_one(embedded, engine):
     found = scores_on(engine)

@@ -35,8 +35,8 @@ TOOLS = {
 
 
 @pytest.fixture(scope="module")
-def seeds(request):
-    return list(range(request.config.getoption("--parity-seeds")))
+def seeds(request, thorough):
+    return list(range(request.config.getoption("--parity-seeds") or (20 if thorough else 2)))
 
 
 @pytest.fixture(scope="module")
