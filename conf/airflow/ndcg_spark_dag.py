@@ -1,7 +1,7 @@
 """One evaluation per day for Airflow 2.9 and later, and 3: copy it into the DAG folder.
 
-A rerun of a date replaces that date whole (conf/README.md, Nights), so retries, clears and backfills are safe. What a retry can
-cure is tried again; wrong arguments and refused input stay wrong until somebody mends them.
+A rerun of a date replaces that date whole (conf/README.md, Nights), so retries, clears and backfills are safe. What a
+retry can cure is tried again; wrong arguments and refused input stay wrong until somebody mends them.
 """
 
 import datetime
