@@ -7,7 +7,7 @@
 # conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the
 # evaluation is submitted with them; without it this machine computes, as the configuration says.
 #
-# One line on stderr at the beginning and one at the end. The exit code is the job's (README.md), or
+# One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md), or
 # 75 if the same configuration is being evaluated already: nothing was done.
 set -euo pipefail
 

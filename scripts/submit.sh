@@ -5,8 +5,8 @@
 #
 # All before -- goes to spark-submit as it is, after what is set here, so it wins. --py-files, --archives and --files
 # add to ours instead of replacing them. Without --master Spark runs on this machine: local[*]. --dry-run prints the
-# command line, prepares nothing and runs nothing. The exit code is the job's (README.md), but not with --deploy-mode
-# cluster, where spark-submit only tells success (0) from failure.
+# command line, prepares nothing and runs nothing. The exit code is the job's (conf/README.md), but not with
+# --deploy-mode cluster, where spark-submit only tells success (0) from failure.
 #
 # The Spark is that of SPARK_HOME, else the spark-submit on the PATH, else the one that is installed into .venv.
 set -euo pipefail

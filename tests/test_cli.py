@@ -310,13 +310,16 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     assert "no such path, no.txt" in done.stdout
 
 
-def test_the_readme_shows_the_tiny_case_under_every_preset_as_the_program_prints_it():
+def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_it():
     tiny = ["tests/golden/tiny.qrels", "tests/golden/tiny.run"]
     done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
     assert done.returncode == 0, done.stderr
     table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
     assert len(table.splitlines()) == 1 + 19
-    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "ndcg_spark" / "README.md").read_text(encoding="utf-8")
+    shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("tiny.run --cutoffs 3\n")[2].partition("```")[0]
+    assert len(shown.splitlines()) > 2
+    assert set(shown.splitlines()) <= set(table.splitlines())
 
 
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):

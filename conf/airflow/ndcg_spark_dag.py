@@ -1,7 +1,7 @@
 """One evaluation per day for Airflow 2.9 and later, and 3: copy it into the DAG folder.
 
-A rerun of a date replaces that date whole (README, Nights), so retries, clears and backfills are safe. What a retry can
-cure is tried again; wrong arguments and refused input stay wrong until somebody mends them.
+A rerun of a date replaces that date whole (conf/README.md, Nights), so retries, clears and backfills are safe. What a
+retry can cure is tried again; wrong arguments and refused input stay wrong until somebody mends them.
 """
 
 import datetime
@@ -22,7 +22,7 @@ PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")
 CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
 MASTER = os.environ.get("NDCG_SPARK_MASTER", "yarn")
 
-#: README's exit codes that no retry can cure: 2 arguments or configuration, 3 input refused.
+#: The exit codes that no retry can cure (conf/README.md): 2 arguments or configuration, 3 input refused.
 HOPELESS = {2: "the arguments or the configuration are wrong", 3: "the input is refused"}
 
 

@@ -1,1 +1,1 @@
-"""Rows held to the rules of the input: counted, refused or set aside, before anything is scored."""
+"""Rows held to the rules of the input, before anything is scored: bad rows are counted, refused or set aside."""

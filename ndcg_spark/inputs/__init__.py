@@ -1,1 +1,1 @@
-"""From storage to tables: which files a path stands for, how each format is read, and what the columns are called."""
+"""From storage to tables: which files a path stands for, which format they have, and a reader for each format."""

@@ -1,1 +1,1 @@
-"""One evaluation from its configuration to printed or published scores, with every failure explained."""
+"""One evaluation, from its configuration to scores that are printed or published, or to a failure that is explained."""

@@ -1,1 +1,1 @@
-"""The folder that keeps scores: published whole or not at all, repaired after a crash, listed, read and expired."""
+"""The folder that keeps scores. A night (one dataset's date) is published whole or not at all, even after a crash."""

@@ -1,1 +1,1 @@
-"""What scripts/benchmark.py is made of: data, programs, measurement, scenarios, report."""
+"""The benchmark: data, programs, measurement, scenarios, report. README.md shows how to run it, and its results."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark.data import Data
+from scripts.benchmark.data import Data
 
 PROJECT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).parent / "peers"

@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.measure import Measurement
-from benchmark.programs import ndcg
-from benchmark.scenarios import Scenario, Target
+from scripts.benchmark.measure import Measurement
+from scripts.benchmark.programs import ndcg
+from scripts.benchmark.scenarios import Scenario, Target
 
 #: How far two programs' means may be apart that are the same NDCG.
 AGREEMENT = 1e-9

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmark.data import Data, Size, make, make_unranked, warm_up
-from benchmark.programs import PEER_PROGRAMS, Program, example, has_java, missing, ours, peer, warm
+from scripts.benchmark.data import Data, Size, make, make_unranked, warm_up
+from scripts.benchmark.programs import PEER_PROGRAMS, Program, example, has_java, missing, ours, peer, warm
 
 POOL = 4 * 2**30
 

@@ -9,11 +9,11 @@ import pytest
 
 from ndcg_spark import evaluate
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
+# The scripts are not installed with the package.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmark import data, programs, report, scenarios  # noqa: E402 - not a package that is installed
-from benchmark.measure import Measurement, ProgramError, measure  # noqa: E402
+from scripts.benchmark import data, programs, report, scenarios
+from scripts.benchmark.measure import Measurement, ProgramError, measure
 
 SIZE = data.Size(queries=200, results=12, judgments=6, runs=2, seed=3)
 

@@ -47,6 +47,8 @@ def test_the_top_level_is_as_laid_out():
         "requirements.txt",
         ".gitignore",
         ".ci",
+        ".github",
+        ".pre-commit-config.yaml",
     }
     allowed |= {"jobs", "ndcg_spark", "tests", "conf", "scripts"}
     assert {line.split("/")[0] for line in tracked.stdout.splitlines()} <= allowed

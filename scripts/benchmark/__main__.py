@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Measures ours and what users would pick instead, in turn, on the same data; writes benchmark.md and benchmark.json.
 
-python scripts/benchmark.py --scenario peers --rounds 5 --output benchmark-results
+From the project's folder: python -m scripts.benchmark --scenario peers --rounds 5 --output benchmark-results
 """
 
 import argparse
@@ -18,13 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# The folder benchmark/ beside this file.
-from benchmark.data import Size
-from benchmark.machine import machine, versions
-from benchmark.measure import Measurement, ProgramError, measure
-from benchmark.programs import PROJECT, Program
-from benchmark.report import disagreements, heading, medians, section, verdicts
-from benchmark.scenarios import SCENARIOS, Scenario, Setting
+from scripts.benchmark.data import Size
+from scripts.benchmark.machine import machine, versions
+from scripts.benchmark.measure import Measurement, ProgramError, measure
+from scripts.benchmark.programs import PROJECT, Program
+from scripts.benchmark.report import disagreements, heading, medians, section, verdicts
+from scripts.benchmark.scenarios import SCENARIOS, Scenario, Setting
 
 QUICK = {"queries": 1_000, "rounds": 1}
 
@@ -70,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     names = ["all", *SCENARIOS]
     parser.add_argument(
         "--scenario", nargs="+", choices=names, default=["peers"], metavar="NAME", help=", ".join(names)

@@ -1,0 +1,78 @@
+"""The guides: links lead somewhere, and what the README shows in Python runs as it stands there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ndcg_spark import Convention
+from ndcg_spark.schemas import KEPT
+
+ROOT = Path(__file__).parents[1]
+GUIDES = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in (
+        "README.md",
+        "ndcg_spark/README.md",
+        "conf/README.md",
+        "scripts/benchmark/README.md",
+        "tests/README.md",
+        ".github/CONTRIBUTING.md",
+    )
+}
+
+
+def without_code(text):
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(text):
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", without_code(text), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_link_leads_to_a_file_and_a_heading_that_are_there(guide):
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(GUIDES[guide])):
+        path, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = (ROOT / guide).parent / path if path else ROOT / guide
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+            lost.append(link)
+    assert lost == []
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_file_that_is_named_is_there(guide):
+    named = re.findall(r"`((?:\.github|conf|jobs|ndcg_spark|scripts|tests)/[\w/.-]*)", GUIDES[guide])
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_readme_is_short_enough_for_a_first_reading():
+    assert len(GUIDES["README.md"].splitlines()) <= 150
+
+
+def test_the_python_of_the_readme_runs_and_prints_the_ndcg_computed_by_hand():
+    program = "".join(re.findall(r"```python\n(.*?)```", GUIDES["README.md"], flags=re.DOTALL))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "0.9508496028518" in done.stdout
+    assert "10.2914881752750" in done.stdout
+
+
+@pytest.mark.parametrize("table", KEPT)
+def test_the_guide_describes_every_column_of_a_table(table):
+    section = GUIDES["ndcg_spark/README.md"].partition(f"**`{table}`**:")[2]
+    section = re.split(r"\n\*\*|\n## ", section)[0]
+    first_cells = "".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
+    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(KEPT[table].names)
+
+
+def test_the_guide_describes_every_option_of_a_convention():
+    section = GUIDES["ndcg_spark/README.md"].partition("### Options")[2].partition("###")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE) == list(Convention().options())
