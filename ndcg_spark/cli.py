@@ -44,7 +44,7 @@ _Run = Annotated[_Text, typer.Option(help="The run's name, whatever the results 
 _Format = Annotated[
     _Text, typer.Option("--format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]")
 ]
-_Config = Annotated[Path | None, typer.Option(help="A TOML file; what is given here goes before it.")]
+_Config = Annotated[Path | None, typer.Option(help="A TOML file; what is given here overrides it.")]
 _Engine = Annotated[_Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 _Remote = Annotated[_Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")]
 _MaxRejected = Annotated[

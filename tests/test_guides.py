@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark import Convention
+from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import KEPT
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +74,16 @@ def test_the_guide_describes_every_column_of_a_table(table):
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(KEPT[table].names)
 
 
-def test_the_guide_describes_every_option_of_a_convention():
+def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_takes():
     section = GUIDES["ndcg_spark/README.md"].partition("### Options")[2].partition("###")[0]
-    assert re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE) == list(Convention().options())
+    rows = re.findall(r"^\| `(\w+)` \|(.*)$", section, flags=re.MULTILINE)
+    described = {name: re.findall(r"`(\w+)`", cells) for name, cells in rows}
+    assert list(described) == list(OPTIONS)
+    assert {name: [word for word in OPTIONS[name].words if word not in described[name]] for name in OPTIONS} == {
+        name: [] for name in OPTIONS
+    }
+
+
+def test_the_guide_describes_every_rule_for_a_row():
+    section = GUIDES["ndcg_spark/README.md"].partition("## Input contract")[2].partition("\n## ")[0]
+    assert [code for code in RULES if f"`{code}`" not in section] == []
