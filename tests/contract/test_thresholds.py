@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
-from ndcg_spark.contract.thresholds import refuse_breaches, refuse_gaps, refuse_strangers, refuse_unjudged
+from ndcg_spark.contract.thresholds import refuse_breaches, refuse_gaps, refuse_lost, refuse_strangers, refuse_unjudged
 from ndcg_spark.errors import InputError
 
 BAD_SCORES = [Breach("results", "score_is_no_number", 3, "score=x")]
@@ -100,3 +100,20 @@ def test_runs_whose_results_are_judged_less_than_wanted_are_refused_by_the_worst
     refuse_unjudged({"bm25": 0.5, "none": None}, 10, 0.5)
     with pytest.raises(InputError, match=r"2 run\(s\) with a judged_rate@10 below .*=0\.5, e\.g\. run=b with 0\.2000"):
         refuse_unjudged({"a": 0.4, "b": 0.2, "c": 0.9}, 10, 0.5)
+
+
+@pytest.mark.parametrize("percent", [29, 57, 58])
+def test_a_budget_that_is_met_exactly_is_not_passed(percent):
+    allowed = percent / 100
+    breaches = [Breach("results", "no_run", percent, "run=")]
+    refuse_breaches("results", breaches, 100, "runs", allowed)
+    refuse_gaps(judged(100), returned(run(judged=100 - percent, unjudged=0)), allowed, 1.0)
+    with pytest.raises(InputError, match=f"{percent} of 99 rows rejected"):
+        refuse_breaches("results", breaches, 99, "runs", allowed)
+
+
+def test_scores_that_lack_more_queries_than_the_results_did_are_refused():
+    row = {"dataset": "default", "run": "bm25", "missing_queries": 1}
+    refuse_lost(judged(5), returned(run(judged=4)), [row])
+    with pytest.raises(InputError, match="run=bm25 lacks 2 judged queries in its scores, and lacked 1 when"):
+        refuse_lost(judged(5), returned(run(judged=4)), [{**row, "missing_queries": 2}])

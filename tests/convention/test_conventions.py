@@ -229,3 +229,8 @@ def test_a_convention_is_based_on_a_preset_that_exists():
 
 def test_none_is_no_value_of_an_option():
     assert parse_option("discount=None") == ("discount", "None")
+
+
+def test_a_gain_table_of_very_many_grades_is_refused_with_what_to_write_instead():
+    with pytest.raises(ConventionError, match=r"a gain table of 501 grades, and it takes 500; write a function"):
+        Convention(gain={grade: grade for grade in range(501)})

@@ -6,26 +6,15 @@ import math
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from evaluations import QRELS, RUN, configuration
 
-from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
 from ndcg_spark.job import checking, evaluating
-
-QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
-RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"
 
 
 @pytest.fixture
 def configured(spark, tmp_path):
-    """A configuration of two small files; what a test is about goes on top."""
-    (tmp_path / "qrels.txt").write_text(QRELS, encoding="utf-8")
-    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-
-    def with_(**settings):
-        paths = {"judgments": {"path": str(tmp_path / "qrels.txt")}, "results": {"path": str(tmp_path / "run.txt")}}
-        return config.validate({**paths, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test")
-
-    return with_
+    return configuration(tmp_path)
 
 
 def run(settings):

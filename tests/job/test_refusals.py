@@ -1,0 +1,58 @@
+"""What a plan refuses while it runs, and inputs that change under it: whose failure it is, and nothing is published."""
+
+import pytest
+from evaluations import QRELS, RUN, configuration
+
+from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
+from ndcg_spark.job import evaluating
+
+#: Infinite at rank 1.
+INFINITE = "python:numpy.arctanh"
+
+
+@pytest.fixture
+def configured(spark, tmp_path):
+    return configuration(tmp_path)
+
+
+def run(settings, then=lambda step: None):
+    return evaluating.run(settings, lambda step, _: then(step))
+
+
+def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
+    with pytest.raises(ConventionError, match=r"a DCG that is no finite number, e\.g\. .*; correct the gains or the"):
+        run(configured(convention={"discount": INFINITE}))
+
+
+def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(configured):
+    with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
+        run(configured(convention={"missing_query": "error"}))
+
+
+def test_a_run_called_twice_without_results_is_not_taken_for_its_own_refusal(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN.replace("bm25", "twice"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=twice query_id=q2"):
+        run(configured(convention={"missing_query": "error"}))
+
+
+def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
+    with pytest.raises(DuplicatesError, match=r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; "):
+        run(configured())
+
+
+@pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
+@pytest.mark.parametrize("change", ["replaced", "removed"])
+def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_published(
+    configured, tmp_path, file, change
+):
+    def meanwhile(step):
+        if step == "read":
+            (tmp_path / file).unlink(missing_ok=True)
+            if change == "replaced":
+                text = QRELS if file == "qrels.txt" else RUN
+                (tmp_path / file).write_text(text.replace(" a ", " z "), encoding="utf-8")
+
+    with pytest.raises(InputError, match=rf"{file}"):
+        run(configured(output=str(tmp_path / "out")), meanwhile)
+    assert not list((tmp_path / "out").rglob("*.parquet"))
