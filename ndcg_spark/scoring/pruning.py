@@ -1,8 +1,8 @@
-"""Results that cannot be among the best of their list go before anything is moved or sorted, where ranks tell.
+"""A list is trusted if its first `depth` ranks hold its best scores; its deeper rows are skipped.
 
-Tables of results mostly have ranks, and mostly the ranks are the order of the scores. A scan can prove that of a list
-without sorting it: as many rows have a rank down to the depth as the list has places, and the worst of them is better
-than the best of the others. A list of which that does not hold is kept whole.
+Tables of results mostly have ranks, and mostly the ranks are in the order of the scores. A scan can prove that for a
+list without sorting it: as many rows have a rank down to the depth as the list has places there, and the worst of them
+is better than the best of the others. A list for which that does not hold is kept whole.
 """
 
 import dataclasses

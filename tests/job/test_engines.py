@@ -21,7 +21,7 @@ def embedded():
     return scores_on("embedded")
 
 
-#: conventions.md, "one case, every tool": NDCG@3 of queries 101, 102 and 103 as each tool printed it.
+#: NDCG@3 of queries 101, 102 and 103 as each tool printed it.
 PRINTED = {
     ("trec_eval", "trec_eval_9", "ir_measures", "ranx"): [0.2100019958, 0, 0],
     ("pytrec_eval", "beir"): [0.2100019958, 0, None],

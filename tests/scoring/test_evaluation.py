@@ -9,14 +9,14 @@ from ndcg_spark import Convention, evaluate
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 
-#: conventions.md, "Why it matters": k = 3. Query 104 has results and no judgments.
+#: One case on which the tools differ, at k = 3. Query 104 has results and no judgments.
 TINY = {
     "trec_eval": [0.2100019958, 0, 0],
     "trec_eval_9": [0.2100019958, 0, 0],
     "ir_measures": [0.2100019958, 0, 0],
     "pytrec_eval": [0.2100019958, 0, None],
 }
-#: conventions.md, "Worked examples from the literature", each the arithmetic of its list.
+#: Worked examples from the literature, each the arithmetic of its list.
 WORKED = [
     ([3, 1, 2, 0, 2], "exp2", 0.950849602851865),
     ([0, 1, 2, 2, 3], "exp2", 0.5664478625498256),
@@ -202,7 +202,7 @@ def test_the_retrieved_ideal_is_of_the_whole_list_and_not_of_its_top(spark):
     assert ndcg_at(graded_list(spark, [0, 1, 3]), 2, convention) == [pytest.approx(expected)]
 
 
-#: conventions.md, "Probes worth a test": judged, returned as (document, score), options, cutoff, score.
+#: Cases that tell conventions apart: judged, returned as (document, score), options, cutoff, score.
 PROBES = {
     "scores 1e-9 apart are tied as float32": (
         {"a": 1},
