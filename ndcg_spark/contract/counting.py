@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
+from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, as_type, query_key
 from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, Pruning
 
@@ -76,6 +77,8 @@ class ResultCounts:
     fingerprint: str = ""
     #: Judged queries with a list whose ranks do not tell its best rows; None if nobody asked, or they are too many.
     whole_queries: tuple[str, ...] | None = None
+    #: Runs of which a query stands in two units of files (inputs/run_files.py).
+    split_runs: tuple[SplitRun, ...] = ()
 
 
 def judgment_reason(types: Mapping[str, str], gain: Column, refuse_negative: bool, use_negative: bool) -> Column:
@@ -137,6 +140,7 @@ def count_results(
             F.count_if(~is_judged & (F.col("good") > 0)).alias("unjudged_queries"),
             F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
             *([_whole(pruning, is_judged).alias("whole")] if pruning else []),
+            *(_split() if UNIT in table.columns else []),
         )
         .collect()
     )
@@ -156,7 +160,16 @@ def count_results(
     whole = {query for row in rows for query in row["whole"]} if pruning else set()
     few = pruning is not None and len(whole) <= MOST_WHOLE_QUERIES
     return ResultCounts(
-        sum(row["rows"] for row in rows), runs, breaches, _fingerprint(rows), tuple(sorted(whole)) if few else None
+        sum(row["rows"] for row in rows),
+        runs,
+        breaches,
+        _fingerprint(rows),
+        tuple(sorted(whole)) if few else None,
+        tuple(
+            SplitRun(row["run"], row["split"], *row["example"])
+            for row in rows
+            if UNIT in table.columns and row["split"]
+        ),
     )
 
 
@@ -186,7 +199,11 @@ def _by_query(table: DataFrame, key: list[str], reason: Column, pruning: Pruning
     row = F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
     places = {name: F.when(reason.isNull(), at) for name, at in (pruning.columns(kinds) if pruning else {}).items()}
     queries = table.select(
-        *key, reason.alias("reason"), row.alias("row"), *(place.alias(name) for name, place in places.items())
+        *key,
+        reason.alias("reason"),
+        row.alias("row"),
+        *(place.alias(name) for name, place in places.items()),
+        *([F.when(reason.isNull(), F.col(UNIT)).alias(UNIT)] if UNIT in table.columns else []),
     ).groupBy(*key)
     counts = {
         "rows": F.count("*"),
@@ -194,6 +211,7 @@ def _by_query(table: DataFrame, key: list[str], reason: Column, pruning: Pruning
         # A sum, unlike xor, sees a row that is there twice; of 40 bits, so that 16 million rows cannot overflow.
         "hash": F.sum(F.shiftright("row", 24)),
         **(pruning.aggregates() if pruning else {}),
+        **({"first_unit": F.min(UNIT), "last_unit": F.max(UNIT)} if UNIT in table.columns else {}),
     }
     counted = queries.agg(*(column.alias(name) for name, column in counts.items()))
     good = F.col("rows") - F.col("bad")
@@ -204,6 +222,13 @@ def _whole(pruning: Pruning, is_judged: Column) -> Column:
     """The judged queries whose results must be kept whole; one more than can be named where there are too many."""
     whole = F.collect_list(F.when(is_judged & pruning.refuted(F.col("good")), F.col("query_id")))
     return F.slice(whole, 1, MOST_WHOLE_QUERIES + 1)
+
+
+def _split() -> list[Column]:
+    """How many queries of a run stand in two units, and the first of them with both."""
+    split = F.col("first_unit") != F.col("last_unit")
+    example = F.min(F.when(split, F.struct("query_id", "first_unit", "last_unit")))
+    return [F.count_if(split).alias("split"), example.alias("example")]
 
 
 def _totals() -> list[Column]:
@@ -231,7 +256,7 @@ def _breaches(name: str, table: DataFrame, reason: Column, rows: list[Row]) -> l
     """One breach per reason, in the order of REASONS; the table is only read again where `rows` count any."""
     if not any(row["bad"] for row in rows):
         return []
-    names = [name for name in table.columns if name != BROKEN_LINE]
+    names = [name for name in table.columns if name not in (BROKEN_LINE, UNIT)]
     example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()

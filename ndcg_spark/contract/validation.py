@@ -12,6 +12,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import counting, rejecting, thresholds
 from ndcg_spark.contract.counting import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs import run_files
+from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import evaluation, gains
@@ -104,11 +106,14 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     whole_judgments, whole_results = typed(judgments, results, config)
     grade_reason = _judgment_reason(judgments, config)
     judged = counting.count_judgments(judgments.table, grade_reason)
+    refuse_lost_rows(judgments, judged.rows)
     thresholds.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
     good_judgments = _good(judgments, whole_judgments, grade_reason, judged.breaches, JUDGMENTS)
     result_reason = counting.result_reason(dict(results.table.dtypes), convention.needs_score, convention.needs_rank)
     pruning = pruning_of(convention, config.cutoffs, whole_results.columns)
     returned = counting.count_results(results.table, result_reason, _queries(good_judgments), pruning)
+    refuse_lost_rows(results, returned.rows)
+    run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     checked = Checked(
         good_judgments,

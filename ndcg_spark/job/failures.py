@@ -12,7 +12,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import validation
 from ndcg_spark.contract.validation import Checked
 from ndcg_spark.errors import ConventionError, DuplicatesError, EngineError, InputError, StorageError
-from ndcg_spark.inputs import files
+from ndcg_spark.inputs import checks
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.nights import store
 from ndcg_spark.scoring import evaluation
@@ -27,7 +27,7 @@ def blaming(sources: Sequence[Source]) -> Iterator[None]:
         yield
     except engine.failures() as error:
         for source in sources:
-            damage = files.damaged(source.files, source.format) if source.seen else None
+            damage = checks.damaged(source.files, source.format) if source.seen else None
             if damage:
                 raise InputError(f"{source.name}: {damage}; write it again") from error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.inputs.files import File, check_headers, check_parquet, damaged, find, format_of, storage
+from ndcg_spark.inputs.checks import check_headers, damaged, footers, refuse_different_types
+from ndcg_spark.inputs.files import File, find, format_of, storage
 
 LINES = b"q1 Q0 d1 1 0.5 bm25\n" * 1000
 
@@ -23,6 +24,10 @@ def file(path: Path, content: bytes | str = b"x") -> File:
 def parquet(path: Path, **columns: list) -> File:
     pq.write_table(pa.table(columns), path)
     return File(str(path), path.stat().st_size)
+
+
+def check_parquet(files, columns, where):
+    refuse_different_types(files, footers(files, "parquet", where), columns, where)
 
 
 def spoilt(whole: File, content: bytes) -> File:
@@ -143,10 +148,16 @@ def test_a_truncated_parquet_file_is_refused_by_name(tmp_path, kept):
         check_parquet([whole, cut], ["query_id"], "results")
 
 
-@pytest.mark.parametrize("other", [{"query_id": [1]}, {"doc_id": ["d1"]}])
-def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, other):
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"query_id": [1]}, r"different types, query_id is string in .*/1\.parquet and int64 in .*/2\.parquet"),
+        ({"doc_id": ["d1"]}, r"different columns, .*/1\.parquet has query_id, .*/2\.parquet has doc_id"),
+    ],
+)
+def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, other, told):
     files = [parquet(tmp_path / "1.parquet", query_id=["q1"]), parquet(tmp_path / "2.parquet", **other)]
-    with pytest.raises(InputError, match=r"different columns, .*/1\.parquet has query_id string, .*/2\.parquet has"):
+    with pytest.raises(InputError, match=told):
         check_parquet(files, ["query_id", "doc_id"], "results")
 
 
