@@ -56,7 +56,7 @@ def refuse_different_types(files: list[File], found: list[Footer], columns: Iter
 
 
 def signatures(found: list[Footer]) -> list[tuple[tuple[str, str], ...]]:
-    """For each file, the types of the columns whose types differ between files; equal where one reader can have both."""
+    """For each file, its types of the columns that have several; files with the same can be read together."""
     kinds: dict[str, set[str]] = {}
     for footer in found:
         for name, kind in footer.columns.items():

@@ -81,9 +81,8 @@ def _found(system: fs.FileSystem, place: str, path: str, where: str) -> list[Fil
         place = os.path.realpath(place)
         entries = [dataclasses.replace(entry, place=place) for entry in entries]
     fixed = place if entries[0].place.rstrip("/") == place.rstrip("/") else before_wildcards(place)
-    table_formats.refuse_above(system, fixed, where)
-    for entry in entries if len(entries) > 1 else []:
-        table_formats.refuse_above(system, entry.place, where)
+    for folder in {fixed, *(entry.place.rstrip("/").rpartition("/")[0] for entry in entries)}:
+        table_formats.refuse_above(system, folder, where)
     found = [file for entry in entries for file in listing.below(system, entry, where)]
     if not found:
         raise InputError(f"{where}: no files in {path}, an empty folder; check what should have written it")

@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from ndcg_spark.engine import Engine, failures
+from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import files, table_formats
 from ndcg_spark.inputs.files import File
@@ -57,7 +57,7 @@ def _refuse_logs(engine: Engine, fixed: str, name: str) -> None:
         for log in ("_delta_log", ".hoodie", "metadata/*.metadata.json"):
             try:
                 loaded(engine, "binaryFile", [f"{folder}/{log}"], name)
-            except (InputError, *failures()):
+            except InputError:
                 continue
             table_formats.refuse([f"{folder}/{log}"], name)
         folder, _, inner = folder.rpartition("/")

@@ -41,7 +41,7 @@ class Reader:
         """
         keys = {tuple(dict(file.partition)): file.path for file in files}
         if len(keys) > 1:
-            first, last = list(keys.values())[0], list(keys.values())[-1]
+            (first, *_, last) = keys.values()
             raise InputError(
                 f"{self.where}: folders that give different columns, e.g. {first} and {last}; "
                 "name them alike, column=value"

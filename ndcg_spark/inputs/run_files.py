@@ -32,8 +32,8 @@ class SplitRun:
     run: str
     queries: int
     query: str
-    first: object
-    last: object
+    first: int | str
+    last: int | str
 
 
 def unit_of(path: str) -> str:
@@ -72,7 +72,7 @@ def refuse_split_runs(found: Sequence[SplitRun], units: Mapping[str, int], where
     if not found:
         return
     first = min(found, key=lambda split: split.run)
-    examples = {unit: path for path, unit in sorted(units.items(), reverse=True)}
+    examples: dict[int | str, str] = {unit: path for path, unit in sorted(units.items(), reverse=True)}
     both = " and ".join(str(examples.get(unit, unit)) for unit in (first.first, first.last))
     raise InputError(
         f"{where}: run_in_two_files, {len(found)} run(s) with queries in two files, e.g. {first.queries} of "

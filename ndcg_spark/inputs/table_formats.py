@@ -58,6 +58,6 @@ def _has(system: fs.FileSystem, log: str, end: str) -> bool:
 
 def _refuse(name: str, folder: str, where: str) -> None:
     raise InputError(
-        f"{where}: {folder} is a {name} table, whose files hold deleted rows too; read it as a catalog table, "
+        f"{where}: {folder} is a table of {name}, whose files have deleted rows too; read it as a catalog table, "
         "table:catalog.db.name, on a cluster that knows it, or export its current version to Parquet"
     )
