@@ -1,5 +1,6 @@
 """The files of a table as the engine at hand has them, and the refusal of those that no engine can read."""
 
+import re
 import urllib.parse
 
 from ndcg_spark.engine import Engine
@@ -10,6 +11,8 @@ from ndcg_spark.inputs.loading import loaded
 from ndcg_spark.inputs.storage import is_local
 
 _BINARY = ("parquet", "orc")
+#: The logs of tables, for the glob of an engine that hides them in a listing.
+_LOGS, _ICEBERG = "{_delta_log,.hoodie}", "metadata/*.metadata.json"
 
 
 def find(engine: Engine, path: str, name: str) -> list[File]:
@@ -17,7 +20,6 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
     if engine.sees_local_files:
         return files.sniffed(files.find(path, name), name)
     fixed = files.before_wildcards(path)
-    _refuse_logs(engine, fixed, name)
     # The engine's own storage, which this process may not see: ask it for names and sizes, not for content.
     listing = loaded(engine, "binaryFile", [path], name, recursiveFileLookup="true").select("path", "length")
     root = urllib.parse.urlsplit(fixed).path.rstrip("/")
@@ -26,6 +28,7 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
     found = sorted((files.below(root, *row, fixed) for row in rows), key=lambda file: file.path)
     if not found:
         raise InputError(f"{name}: no files in {path}, an empty folder; check what should have written it")
+    _refuse_logs(engine, fixed, found, name)
     return found
 
 
@@ -47,23 +50,25 @@ def refuse_unreadable(engine: Engine, found: list[File], kind: str, name: str) -
         )
 
 
-def _refuse_logs(engine: Engine, fixed: str, name: str) -> None:
-    """InputError where the engine's storage has the log of a table format in this folder or one above it.
+def _refuse_logs(engine: Engine, fixed: str, found: list[File], name: str) -> None:
+    """InputError where a file is in a table whose log the engine's storage has, in a folder above the file.
 
-    Folders of partitions, and one called data, are in a table; nothing else is asked further up.
+    Above the path that was asked for, only folders of partitions and one called data are looked out of.
     """
     folder = fixed.rstrip("/")
+    deepest = max(file.path.count("/") for file in found) - found[0].path.count("/", 0, len(folder))
+    places = [f"{folder}/{'*/' * depth}{_LOGS}" for depth in range(max(deepest, 1))]
     while True:
-        for log in ("_delta_log", ".hoodie", "metadata/*.metadata.json"):
-            try:
-                loaded(engine, "binaryFile", [f"{folder}/{log}"], name)
-            except InputError:
-                continue
-            table_formats.refuse([f"{folder}/{log}"], name)
+        places += [f"{folder}/{_LOGS}", f"{folder}/{_ICEBERG}"]
         folder, _, inner = folder.rpartition("/")
-        if (
-            not folder.strip("/:")
-            or folder.endswith(":/")
-            or ("=" not in inner and inner != "data" and "." not in inner)
-        ):
-            return
+        inside = "=" in inner or "." in inner or inner == "data"
+        if not inside or not folder.strip("/:") or folder.endswith(":/"):
+            break
+    for place in dict.fromkeys(places):
+        try:
+            logs = loaded(engine, "binaryFile", [place], name).select("path").collect()
+        except InputError:
+            continue  # there is none
+        roots = {re.sub(r"/(_delta_log|\.hoodie|metadata)/.*", "/", row["path"]) for row in logs}
+        inside_of = [row["path"] for row in logs if any(file.path.startswith(tuple(roots)) for file in found)]
+        table_formats.refuse(inside_of, name)

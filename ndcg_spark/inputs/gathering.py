@@ -19,7 +19,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs import run_files
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.loading import OWN, carried, loaded, paths_of, quoted
+from ndcg_spark.inputs.loading import OWN, carried, literal, loaded, paths_of, quoted
 from ndcg_spark.inputs.orc import write_parquet
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.storage import is_local, local
@@ -112,11 +112,11 @@ def _by_paths(engine: Engine, kind: str, group: list[File], units: Mapping[str, 
     tables = []
     for root, files in by_root.items():
         options = {"basePath": root} if root else {}
-        table = loaded(engine, kind, paths_of(files), where, **options)
+        table = loaded(engine, kind, literal(paths_of(files)), where, **options)
         keys = [key for key, _ in files[0].partition]
         if any(key not in table.columns for key in keys):
             return None
-        columns = {folder(number): F.col(quoted(key)) for number, key in enumerate(keys)}
+        columns = {folder(number): F.col(quoted(key)).cast("string") for number, key in enumerate(keys)}
         if units:
             columns[UNIT] = run_files.unit_column()
         tables.append(table.withColumns(columns) if columns else table)

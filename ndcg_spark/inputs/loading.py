@@ -42,6 +42,11 @@ def paths_of(group: list[File]) -> list[str]:
     return [file.path for file in group]
 
 
+def literal(paths: list[str]) -> list[str]:
+    """Paths for Spark, of whose characters none is a wildcard."""
+    return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
+
+
 def quoted(name: str) -> str:
     """A column's name as Spark parses it, whatever is in it."""
     escaped = name.replace("`", "``")

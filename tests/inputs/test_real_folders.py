@@ -1,5 +1,6 @@
 """Folders as people have them, on the classic and the embedded engine: read whole and alike, or refused alike."""
 
+import dataclasses
 import gzip
 
 import checked
@@ -7,6 +8,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from pyarrow import parquet as pq
+
+from ndcg_spark.config import ResultsConfig
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import gathering, run_files
+from ndcg_spark.inputs.files import find
+from ndcg_spark.inputs.lost_rows import refuse_lost_rows
+from ndcg_spark.inputs.reading import read_results
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"
 
@@ -209,3 +217,69 @@ def test_a_folder_is_read_whole_or_refused_on_the_embedded_engine(embedded, name
 @pytest.mark.parametrize("name", CASES)
 def test_a_folder_is_read_whole_or_refused_on_classic_spark(engine, settings, name):
     is_as_told(checked.check(engine, settings[name]), CASES[name][2])
+
+
+#: What only a look into the files can tell.
+NEEDS_EYES = {
+    *("parquet without an extension", "orc without an extension", "parquet called run", "gzip without an extension"),
+    *("gzipped csv without an extension", "a rank without a value in one file"),
+    *("scores of two types in parquet", "scores of two types in orc"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - NEEDS_EYES))
+def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name):
+    far = dataclasses.replace(engine, sees_local_files=False)
+    is_as_told(checked.check(far, settings[name]), CASES[name][2])
+
+
+@pytest.mark.parametrize("convention", ["duplicates=best", "duplicates=error"])
+@pytest.mark.parametrize("named", [None, "mine"])
+def test_no_option_merges_two_files_of_one_run(engine, tmp_path, convention, named):
+    for name, tag in (("a", "t"), ("b", "t" if named is None else "u")):
+        write(tmp_path / "runs" / f"{name}.run", run_lines(tag))
+    write(tmp_path / "web.qrels", "q1 0 d1 1\n")
+    found = checked.check(
+        engine,
+        {
+            "judgments": {"path": str(tmp_path / "web.qrels")},
+            "results": {"path": str(tmp_path / "runs"), "run": named},
+            "convention": {"duplicates": convention.partition("=")[2]},
+            "max_rejected_fraction": 1.0,
+        },
+    )
+    assert "run_in_two_files, 1 run(s) with queries in two files" in found["error"]
+
+
+def test_rows_that_an_engine_passes_over_are_refused_with_their_file(engine, tmp_path):
+    for name in "ab":
+        write(tmp_path / f"{name}.parquet", columns(name))
+    source = read_results(engine, ResultsConfig(path=[str(tmp_path)]), [str(tmp_path)])
+    refuse_lost_rows(source, 4)
+    whole = source.reread
+    lossy = dataclasses.replace(source, reread=lambda some: whole(some).where("run = 'a'"))
+    with pytest.raises(
+        InputError, match=r"read 2 rows and the files hold 4, 1 file.s. differ, e\.g\. .*/b\.parquet \(0 of"
+    ):
+        refuse_lost_rows(lossy, 2)
+
+
+def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
+    for number in range(300):
+        write(tmp_path / "flat" / f"{number}.run", run_lines(f"r{number}"))
+        write(tmp_path / "folders" / f"run=r{number}" / "a.csv", "query_id,doc_id,score\nq1,d1,1\n")
+    write(tmp_path / "web.qrels", "q1 0 d1 1\n")
+    qrels = {"path": str(tmp_path / "web.qrels")}
+    given = {name: {"judgments": qrels, "results": {"path": str(tmp_path / name)}} for name in ("flat", "folders")}
+    found = checked.on_embedded(given, "bash", "-c", 'ulimit -S -n 128 && exec "$@"', "bash")
+    assert found["flat"] == {f"r{number}": 2 for number in range(300)}
+    assert found["folders"] == {f"r{number}": 1 for number in range(300)}
+
+
+def test_files_of_a_far_storage_are_united_one_by_one_on_an_engine_without_their_names(engine, tmp_path):
+    for run in ("a", "b c"):
+        write(tmp_path / f"run={run}" / "x.run", run_lines("x"))
+    found = find(str(tmp_path), "results")
+    table = gathering._one_by_one(engine, "text", found, {file.path: at for at, file in enumerate(found)}, "results")
+    rows = table.select(gathering.folder(0), run_files.UNIT).distinct().collect()
+    assert sorted(map(tuple, rows)) == [("a", 0), ("b c", 1)]
