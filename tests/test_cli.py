@@ -175,7 +175,7 @@ BAD_RESULTS = {
     "a damaged Parquet file": (damaged_parquet, "d.parquet cannot be read"),
     "a truncated gzip file": (truncated_gzip, "t.gz cannot be read"),
     "truncated JSON lines": (truncated_json_lines, "t.jsonl.gz cannot be read"),
-    "JSON lines that are not alike": (unlike_json_lines, "cannot be read as jsonl"),
+    "JSON lines that are not alike": (unlike_json_lines, "1 score(s) that are no finite number"),
     "bytes that are not UTF-8": (text("l.txt", RUN + "q2 Q0 caf\xe9 2 0.5 bm25\n"), "l.txt"),
     "a broken line": (text("b.txt", RUN + "q2 Q0 x 3\n"), "1 line(s) that are no row, e.g. q2 Q0 x 3"),
     "text for a score": (text("s.txt", RUN + "q2 Q0 x 3 high bm25\n"), "1 score(s) that are no finite number"),

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, as_type, query_key
 from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, Pruning
@@ -51,6 +52,8 @@ def count_results(
     questions = [_how_many(reason), _fingerprint_of(table, ["run", *key]), _who_is_judged()]
     if pruning:
         questions.append(_which_are_whole(pruning, reason, dict(table.dtypes)))
+    if UNIT in table.columns:
+        questions.append(_which_are_split(reason))
     judged = judged_queries.withColumn("judged", F.lit(True))
     queries = _by_query(table, ["run", *key], questions).join(judged, on=key, how="left")
     rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions)).collect()
@@ -63,6 +66,7 @@ def count_results(
         breaches,
         _fingerprint(rows),
         tuple(sorted(whole)) if few else None,
+        tuple(SplitRun(row["run"], row["split"], *row["example"]) for row in rows if row.asDict().get("split")),
     )
 
 
@@ -125,6 +129,17 @@ def _which_are_whole(pruning: Pruning, reason: Column, kinds: Mapping[str, str])
     return _Question(of_rows, pruning.aggregates(), {"whole": whole})
 
 
+def _which_are_split(reason: Column) -> _Question:
+    """How many queries of a run stand in two units of files, and the first of them with both."""
+    split = F.col("first_unit") != F.col("last_unit")
+    example = F.min(F.when(split, F.struct("query_id", "first_unit", "last_unit")))
+    return _Question(
+        {"unit": F.when(reason.isNull(), F.col(UNIT))},
+        {"first_unit": F.min("unit"), "last_unit": F.max("unit")},
+        {"split": F.count_if(split), "example": example},
+    )
+
+
 def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[_Question]) -> DataFrame:
     """One row per query: its key, what the questions ask of its rows, and `good`, its rows that break no rule."""
     rows = table.select(*key, *(column.alias(name) for q in questions for name, column in q.of_rows.items()))
@@ -147,7 +162,7 @@ def _breaches(name: str, table: DataFrame, reason: Column, rows: Sequence[Row]) 
     """One breach per rule, in the order of the rules; the table is only read again where `rows` count any."""
     if not any(row["bad"] for row in rows):
         return []
-    names = [name for name in table.columns if name != BROKEN_LINE]
+    names = [name for name in table.columns if name not in (BROKEN_LINE, UNIT)]
     example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()

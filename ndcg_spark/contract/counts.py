@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Mapping
 
+from ndcg_spark.inputs.run_files import SplitRun
+
 
 @dataclasses.dataclass(frozen=True)
 class Breach:
@@ -50,3 +52,5 @@ class ResultCounts:
     fingerprint: str = ""
     #: Judged queries with a list whose ranks do not tell its best rows; None if nobody asked, or they are too many.
     whole_queries: tuple[str, ...] | None = None
+    #: Runs of which a query stands in two units of files, which `inputs.run_files` explains.
+    split_runs: tuple[SplitRun, ...] = ()

@@ -13,6 +13,8 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.contract.counts import Breach
 from ndcg_spark.contract.duplicates import Duplicates
 from ndcg_spark.errors import ConfigurationError, DuplicatesError
+from ndcg_spark.inputs import run_files
+from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
@@ -48,12 +50,15 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     whole_judgments, whole_results = typed(judgments, results, config)
     grade_reason = _judgment_reason(judgments, config)
     judged = counting.count_judgments(judgments.table, grade_reason)
+    refuse_lost_rows(judgments, judged.rows)
     thresholds.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
     good_judgments = _good(judgments, whole_judgments, grade_reason, judged.breaches, JUDGMENTS)
     result_reason = rules.reason_of(rules.broken_results(dict(results.table.dtypes), convention))
     # A filter on text parses each line anew for every column it names, which took four times what it saved.
     pruning = None if results.is_text else pruning_of(convention, config.cutoffs, whole_results.columns)
     returned = counting.count_results(results.table, result_reason, _queries(good_judgments), pruning)
+    refuse_lost_rows(results, returned.rows)
+    run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     checked = Checked(
         good_judgments,

@@ -1,4 +1,4 @@
-"""What the engine itself reads of the paths it is given: whole tables, or text line by line."""
+"""What an engine itself reads of the paths it is given: whole tables, or text line by line."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,11 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs import files
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.storage import is_local, local
+
+#: How the columns begin that tell where a row stood: the values of its folders, numbered, and its file.
+OWN = "ndcg_own_"
 
 
 def loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: str) -> DataFrame:
@@ -23,15 +26,25 @@ def loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: st
     return table
 
 
-def lines(engine: Engine, group: list[File], name: str, around: str = "\ufeff \t\r\f") -> DataFrame:
-    """One row per line that is not blank, column `value`, without the characters `around` it."""
-    text = loaded(engine, "text", paths_of(group), name).select(F.btrim("value", F.lit(around)).alias("value"))
-    return text.where(F.trim("value") != "")
+def lines(text: DataFrame, around: str = "\ufeff \t\r\f") -> DataFrame:
+    """The lines that are not blank, column `value`, without the characters `around` them."""
+    trimmed = text.select(F.btrim("value", F.lit(around)).alias("value"), *carried(text))
+    return trimmed.where(F.trim("value") != "")
+
+
+def carried(table: DataFrame) -> list[str]:
+    """The columns that tell where a row stood, which every step of reading passes on."""
+    return [name for name in table.columns if name.startswith(OWN)]
 
 
 def paths_of(group: list[File]) -> list[str]:
     """The paths of the files."""
     return [file.path for file in group]
+
+
+def literal(paths: list[str]) -> list[str]:
+    """Paths for Spark, of whose characters none is a wildcard."""
+    return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
 
 
 def quoted(name: str) -> str:
@@ -42,9 +55,9 @@ def quoted(name: str) -> str:
 
 def _as_written(engine: Engine, path: str) -> str:
     """A path for the engine: one that exists is absolute and none of its characters is a wildcard."""
-    if not engine.sees_local_files or ("://" in path and not path.startswith("file://")):
+    if not engine.sees_local_files or not is_local(path):
         return path
-    place = files.local(path)
+    place = local(path)
     if not Path(place).exists():
         return place
     wildcards = r"([*?\[\]{}])" if engine.kind == "embedded" else r"([*?\[\]{}\\])"

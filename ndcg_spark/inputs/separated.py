@@ -5,6 +5,7 @@ import csv
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.inputs.loading import carried
 from ndcg_spark.schemas import BROKEN_LINE
 
 
@@ -18,12 +19,12 @@ def separated(table: DataFrame, header: str, separator: str) -> DataFrame:
     # In quotes, where two stand for one; or not begun by one.
     field = f'{separator}("[^"]*(?:""[^"]*)*"|[^{separator}"][^{separator}]*|)'
     fields = F.regexp_extract_all(F.concat(F.lit(separator), F.col("value")), F.lit(field), F.lit(1))
-    rows = table.where(F.col("value") != header).select("value", fields.alias("fields"))
+    rows = table.where(F.col("value") != header).select("value", fields.alias("fields"), *carried(table))
     # What no field has matched is missing from their sum.
     whole = (F.size("fields") == len(names)) & (F.array_join("fields", separator) == F.col("value"))
     values = (_unquoted(F.get("fields", F.lit(at))).alias(name) for at, name in enumerate(names))
     broken = F.when(~(whole & F.is_valid_utf8("value")), F.col("value"))
-    return rows.select(*values, broken.alias(BROKEN_LINE))
+    return rows.select(*values, broken.alias(BROKEN_LINE), *carried(table))
 
 
 def header_names(line: str, separator: str) -> list[str]:

@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.inputs.loading import carried
 from ndcg_spark.schemas import BROKEN_LINE
 
 #: Where the columns stand in a line of TREC qrels, and of a TREC run.
@@ -16,5 +17,6 @@ def trec(table: DataFrame, positions: dict[str, int]) -> DataFrame:
     least = max(positions.values()) + 1
     whole = F.size(fields) == least if positions is QRELS else F.size(fields) >= least
     broken = F.when(~whole | ~F.is_valid_utf8("value"), F.col("value")).alias(BROKEN_LINE)
-    parts = table.select(fields.alias("fields"), broken)
-    return parts.select(*(F.get("fields", F.lit(at)).alias(name) for name, at in positions.items()), BROKEN_LINE)
+    parts = table.select(fields.alias("fields"), broken, *carried(table))
+    values = (F.get("fields", F.lit(at)).alias(name) for name, at in positions.items())
+    return parts.select(*values, BROKEN_LINE, *carried(table))

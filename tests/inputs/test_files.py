@@ -1,6 +1,11 @@
 """The files behind a path: which there are, what format they have, and which are damaged."""
 
 import gzip
+import os
+import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.inputs.files import File, check_headers, check_parquet, damaged, find, format_of, storage
+from ndcg_spark.inputs.checks import check_headers, damaged, footers, refuse_different_types
+from ndcg_spark.inputs.files import File, find, format_of, storage
 
 LINES = b"q1 Q0 d1 1 0.5 bm25\n" * 1000
 
@@ -23,6 +29,10 @@ def file(path: Path, content: bytes | str = b"x") -> File:
 def parquet(path: Path, **columns: list) -> File:
     pq.write_table(pa.table(columns), path)
     return File(str(path), path.stat().st_size)
+
+
+def check_parquet(files, columns, where):
+    refuse_different_types(files, footers(files, "parquet", where), columns, where)
 
 
 def spoilt(whole: File, content: bytes) -> File:
@@ -143,10 +153,16 @@ def test_a_truncated_parquet_file_is_refused_by_name(tmp_path, kept):
         check_parquet([whole, cut], ["query_id"], "results")
 
 
-@pytest.mark.parametrize("other", [{"query_id": [1]}, {"doc_id": ["d1"]}])
-def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, other):
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"query_id": [1]}, r"different types, query_id is string in .*/1\.parquet and int64 in .*/2\.parquet"),
+        ({"doc_id": ["d1"]}, r"different columns, .*/1\.parquet has query_id, .*/2\.parquet has doc_id"),
+    ],
+)
+def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, other, told):
     files = [parquet(tmp_path / "1.parquet", query_id=["q1"]), parquet(tmp_path / "2.parquet", **other)]
-    with pytest.raises(InputError, match=r"different columns, .*/1\.parquet has query_id string, .*/2\.parquet has"):
+    with pytest.raises(InputError, match=told):
         check_parquet(files, ["query_id", "doc_id"], "results")
 
 
@@ -213,3 +229,116 @@ def test_a_glob_passes_over_a_file_where_it_wants_a_folder(tmp_path):
 def test_a_file_uri_names_a_file_as_it_is(tmp_path, name):
     (tmp_path / name).write_text("x", encoding="utf-8")
     assert [file.path for file in find(f"file://{tmp_path}/{name}", "results")] == [str(tmp_path / name)]
+
+
+def outside(path: Path, content: str) -> Path:
+    """A folder elsewhere, with one file, that a symbolic link leads to."""
+    file(path / "real" / "deep" / "a.run", content)
+    file(path / "real" / "r.run", content)
+    (path / "here").mkdir()
+    (path / "here" / "link").symlink_to(path / "real" / "deep")
+    file(path / "here" / "r.run", "another")
+    return path / "here"
+
+
+@pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])
+def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(outside(tmp_path, "content"))
+    expected = str(tmp_path / "real" / "r.run")
+    assert expected in [each.path for each in find(given, "results")]
+    assert storage(given.replace("*", "r"), "output")[1].startswith(str(tmp_path / "real"))
+
+
+def test_a_path_without_two_dots_keeps_its_links(tmp_path):
+    here = outside(tmp_path, "content")
+    assert [each.path for each in find(str(here / "link"), "results")] == [f"{here}/link/a.run"]
+
+
+def special(path: Path, kind: str) -> None:
+    if kind == "a link to nothing":
+        path.symlink_to("nowhere")
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+
+
+@pytest.mark.parametrize("kind", ["a link to nothing", "a pipe", "a socket"])
+def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, monkeypatch, kind):
+    file(tmp_path / "runs" / "a.run")
+    monkeypatch.chdir(tmp_path / "runs")
+    special(Path("b.run"), kind)
+    for given in ("", "*", "*.run", "b.run"):
+        with pytest.raises(InputError, match=rf"results: .*/runs/b\.run is {kind}"):
+            find(f"{tmp_path}/runs/{given}", "results")
+
+
+def test_what_is_hidden_may_be_anything(tmp_path, monkeypatch):
+    file(tmp_path / "a.run")
+    monkeypatch.chdir(tmp_path)
+    for name, kind in (("_pipe", "a pipe"), (".lost", "a link to nothing")):
+        special(Path(name), kind)
+    assert names(find(str(tmp_path), "results")) == ["a.run"]
+
+
+def test_standard_input_is_refused_as_a_pipe_and_read_as_a_file(tmp_path):
+    stored = file(tmp_path / "a.run", "q1 Q0 d1 1 0.5 bm25\n")
+    program = "from ndcg_spark.inputs.files import find; print(find('/dev/stdin', 'results')[0].path)"
+    command = [sys.executable, "-c", program]
+    with Path(stored.path).open(encoding="utf-8") as opened:
+        done = subprocess.run(command, stdin=opened, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == stored.path
+    done = subprocess.run(command, input="q1", capture_output=True, text=True, check=False)
+    assert "results: /dev/stdin is a pipe, and input is read more than once; write it to a file" in done.stderr
+
+
+def test_folders_linked_in_a_circle_are_refused(tmp_path):
+    file(tmp_path / "runs" / "a.run")
+    (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
+    with pytest.raises(InputError, match=r"results: .*/runs/again is a link to a folder that it is in itself"):
+        find(str(tmp_path), "results")
+
+
+def test_two_links_to_one_folder_are_no_circle(tmp_path):
+    file(tmp_path / "runs" / "one" / "a.run")
+    (tmp_path / "runs" / "two").symlink_to("one")
+    assert len(find(str(tmp_path / "runs"), "results")) == 2
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path):
+    (tmp_path / "runs").mkdir()
+    Path(os.fsdecode(bytes(tmp_path / "runs") + b"/caf\xe9.run")).write_bytes(b"x")
+    for given in ("runs", "runs/*.run"):
+        with pytest.raises(InputError, match=r"results: a name in .*/runs that is not UTF-8, b'caf\\xe9\.run'; rename"):
+            find(str(tmp_path / given), "results")
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a user who may become another")
+@pytest.mark.parametrize("closed", ["runs", "runs/a.run", "runs/sub"])
+def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
+    file(tmp_path / "runs" / "a.run")
+    file(tmp_path / "runs" / "sub" / "b.run")
+    for above in (tmp_path, *list(tmp_path.parents)[:2]):
+        above.chmod(0o755)
+    (tmp_path / closed).chmod(0)
+    program = """if True:
+        import sys
+        from ndcg_spark.errors import InputError
+        from ndcg_spark.inputs.files import find
+        try:
+            find(sys.argv[1], "results")
+        except InputError as error:
+            print(error)"""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    command = [*nobody, sys.executable, "-c", program, str(tmp_path / "runs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (tmp_path / closed).chmod(0o755)
+    assert done.stdout.startswith(f"results: {tmp_path / closed} cannot be "), done.stderr
+    assert "Permission denied; check its rights" in done.stdout
+
+
+def test_a_storage_that_does_not_answer_is_refused():
+    server = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1"
+    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be listed, .*; check it and its rights"):
+        find(f"s3://key:secret@bucket/runs?{server}", "results")
