@@ -41,8 +41,15 @@ RESULTS = _table(
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: The column of a table as read that has the text of a line that is no row; null for every other line.
-BROKEN_LINE = "broken_line"
+#: The column of a table as read that has the text of a line that is no row; null for every other line. Named as no
+#: column of a user's is: with a private character.
+BROKEN_LINE = "\ue000broken line"
+
+#: Whether that is because a value of the line is an array, an object, true or false. Only JSON lines have the column.
+NO_SCALAR = "\ue000no scalar"
+
+#: The columns of a table as read that are not the user's.
+INTERNAL = (BROKEN_LINE, NO_SCALAR)
 
 #: What engines call the folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"

@@ -7,12 +7,13 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, as_type, query_key
+from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, NO_SCALAR, RESULTS, as_type, query_key
 from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, Pruning
 
 #: Each reason code, in words.
 REASONS = {
     "broken_line": "line(s) that are no row",
+    "value_is_no_scalar": "line(s) with a value that is an array, an object, true or false",
     "no_dataset": "row(s) without a dataset",
     "no_run": "row(s) without a run",
     "no_query_id": "row(s) without a query_id",
@@ -163,7 +164,8 @@ def count_results(
 def _identity_rules(columns: Iterable[str], names: Iterable[str]) -> list[tuple[str, Column]]:
     """Rules for names and ids; a broken line has none of them, so it comes first."""
     has = list(columns)
-    rules = [("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in has else []
+    rules = [("value_is_no_scalar", F.col(NO_SCALAR))] if NO_SCALAR in has else []
+    rules += [("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in has else []
     for name in names:
         if name in has:
             text = F.col(name).cast("string")
@@ -231,7 +233,7 @@ def _breaches(name: str, table: DataFrame, reason: Column, rows: list[Row]) -> l
     """One breach per reason, in the order of REASONS; the table is only read again where `rows` count any."""
     if not any(row["bad"] for row in rows):
         return []
-    names = [name for name in table.columns if name != BROKEN_LINE]
+    names = [name for name in table.columns if name not in INTERNAL]
     example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()

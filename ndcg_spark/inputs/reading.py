@@ -1,7 +1,7 @@
 """Tables from storage: TREC text, Parquet, ORC, CSV, TSV, JSON lines and catalog tables, under the schema's names.
 
 A column keeps the type it was stored with, and text formats stay text, so that checking can still show what a value
-was before `schemas.conform` makes it a number. Lines that are no row at all have their text in `broken_line`.
+was before `schemas.conform` makes it a number. Lines that are no row at all have their text in BROKEN_LINE.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from ndcg_spark.inputs.json_lines import json_lines
 from ndcg_spark.inputs.loading import lines, loaded, paths_of, quoted
 from ndcg_spark.inputs.orc import orc
 from ndcg_spark.inputs.separated import header_names, separated
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS
+from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS
 
 _CATALOG = "table:"
 
@@ -101,7 +101,9 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
     """The table as it is stored, in a format that names its columns."""
     looks = engine.sees_local_files
     if kind == "jsonl":
-        return _grouped(engine, found, where, lambda group: json_lines(lines(engine, group, where), names, where))
+        return _grouped(
+            engine, found, where, lambda group: json_lines(lines(engine, group, where), names, where, group[0].path)
+        )
     if kind in ("csv", "tsv"):
         separator = "\t" if kind == "tsv" else ","
         header = _header(engine, found, separator, where)
@@ -203,4 +205,4 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
         raise InputError(f"{where}: none of {', '.join(sources.values())} is a column; it has {', '.join(has)}")
-    return table.select(*kept, *([BROKEN_LINE] if BROKEN_LINE in has else []))
+    return table.select(*kept, *(F.col(quoted(name)) for name in INTERNAL if name in has))
