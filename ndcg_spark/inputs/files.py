@@ -4,6 +4,7 @@ Engines differ in what they do with a path that is not there (the embedded one r
 file (it names none), so both are found out here, with pyarrow, where this process sees the files.
 """
 
+import base64
 import dataclasses
 import fnmatch
 import io
@@ -17,7 +18,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
-from ndcg_spark.schemas import NULL_FOLDER
+from ndcg_spark.schemas import NULL_FOLDER, refuse_alike
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -117,19 +118,21 @@ def format_of(files: Iterable[File], where: str) -> str:
     return next(iter(by_format))
 
 
-def check_parquet(files: list[File], columns: Iterable[str], where: str) -> None:
-    """Read every footer: InputError for a file that is damaged, or whose columns have other types than the first's."""
+def check_parquet(files: list[File], columns: Iterable[str], where: str) -> list[pa.Schema]:
+    """The schema of each footer: InputError for a damaged file, or one whose columns are typed unlike the first's."""
     wanted = set(columns)
     with ThreadPoolExecutor(_READERS) as pool:
         schemas = list(pool.map(lambda file: _footer(file, where), files))
     first = {field.name: field.type for field in schemas[0] if field.name in wanted}
     for file, schema in zip(files, schemas, strict=True):
+        refuse_alike(schema.names, f"{where}: {file.path}")
         types = {field.name: field.type for field in schema if field.name in wanted}
         if types != first:
             raise InputError(
                 f"{where}: files with different columns, {files[0].path} has {_listed(first)}, "
                 f"{file.path} has {_listed(types)}; write them alike"
             )
+    return schemas
 
 
 def check_headers(files: list[File], where: str) -> str:
@@ -164,14 +167,14 @@ def _read_all(file: File, kind: str) -> None:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(place, filesystem=system) as parquet:
-            for _ in parquet.iter_batches():
-                pass
+            for batch in parquet.iter_batches():
+                batch.validate(full=True)  # above all, whether text is UTF-8
         return
     if kind == "orc":
         from pyarrow import orc
 
         with system.open_input_file(place) as stream:
-            orc.ORCFile(stream).read()
+            orc.ORCFile(stream).read().validate(full=True)
         return
     compression = "gzip" if file.compressed else None
     with io.TextIOWrapper(
@@ -186,8 +189,15 @@ def _footer(file: File, where: str) -> pa.Schema:
 
     system, place = storage(file.path, where)
     try:
-        return pq.read_schema(place, filesystem=system)
-    except (OSError, pa.ArrowException) as error:
+        footer = pq.read_metadata(place, filesystem=system)
+        declared = (footer.metadata or {}).get(b"ARROW:schema")
+        # pyarrow itself forgets that numbers were declared as categories, which not every engine can read.
+        return (
+            pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
+            if declared
+            else footer.schema.to_arrow_schema()
+        )
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(
             f"{where}: {file.path} is no whole Parquet file, {first_line(error)}; write it again"
         ) from error

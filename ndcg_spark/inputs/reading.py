@@ -22,8 +22,9 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.json_lines import json_lines
 from ndcg_spark.inputs.loading import lines, loaded, paths_of, quoted
 from ndcg_spark.inputs.orc import orc
+from ndcg_spark.inputs.plain_parquet import copied, must_be_copied
 from ndcg_spark.inputs.separated import header_names, separated
-from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS
+from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, refuse_alike
 
 _CATALOG = "table:"
 
@@ -90,6 +91,8 @@ def _read(
         else:
             names = [config.columns.get(field.name, field.name) for field in schema]
             table = _renamed(_stored(engine, kind, paths, found, names, name), config, schema, name)
+            if kind in ("parquet", "orc") and engine.kind != "embedded":
+                table = _with_valid_text(table)
     except failures() as error:
         damage = files.damaged(found, kind) if engine.sees_local_files else None
         reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
@@ -111,12 +114,16 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
             engine,
             found,
             where,
-            lambda group: separated(lines(engine, group, where, "\ufeff\r"), header, separator),
+            lambda group: separated(
+                lines(engine, group, where, "\ufeff\r"), header, separator, on_java=engine.kind != "embedded"
+            ),
         )
     if kind == "orc" and engine.kind == "embedded":
         return _grouped(engine, found, where, lambda group: orc(engine, group, where))
     if kind == "parquet" and looks:
-        files.check_parquet(found, names, where)
+        footers = files.check_parquet(found, names, where)
+        if must_be_copied(footers, engine.kind):
+            return _grouped(engine, found, where, lambda group: copied(engine, group, names, where))
     if all(file.regular for file in found) and len({tuple(dict(file.partition)) for file in found}) == 1:
         return loaded(engine, kind, paths, where)
     return _grouped(engine, found, where, lambda group: loaded(engine, kind, paths_of(group), where))
@@ -133,9 +140,7 @@ def _header(engine: Engine, found: list[File], separator: str, where: str) -> st
         names = header_names(line, separator)
     except ValueError as error:
         raise InputError(f"{where}: {found[0].path}, {error}; write it again, or name its format") from error
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{where}: {len(twice)} column(s) twice in one header, e.g. {twice[0]}; name each once")
+    refuse_alike(names, f"{where}: {found[0].path}")
     return line
 
 
@@ -193,9 +198,16 @@ def _grouped(engine: Engine, found: list[File], name: str, read: Callable[[list[
     return functools.reduce(DataFrame.unionByName, tables)
 
 
+def _with_valid_text(table: DataFrame) -> DataFrame:
+    """Null for text that is not UTF-8, of which Spark makes the same replacement; the embedded engine refuses it."""
+    columns = {name: F.try_validate_utf8(F.col(quoted(name))) for name, kind in table.dtypes if kind == "string"}
+    return table.withColumns(columns) if columns else table
+
+
 def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: str) -> DataFrame:
     """The schema's columns under the schema's names, and broken_line where there is one."""
     has = table.columns
+    refuse_alike(has, where)
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
         raise InputError(
