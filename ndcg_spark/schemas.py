@@ -45,10 +45,10 @@ OPTIONAL = frozenset({"dataset", "score", "rank"})
 
 #: The column of a table as read that has the text of a line that is no row; null for every other line. Named as no
 #: column of a user's is: with a private character.
-BROKEN_LINE = "\ue000broken line"
+BROKEN_LINE = "\ue000broken_line"
 
 #: Whether that is because a value of the line is an array, an object, true or false. Only JSON lines have the column.
-NO_SCALAR = "\ue000no scalar"
+NO_SCALAR = "\ue000no_scalar"
 
 #: The columns of a table as read that are not the user's.
 INTERNAL = (BROKEN_LINE, NO_SCALAR)

@@ -1,7 +1,7 @@
 """Parquet with types that an engine cannot read, though their values are plain: copied with plain types.
 
 These are pandas' categories (Arrow dictionaries), which the embedded engine cannot read, nor any file with such a
-column; and half-precision floats, which no engine can.
+column; unsigned numbers, which it reads and cannot hash; and half-precision floats, which no engine can.
 """
 
 import atexit
@@ -18,12 +18,17 @@ from ndcg_spark.inputs.files import File, storage
 from ndcg_spark.inputs.loading import loaded
 
 
-def must_be_copied(schemas: Iterable[pa.Schema], kind: Kind) -> bool:
-    """Whether the engine cannot read files with such columns, or not as what they are."""
+_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
+
+
+def must_be_copied(schemas: Iterable[pa.Schema], names: list[str], kind: Kind) -> bool:
+    """Whether the engine cannot read files with such columns, or not as what they are; `names` are wanted of them."""
     unknown = [pa.types.is_float16, pa.types.is_duration]
     if kind == "embedded":
         unknown += [pa.types.is_dictionary, pa.types.is_fixed_size_binary]
-    return any(is_unknown(column) for schema in schemas for column in schema.types for is_unknown in unknown)
+    columns = [column for schema in schemas for column in schema]
+    unsigned = kind == "embedded" and any(column.name in names and column.type in _SIGNED for column in columns)
+    return unsigned or any(is_unknown(column.type) for column in columns for is_unknown in unknown)
 
 
 def copied(engine: Engine, group: list[File], names: list[str], where: str) -> DataFrame:
@@ -70,4 +75,4 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return _plain_type(kind.value_type)
     if pa.types.is_fixed_size_binary(kind):
         return pa.binary()
-    return pa.float32() if pa.types.is_float16(kind) else kind
+    return pa.float32() if pa.types.is_float16(kind) else _SIGNED.get(kind, kind)

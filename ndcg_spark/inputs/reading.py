@@ -122,7 +122,7 @@ def _stored(engine: Engine, kind: str, paths: list[str], found: list[File], name
         return _grouped(engine, found, where, lambda group: orc(engine, group, where))
     if kind == "parquet" and looks:
         footers = files.check_parquet(found, names, where)
-        if must_be_copied(footers, engine.kind):
+        if must_be_copied(footers, names, engine.kind):
             return _grouped(engine, found, where, lambda group: copied(engine, group, names, where))
     if all(file.regular for file in found) and len({tuple(dict(file.partition)) for file in found}) == 1:
         return loaded(engine, kind, paths, where)

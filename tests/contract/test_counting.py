@@ -73,7 +73,7 @@ def test_a_negative_grade_is_a_breach_where_it_is_refused(spark):
 
 def test_a_broken_line_is_its_own_example(spark):
     rows = [judgment(**{BROKEN_LINE: None}), judgment(None, None, query_id="q1", **{BROKEN_LINE: "q1 0"})]
-    counts = checked_judgments(spark, rows, f"{AS_READ}, `{BROKEN_LINE}` string")
+    counts = checked_judgments(spark, rows, f"{AS_READ}, {BROKEN_LINE} string")
     assert counts.breaches == [Breach("judgments", "broken_line", 1, "q1 0")]
 
 
@@ -179,7 +179,7 @@ def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
             result("d2", "2.50", **{BROKEN_LINE: None}),
             result(None, None, "", **{BROKEN_LINE: "q1 Q0"}),
         ],
-        f"run string, query_id string, doc_id string, score string, `{BROKEN_LINE}` string",
+        f"run string, query_id string, doc_id string, score string, {BROKEN_LINE} string",
     )
     reason = result_reason(dict(read.dtypes), needs_score=True, needs_rank=False)
     found = {row["reason"]: row.asDict() for row in rejected(read, reason, "results").collect()}

@@ -326,7 +326,7 @@ def test_a_folder_of_several_formats_is_refused_with_a_file_of_each(engine, tmp_
 
 
 def test_json_lines_without_an_object_are_refused(engine, tmp_path):
-    with pytest.raises(InputError, match="no line of .* is a JSON object"):
+    with pytest.raises(InputError, match=r"no line of .* is a JSON object"):
         judged(engine, written(tmp_path / "a.jsonl", '["q1", "d1", 2]\n'))
 
 
@@ -379,7 +379,7 @@ def test_columns_that_differ_by_case_only_are_refused_with_both(engine, tmp_path
     file = written(tmp_path / f"a.{kind}", "query_id,doc_id,score,SCORE\nq1,d1,1,2\n")
     if kind == "parquet":
         pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": [1.0], "SCORE": [2.0]}), file)
-    with pytest.raises(InputError, match="alike but for their case, e.g. score and SCORE; name each once"):
+    with pytest.raises(InputError, match=r"alike but for their case, e\.g\. score and SCORE; name each once"):
         returned(engine, file)
 
 
