@@ -17,7 +17,6 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, storage
 from ndcg_spark.inputs.loading import loaded
 
-
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 
 

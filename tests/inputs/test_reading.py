@@ -11,6 +11,7 @@ from tables import judgment, judgments
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs.plain_parquet import must_be_copied
 from ndcg_spark.inputs.reading import read_judgments, read_results
 from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, NO_SCALAR, conform
 
@@ -418,3 +419,12 @@ def test_a_number_of_text_is_read_by_one_rule_about_blanks(engine, tmp_path):
     lines = "".join(f"q,{number},{value}\n" for number, value in enumerate(text))
     source = judged(engine, written(tmp_path / "a.csv", f"query_id,doc_id,relevance\n{lines}"))
     assert [row["relevance"] for row in conform(source.table, JUDGMENTS, "j").collect()] == [1, 1] + [None] * 6
+
+
+def test_parquet_is_copied_only_where_the_engine_cannot_read_it():
+    plain, unsigned = pa.schema([("query_id", pa.int64())]), pa.schema([("query_id", pa.uint32())])
+    category = pa.schema([("by", pa.dictionary(pa.int32(), pa.int64()))])
+    for schema, embedded, spark in ((plain, False, False), (unsigned, True, False), (category, True, False)):
+        assert must_be_copied([plain, schema], ["query_id"], "embedded") is embedded
+        assert must_be_copied([plain, schema], ["query_id"], "spark") is spark
+    assert not must_be_copied([unsigned], ["doc_id"], "embedded")
