@@ -27,7 +27,9 @@ def _table(*columns: tuple[str, DataType]) -> StructType:
 
 _TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
 
-_PLAIN_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+# Spelled out: what \\s and $ match, and which blanks a cast takes off, differs between engines.
+_BLANKS = " \t\r\n\f"
+_PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` may be left out.
 JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
@@ -41,8 +43,15 @@ RESULTS = _table(
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: The column of a table as read that has the text of a line that is no row; null for every other line.
-BROKEN_LINE = "broken_line"
+#: The column of a table as read that has the text of a line that is no row; null for every other line. Named as no
+#: column of a user's is: with a private character.
+BROKEN_LINE = "\ue000broken_line"
+
+#: Whether that is because a value of the line is an array, an object, true or false. Only JSON lines have the column.
+NO_SCALAR = "\ue000no_scalar"
+
+#: The columns of a table as read that are not the user's.
+INTERNAL = (BROKEN_LINE, NO_SCALAR)
 
 #: What engines call the folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -127,15 +136,37 @@ def as_type(column: Column, kind: DataType, source: str) -> Column:
     """A column that is stored as `source`, in the schema's type; null where a value cannot be read so.
 
     Text that is no plain number (engines disagree on "1d" and "0x1p3"), and a rank that is not whole, or past 2^31.
+    There is one zero: -0.0, which engines tell from 0.0 in some plans and not in others, becomes 0.0.
     """
     # What always fits is only renamed, so that a filter on it reaches the file.
-    if source in _FITS[type(kind)]:
-        return column if source == kind.simpleString() else column.cast(kind)
-    if isinstance(kind, StringType):
-        return column.cast(kind)
-    text = source == "string" or source.startswith(("varchar", "char("))
-    number = (F.when(column.rlike(_PLAIN_NUMBER), column) if text else column).try_cast(_NUMBER)
-    return number if kind == _NUMBER else F.when(number == F.floor(number), number.try_cast(kind))
+    if source == kind.simpleString() and kind != _NUMBER:
+        return column
+    if source in _FITS[type(kind)] or source == "void" or isinstance(kind, StringType):
+        fits = column.cast(kind)
+        return fits + F.lit(0.0) if source in ("float", "double") else fits
+    number = _number(column, source).try_cast(_NUMBER)
+    return number + F.lit(0.0) if kind == _NUMBER else F.when(number == F.floor(number), number.try_cast(kind))
+
+
+def _number(column: Column, source: str) -> Column:
+    """What is cast to a double: of text, plain numbers alone."""
+    if _is_text(source):
+        text = F.btrim(column, F.lit(_BLANKS))
+        return F.when(text.rlike(_PLAIN_NUMBER), text)
+    # The embedded engine rounds a decimal wrongly, and its text rightly.
+    return column.cast("string") if source.startswith("decimal") else column
+
+
+def refuse_alike(names: Iterable[str], where: str) -> None:
+    """InputError where two columns differ by case only: to Spark they are one."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.lower(), []).append(name)
+    twice = [" and ".join(same) for same in alike.values() if len(same) > 1]
+    if twice:
+        raise InputError(
+            f"{where}: {len(twice)} column(s) named twice, or alike but for their case, e.g. {twice[0]}; name each once"
+        )
 
 
 def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
@@ -147,6 +178,7 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
         A column that is neither there nor optional, or one whose type cannot hold such a value.
     """
     has = dict(table.dtypes)
+    refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
         raise InputError(
@@ -167,7 +199,14 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
 
 def _holds(source: str, kind: DataType) -> bool:
     """Whether a column of the source type may hold such values; text is tried value by value."""
-    whole = source in ("tinyint", "smallint", "int", "bigint")
+    # A column of nulls alone has no type of its own in some files.
+    if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
+        return True
+    decimal = source.startswith("decimal")
     if isinstance(kind, StringType):
-        return source == "string" or source.startswith(("varchar", "char(")) or whole
-    return whole or source in ("float", "double", "string") or source.startswith("decimal")
+        return decimal and source.endswith(",0)")
+    return decimal or source in ("float", "double")
+
+
+def _is_text(source: str) -> bool:
+    return source == "string" or source.startswith(("varchar", "char("))

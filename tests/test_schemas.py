@@ -100,3 +100,42 @@ def test_a_rank_that_is_not_whole_is_null(spark):
     )
     ranks = conform(rows, RESULTS, "results").orderBy("doc_id").collect()
     assert [row["rank"] for row in ranks] == [2, None]
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "string", "decimal(9,2)"])
+def test_there_is_one_zero(spark, kind):
+    rows = spark.createDataFrame([("r", "q1", "d1", -0.0)], "run string, query_id string, doc_id string, score double")
+    score = conform(rows.withColumn("score", rows.score.cast(kind)), RESULTS, "results").first()["score"]
+    assert str(score) == "0.0"
+
+
+def test_a_score_too_small_for_a_double_is_zero(spark):
+    rows = spark.createDataFrame(
+        [("r", "q1", "d1", "-1e-400")], "run string, query_id string, doc_id string, score string"
+    )
+    assert str(conform(rows, RESULTS, "results").first()["score"]) == "0.0"
+
+
+def test_a_decimal_becomes_the_nearest_double(spark):
+    text = [
+        "0.412345678901234567",
+        "0.587654321098765433",
+        "-0.000000000000000001",
+        "12345678901234567890.123456789012345678",
+    ]
+    rows = spark.createDataFrame(
+        [("q1", each, each) for each in text], "query_id string, doc_id string, relevance string"
+    )
+    decimals = rows.withColumn("relevance", rows.relevance.cast("decimal(38,18)"))
+    assert [row["relevance"] for row in conform(decimals, JUDGMENTS, "judgments").collect()] == [float(t) for t in text]
+
+
+def test_whole_decimals_become_ids_and_nulls_of_no_type_anything(spark):
+    table = spark.sql("select 'q' query_id, cast(18446744073709551615 as decimal(20,0)) doc_id, null relevance")
+    assert conform(table, JUDGMENTS, "judgments").collect() == [("q", "18446744073709551615", None)]
+
+
+def test_columns_that_differ_by_case_only_are_refused_with_both(spark):
+    table = judgments(spark, [judgment()]).selectExpr("*", "1 as RELEVANCE", "1 as x", "2 as X")
+    with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; name each once"):
+        conform(table, JUDGMENTS, "judgments")

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, as_type, query_key
+from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, as_type, query_key
 from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, Pruning
 
 _EXAMPLE_LENGTH = 200
@@ -162,7 +162,7 @@ def _breaches(name: str, table: DataFrame, reason: Column, rows: Sequence[Row]) 
     """One breach per rule, in the order of the rules; the table is only read again where `rows` count any."""
     if not any(row["bad"] for row in rows):
         return []
-    names = [name for name in table.columns if name not in (BROKEN_LINE, UNIT)]
+    names = [name for name in table.columns if name not in (*INTERNAL, UNIT)]
     example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()

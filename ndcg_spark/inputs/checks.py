@@ -1,15 +1,18 @@
 """What can be told of files without an engine: their types, rows and headers, and which of them is damaged."""
 
+import base64
 import dataclasses
 import io
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.storage import storage
+from ndcg_spark.schemas import refuse_alike
 
 _READERS = 8
 _NAMES = {"parquet": "Parquet", "orc": "ORC"}
@@ -104,20 +107,31 @@ def _footer(file: File, kind: str, where: str) -> Footer:
         if kind == "parquet":
             import pyarrow.parquet as pq
 
-            with pq.ParquetFile(place, filesystem=system) as parquet:
-                return Footer(_types(parquet.schema_arrow), parquet.metadata.num_rows)
+            footer = pq.read_metadata(place, filesystem=system)
+            return Footer(_types(_declared(footer), f"{where}: {file.path}"), footer.num_rows)
         from pyarrow import orc
 
         with system.open_input_file(place) as stream:
             stored = orc.ORCFile(stream)
-            return Footer(_types(stored.schema), stored.nrows)
-    except (OSError, pa.ArrowException) as error:
+            return Footer(_types(stored.schema, f"{where}: {file.path}"), stored.nrows)
+    except InputError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(
             f"{where}: {file.path} is no whole {_NAMES[kind]} file, {first_line(error)}; write it again"
         ) from error
 
 
-def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
+def _declared(footer: Any) -> pa.Schema:
+    """The types that the writer meant: pyarrow forgets numbers that are categories, which engines cannot read."""
+    declared = (footer.metadata or {}).get(b"ARROW:schema")
+    if not declared:
+        return footer.schema.to_arrow_schema()
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
+
+
+def _types(schema: pa.Schema, where: str) -> dict[str, pa.DataType]:
+    refuse_alike(schema.names, where)
     return {field.name: field.type for field in schema}
 
 
@@ -127,8 +141,9 @@ def _read_all(file: File, kind: str) -> None:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(place, filesystem=system) as parquet:
-            for _ in parquet.iter_batches():
-                pass
+            for batch in parquet.iter_batches():
+                # Above all, whether text is UTF-8.
+                batch.validate(full=True)
         return
     if kind == "orc":
         from pyarrow import orc
@@ -136,7 +151,7 @@ def _read_all(file: File, kind: str) -> None:
         with system.open_input_file(place) as stream:
             stored = orc.ORCFile(stream)
             for stripe in range(stored.nstripes):
-                stored.read_stripe(stripe)
+                stored.read_stripe(stripe).validate(full=True)
         return
     compression = "gzip" if file.compressed else None
     with io.TextIOWrapper(

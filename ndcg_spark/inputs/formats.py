@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -10,13 +11,17 @@ from pyspark.sql.types import NullType
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import checks
+from ndcg_spark.inputs.checks import Footer
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.gathering import folder, gathered, united
+from ndcg_spark.inputs.gathering import Copy, folder, gathered, united
 from ndcg_spark.inputs.json_lines import json_lines
 from ndcg_spark.inputs.loading import carried, lines, loaded, paths_of
+from ndcg_spark.inputs.orc import write_parquet
+from ndcg_spark.inputs.plain_parquet import must_be_copied, write_plain
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.separated import header_names, separated
 from ndcg_spark.inputs.trec import trec
+from ndcg_spark.schemas import refuse_alike
 
 _BINARY = ("parquet", "orc")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -62,11 +67,12 @@ class Reader:
     def _binary(self, files: list[File], units: Mapping[str, int]) -> DataFrame:
         groups: dict[object, list[File]] = {}
         # The embedded engine reads files together only if all their columns, wanted or not, have one type.
-        looks = self.engine.sees_local_files and len(files) > 1
-        kinds = checks.signatures(checks.footers(files, self.kind, self.where)) if looks else [()] * len(files)
+        found = checks.footers(files, self.kind, self.where) if self.engine.sees_local_files else []
+        kinds = checks.signatures(found) if found else [()] * len(files)
         for file, kind in zip(files, kinds, strict=True):
             groups.setdefault(kind, []).append(file)
-        tables = [gathered(self.engine, self.kind, group, self.columns, units, self.where) for group in groups.values()]
+        copy = self._copy(found)
+        tables = [gathered(self.engine, self.kind, group, units, self.where, copy) for group in groups.values()]
         if len(tables) > 1:
             tables = [
                 table.select(*(n for n in table.columns if n in self.columns), *carried(table)) for table in tables
@@ -79,11 +85,18 @@ class Reader:
             tables[at] = table.withColumns(nulls) if nulls else table
         return united(tables)
 
+    def _copy(self, found: list[Footer]) -> Copy | None:
+        """What makes Parquet with plain types of a file that the engine cannot read as it is; None where it can."""
+        if self.kind == "orc":
+            return partial(write_parquet, self.columns) if self.engine.kind == "embedded" else None
+        needed = must_be_copied((footer.columns for footer in found), self.columns, self.engine.kind)
+        return partial(write_plain, self.columns) if needed else None
+
     def _text(self, files: list[File], units: Mapping[str, int]) -> DataFrame:
         parse, around = self._parser(files)
         # The embedded engine reads one compression at a time.
         groups = [[file for file in files if file.compressed is packed] for packed in (False, True)]
-        read = [gathered(self.engine, "text", group, [], units, self.where) for group in groups if group]
+        read = [gathered(self.engine, "text", group, units, self.where) for group in groups if group]
         return parse(lines(united(read), around))
 
     def _parser(self, files: list[File]) -> tuple[Callable[[DataFrame], DataFrame], str]:
@@ -91,10 +104,11 @@ class Reader:
         if self.kind == "trec":
             return self._trec, "\ufeff \t\r\f"
         if self.kind == "jsonl":
-            return (lambda text: json_lines(text, self.columns, self.where)), "\ufeff \t\r\f"
+            return (lambda text: json_lines(text, self.columns, self.where, files[0].path)), "\ufeff \t\r\f"
         separator = _SEPARATORS[self.kind]
         header = self._header(files, separator)
-        return (lambda text: separated(text, header, separator)), "\ufeff\r"
+        on_java = self.engine.kind != "embedded"
+        return (lambda text: separated(text, header, separator, on_java=on_java)), "\ufeff\r"
 
     def _trec(self, text: DataFrame) -> DataFrame:
         return trec(text, self.positions)
@@ -110,9 +124,5 @@ class Reader:
             names = header_names(line, separator)
         except ValueError as error:
             raise InputError(f"{self.where}: {files[0].path}, {error}; write it again, or name its format") from error
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(
-                f"{self.where}: {len(twice)} column(s) twice in one header, e.g. {twice[0]}; name each once"
-            )
+        refuse_alike(names, f"{self.where}: {files[0].path}")
         return line

@@ -9,7 +9,7 @@ import atexit
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
@@ -20,7 +20,6 @@ from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs import run_files
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.loading import OWN, carried, literal, loaded, paths_of, quoted
-from ndcg_spark.inputs.orc import write_parquet
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.storage import is_local, local
 
@@ -30,16 +29,20 @@ _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
 _VALUE, _NULL = "v", "n"
 
 
+#: Writes Parquet that the engine can read from a file that it cannot: of which file, where to, for messages.
+Copy = Callable[[File, Path, str], None]
+
+
 def gathered(
-    engine: Engine, kind: str, group: list[File], columns: list[str], units: Mapping[str, int], where: str
+    engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str, copy: Copy | None = None
 ) -> DataFrame:
     """What the files hold as `kind` (text, parquet or orc), and columns of our own: see `folder` and `UNIT`.
 
-    All files have the same names of folders. Files of text must be alike compressed or not; of ORC only `columns` may
-    be read.
+    All files have the same names of folders. Files of text must be alike compressed or not. With `copy` the table is
+    read from what that writes.
     """
-    if engine.sees_local_files and all(is_local(file.path) for file in group):
-        return _through_links(engine, kind, group, columns, units, where)
+    if copy or (engine.sees_local_files and all(is_local(file.path) for file in group)):
+        return _through_links(engine, kind, group, units, where, copy)
     if engine.kind != "embedded":
         table = _by_paths(engine, kind, group, units, where)
         if table is not None:
@@ -61,10 +64,10 @@ def united(tables: list[DataFrame]) -> DataFrame:
 
 
 def _through_links(
-    engine: Engine, kind: str, group: list[File], columns: list[str], units: Mapping[str, int], where: str
+    engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str, copy: Copy | None
 ) -> DataFrame:
-    converts = kind == "orc" and engine.kind == "embedded"
-    suffix = {"text": ".txt", "orc": ".orc"}.get(kind, ".parquet") if not converts else ".parquet"
+    kind = "parquet" if copy else kind
+    suffix = {"text": ".txt", "orc": ".orc", "parquet": ".parquet"}[kind]
     try:
         root = Path(tempfile.mkdtemp(prefix="ndcg-spark-"))
         atexit.register(shutil.rmtree, root, ignore_errors=True)
@@ -72,15 +75,15 @@ def _through_links(
             place = root.joinpath(*_folders(file, units))
             place.mkdir(parents=True, exist_ok=True)
             link = place / f"{number:07}{suffix}{'.gz' if kind == 'text' and file.compressed else ''}"
-            if converts:
-                write_parquet(file, link, columns, where)
+            if copy:
+                copy(file, link, where)
             else:
                 link.symlink_to(local(file.path))
     except OSError as error:
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
-    table = loaded(engine, "parquet" if converts else kind, [str(root)], where)
+    table = loaded(engine, kind, [str(root)], where)
     values = {name: _value(name) for name in carried(table) if name != UNIT}
     if units:
         values[UNIT] = F.col(UNIT).cast("int")

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.storage import local
+from ndcg_spark.inputs.storage import storage
 
 
-def write_parquet(file: File, target: Path, columns: list[str], where: str) -> None:
-    """The wanted columns of a local ORC file as a Parquet file, stripe by stripe; all columns if it has none of them.
+def write_parquet(columns: list[str], file: File, target: Path, where: str) -> None:
+    """The wanted columns of an ORC file as a Parquet file, stripe by stripe; all columns if it has none of them.
 
     InputError for a file that is damaged.
     """
@@ -18,7 +18,8 @@ def write_parquet(file: File, target: Path, columns: list[str], where: str) -> N
     from pyarrow import parquet as pq
 
     try:
-        stored = orc.ORCFile(local(file.path))
+        system, place = storage(file.path, where)
+        stored = orc.ORCFile(system.open_input_file(place))
         names = [name for name in stored.schema.names if name in columns] or stored.schema.names
         schema = pa.schema([stored.schema.field(name) for name in names])
         with pq.ParquetWriter(target, schema) as writer:

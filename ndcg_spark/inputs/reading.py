@@ -20,7 +20,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.formats import Reader
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS
+from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, refuse_alike
 
 _CATALOG = "table:"
 
@@ -105,8 +105,9 @@ def _read(
     def read(some: list[File]) -> DataFrame:
         table = reader.table(some, units)
         if kind == "trec":
-            return table.select(*(column for column in table.columns if column in (*schema.names, BROKEN_LINE, UNIT)))
-        return _renamed(table, config, schema, name)
+            return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
+        renamed = _renamed(table, config, schema, name)
+        return _with_valid_text(renamed) if kind in ("parquet", "orc") and engine.kind != "embedded" else renamed
 
     try:
         rows = reader.check(found)
@@ -130,6 +131,7 @@ def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
 def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: str) -> DataFrame:
     """The schema's columns under the schema's names, and our own columns where there are such."""
     has = table.columns
+    refuse_alike(has, where)
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
         raise InputError(
@@ -139,4 +141,10 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
         raise InputError(f"{where}: none of {', '.join(sources.values())} is a column; it has {', '.join(has)}")
-    return table.select(*kept, *(own for own in (BROKEN_LINE, UNIT) if own in has))
+    return table.select(*kept, *(F.col(quoted(name)) for name in (*INTERNAL, UNIT) if name in has))
+
+
+def _with_valid_text(table: DataFrame) -> DataFrame:
+    """Null for text that is not UTF-8, of which Spark makes the same replacement; the embedded engine refuses it."""
+    columns = {name: F.try_validate_utf8(F.col(quoted(name))) for name, kind in table.dtypes if kind == "string"}
+    return table.withColumns(columns) if columns else table

@@ -9,15 +9,18 @@ from ndcg_spark.inputs.loading import carried
 from ndcg_spark.schemas import BROKEN_LINE
 
 
-def separated(table: DataFrame, header: str, separator: str) -> DataFrame:
+def separated(table: DataFrame, header: str, separator: str, on_java: bool) -> DataFrame:
     """CSV or TSV lines with RFC 4180 quotes as text, an empty field as null; lines like the header are left out.
 
     A row is one line. Written with columns, as no engine's own reader both keeps the lines that are no row and
-    says which they are; without lambdas, which the embedded engine cannot filter by.
+    says which they are; without lambdas, which the embedded engine cannot filter by. `on_java` says whose regular
+    expressions they are; both find the same.
     """
     names = header_names(header, separator)
+    # Java's go a level down the stack for every pair of quotes unless they may not go back; Rust's never do either.
+    kept = "+" if on_java else ""
     # In quotes, where two stand for one; or not begun by one.
-    field = f'{separator}("[^"]*(?:""[^"]*)*"|[^{separator}"][^{separator}]*|)'
+    field = f'{separator}("[^"]*{kept}(?:""[^"]*{kept})*{kept}"|[^{separator}"][^{separator}]*|)'
     fields = F.regexp_extract_all(F.concat(F.lit(separator), F.col("value")), F.lit(field), F.lit(1))
     rows = table.where(F.col("value") != header).select("value", fields.alias("fields"), *carried(table))
     # What no field has matched is missing from their sum.

@@ -37,9 +37,8 @@ class Pruning:
         if self.convention.order == "rank":
             key = -rank.cast("double")
         else:
-            # 0.0 is added because the embedded engine takes 0.0 for larger than -0.0, and the two tie.
             score = as_type(F.col("score"), DoubleType(), types["score"])
-            key = ranking.at_precision(score, self.convention).cast("double") + F.lit(0.0)
+            key = ranking.at_precision(score, self.convention)
         return {"near": F.when(is_near, key), "far": F.when(~is_near, key)}
 
     def aggregates(self) -> dict[str, Column]:

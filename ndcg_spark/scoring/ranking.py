@@ -66,8 +66,7 @@ def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
     better_is_more = [-rank] if convention.order == "rank" else [score]
     if convention.order == "score" and convention.ties == "rank":
         better_is_more.append(-rank)
-    # 0.0 is added because engines sort -0.0 before 0.0 in an array, and the two tie.
-    return [((-key if ascending else key) + F.lit(0.0)).alias(f"key_{at}") for at, key in enumerate(better_is_more)]
+    return [(-key if ascending else key).alias(f"key_{at}") for at, key in enumerate(better_is_more)]
 
 
 def takes_documents_off(convention: Convention) -> bool:
@@ -118,8 +117,9 @@ def _sort_keys(convention: Convention) -> list[Column]:
 
 def at_precision(score: Column, convention: Convention) -> Column:
     """The score as it is compared."""
-    # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied.
-    return score.cast("float") if convention.score_precision == "float32" else score
+    # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied. 0.0 is added because
+    # a small negative score becomes the float -0.0, which the embedded engine takes for less than 0.0.
+    return score.cast("float").cast("double") + F.lit(0.0) if convention.score_precision == "float32" else score
 
 
 def _score(convention: Convention) -> Column:

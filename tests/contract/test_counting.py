@@ -9,6 +9,7 @@ from ndcg_spark.contract.counting import count_judgments, count_results
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rejecting import rejected
 from ndcg_spark.rules import broken_judgments, broken_results, reason_of
+from ndcg_spark.schemas import BROKEN_LINE
 
 AS_READ = "query_id string, doc_id string, relevance string"
 
@@ -67,8 +68,8 @@ def test_a_negative_grade_is_a_breach_where_it_is_refused(spark):
 
 
 def test_a_broken_line_is_its_own_example(spark):
-    rows = [judgment(broken_line=None), judgment(None, None, query_id="q1", broken_line="q1 0")]
-    counts = checked_judgments(spark, rows, f"{AS_READ}, broken_line string")
+    rows = [judgment(**{BROKEN_LINE: None}), judgment(None, None, query_id="q1", **{BROKEN_LINE: "q1 0"})]
+    counts = checked_judgments(spark, rows, f"{AS_READ}, {BROKEN_LINE} string")
     assert counts.breaches == [Breach("judgments", "broken_line", 1, "q1 0")]
 
 
@@ -170,11 +171,11 @@ def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
     read = table(
         spark,
         [
-            result("d1", "best", broken_line=None),
-            result("d2", "2.50", broken_line=None),
-            result(None, None, "", broken_line="q1 Q0"),
+            result("d1", "best", **{BROKEN_LINE: None}),
+            result("d2", "2.50", **{BROKEN_LINE: None}),
+            result(None, None, "", **{BROKEN_LINE: "q1 Q0"}),
         ],
-        "run string, query_id string, doc_id string, score string, broken_line string",
+        f"run string, query_id string, doc_id string, score string, {BROKEN_LINE} string",
     )
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
     found = {row["reason"]: row.asDict() for row in rejected(read, reason, "results").collect()}

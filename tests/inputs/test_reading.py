@@ -11,7 +11,9 @@ from tables import judgment, judgments
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs.plain_parquet import must_be_copied
 from ndcg_spark.inputs.reading import read_judgments, read_results
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, NO_SCALAR, conform
 
 
 def written(file, text):
@@ -51,7 +53,7 @@ def documents(source):
 )
 def test_qrels_are_split_at_whatever_blanks_there_are(engine, tmp_path, text):
     source = judged(engine, written(tmp_path / "web.qrels", text))
-    assert source.table.columns == ["query_id", "doc_id", "relevance", "broken_line"]
+    assert source.table.columns == ["query_id", "doc_id", "relevance", BROKEN_LINE]
     assert source.table.collect() == [("q1", "d1", "2", None)]
 
 
@@ -63,7 +65,7 @@ def test_ids_are_any_text_without_blanks(engine, tmp_path):
 def test_run_lines_may_go_on_after_the_run(engine, tmp_path):
     lines = "q1 Q0 d1 1 2.5 bm25\nq1\tQ0\td2\t2\t-1e3\tbm25 k1=0.9 b=0.4\n"
     source = returned(engine, written(tmp_path / "a.run", lines))
-    assert source.table.columns == ["query_id", "doc_id", "rank", "score", "run", "broken_line"]
+    assert source.table.columns == ["query_id", "doc_id", "rank", "score", "run", BROKEN_LINE]
     assert source.table.collect() == [("q1", "d1", "1", "2.5", "bm25", None), ("q1", "d2", "2", "-1e3", "bm25", None)]
 
 
@@ -74,7 +76,7 @@ def test_run_lines_may_go_on_after_the_run(engine, tmp_path):
 def test_a_line_with_too_few_or_too_many_fields_is_kept_as_broken(engine, tmp_path, read, line):
     whole = "q2 0 d2 1" if read is judged else "q2 Q0 d2 1 2.5 bm25"
     source = read(engine, written(tmp_path / "trec", f"{line}\n{whole}\n"))
-    assert [row["broken_line"] for row in source.table.collect()] == [line, None]
+    assert [row[BROKEN_LINE] for row in source.table.collect()] == [line, None]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_line_with_too_few_or_too_many_fields_is_kept_as_broken(engine, tmp_pa
 def test_a_line_that_is_not_utf_8_is_broken(engine, tmp_path, request, text):
     file = tmp_path / f"a.{request.node.callspec.id}"
     source = judged(engine, written(file, text.encode().replace(b"?", "é".encode("latin-1"))))
-    assert [row["broken_line"] is None for row in source.table.collect()] == [True, False]
+    assert [row[BROKEN_LINE] is None for row in source.table.collect()] == [True, False]
 
 
 @pytest.mark.parametrize("name", ["qrels", "input.bm25", "2026.01.31", "run.txt", "bm25.run.gz"])
@@ -144,7 +146,7 @@ def test_typed_files_keep_the_types_they_were_stored_with(engine, tmp_path, kind
 def test_csv_is_text_with_quotes_around_what_needs_them(engine, tmp_path):
     text = 'doc_id,relevance,query_id\n"d,1",1.50,007\n"say ""hi""",x,\n d 3\\,,"q3"\n'
     source = judged(engine, written(tmp_path / "a.csv", text))
-    assert source.table.drop("broken_line").collect() == [
+    assert source.table.drop(BROKEN_LINE).collect() == [
         ("007", "d,1", "1.50"),
         (None, 'say "hi"', "x"),
         ("q3", " d 3\\", None),
@@ -155,8 +157,8 @@ def test_csv_is_text_with_quotes_around_what_needs_them(engine, tmp_path):
 def test_a_line_of_csv_that_is_no_row_is_broken_and_no_other_is(engine, tmp_path, line):
     lines = f"query_id,doc_id,relevance\nq0,d0,1\n{line}\nq9,d9,1\n"
     rows = judged(engine, written(tmp_path / "a.csv", lines)).table.collect()
-    assert [row["query_id"] for row in rows if row["broken_line"] is None] == ["q0", "q9"]
-    assert sorted(row["broken_line"] for row in rows if row["broken_line"]) == sorted(line.split("\n"))
+    assert [row["query_id"] for row in rows if row[BROKEN_LINE] is None] == ["q0", "q9"]
+    assert sorted(row[BROKEN_LINE] for row in rows if row[BROKEN_LINE]) == sorted(line.split("\n"))
 
 
 def test_a_field_of_csv_may_be_long_and_full_of_quotes(engine, tmp_path):
@@ -167,7 +169,9 @@ def test_a_field_of_csv_may_be_long_and_full_of_quotes(engine, tmp_path):
 
 
 def test_a_header_that_names_a_column_twice_is_refused(engine, tmp_path):
-    with pytest.raises(InputError, match=r"1 column\(s\) twice in one header, e\.g\. doc_id; name each once"):
+    with pytest.raises(
+        InputError, match=r"1 column\(s\) named twice, or alike but for their case, e\.g\. doc_id and doc_id; name each"
+    ):
         judged(engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
 
 
@@ -181,7 +185,7 @@ def test_a_line_of_json_with_a_column_that_the_first_lines_lack_is_broken(engine
     lines = ['{"query_id": "q1", "doc_id": "a", "relevance": 1}'] * 250
     late = '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}'
     rows = judged(engine, written(tmp_path / "a.jsonl", "\n".join([*lines, late]))).table.collect()
-    assert [row["broken_line"] for row in rows if row["broken_line"]] == [late]
+    assert [row[BROKEN_LINE] for row in rows if row[BROKEN_LINE]] == [late]
 
 
 def test_csv_may_begin_with_a_byte_order_mark_and_end_lines_with_crlf(engine, tmp_path):
@@ -208,9 +212,9 @@ def test_json_lines_are_text_by_key_and_other_lines_are_broken(engine, tmp_path)
     ]
     source = judged(engine, written(tmp_path / "a.jsonl", "\n".join(lines)))
     assert source.table.collect() == [
-        ("7", "007", "2", None),
-        (None, "é", None, None),
-        (None, None, None, '{"query_id": "q'),
+        ("7", "007", "2", None, False),
+        (None, "é", None, None, False),
+        (None, None, None, '{"query_id": "q', False),
     ]
 
 
@@ -246,7 +250,7 @@ def test_a_folder_partitioned_by_run_names_the_run_as_it_is_written(engine, tmp_
 def test_columns_are_read_by_the_names_they_are_mapped_to(engine, tmp_path, name, text):
     mapped = {"query_id": "topic", "doc_id": "doc.id", "relevance": "final grade"}
     source = judged(engine, written(tmp_path / name, text), columns=mapped)
-    assert source.table.collect() == [("q1", "d1", "2", None)]
+    assert source.table.drop(NO_SCALAR).collect() == [("q1", "d1", "2", None)]
 
 
 def test_a_run_that_is_given_names_every_row_whatever_the_files_say(engine, tmp_path):
@@ -323,7 +327,7 @@ def test_a_folder_of_several_formats_is_refused_with_a_file_of_each(engine, tmp_
 
 
 def test_json_lines_without_an_object_are_refused(engine, tmp_path):
-    with pytest.raises(InputError, match="no line is a JSON object"):
+    with pytest.raises(InputError, match=r"no line of .* is a JSON object"):
         judged(engine, written(tmp_path / "a.jsonl", '["q1", "d1", 2]\n'))
 
 
@@ -360,3 +364,66 @@ def test_folders_that_give_different_columns_are_refused(engine, tmp_path):
 def test_a_name_with_a_colon_is_read(engine, tmp_path):
     written(tmp_path / "a:b.run", "q1 Q0 d1 1 2.5 r\n")
     assert documents(returned(engine, tmp_path / "a:b.run")) == ["d1"]
+
+
+def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
+    csv = written(tmp_path / "a.csv", "query_id,doc_id,relevance,broken_line\nq1,d1,2,x\nq1\n")
+    rows = judged(engine, csv).table.collect()
+    assert [(row["doc_id"], row[BROKEN_LINE]) for row in rows] == [("d1", None), (None, "q1")]
+    pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "broken_line": ["x"]}), tmp_path / "a.parquet")
+    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q1", "d1")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_that_differ_by_case_only_are_refused_with_both(engine, tmp_path, kind):
+    file = written(tmp_path / f"a.{kind}", "query_id,doc_id,score,SCORE\nq1,d1,1,2\n")
+    if kind == "parquet":
+        pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": [1.0], "SCORE": [2.0]}), file)
+    with pytest.raises(InputError, match=r"alike but for their case, e\.g\. score and SCORE; name each once"):
+        returned(engine, file)
+
+
+def test_a_field_of_csv_may_be_all_quotes(engine, tmp_path):
+    text = 'query_id,doc_id,relevance\nq1,"' + '""' * 20_000 + '",1\nq1,"' + 'a""b,' * 20_000 + '",1\nq1,"a"""b",1\n'
+    rows = judged(engine, written(tmp_path / "a.csv", text)).table.collect()
+    assert [row["doc_id"] for row in rows[:2]] == ['"' * 20_000, 'a"b,' * 20_000]
+    assert [row[BROKEN_LINE] for row in rows] == [None, None, 'q1,"a"""b",1']
+
+
+def test_categories_and_small_floats_of_parquet_are_plain_values(engine, tmp_path):
+    columns = {
+        "query_id": pa.array([7, 7]).dictionary_encode(),
+        "doc_id": pa.array(["d1", None]).dictionary_encode(),
+        "relevance": pa.array([1.5, 2.0], pa.float16()),
+        "by": pa.array([1, 2], pa.duration("s")),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert judged(engine, tmp_path / "a.parquet").table.collect() == [(7, "d1", 1.5), (7, None, 2.0)]
+
+
+def test_a_duration_is_no_number(engine, tmp_path):
+    pq.write_table(pa.table({"query_id": ["q"], "relevance": pa.array([1], pa.duration("s"))}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"1 column\(s\) of the wrong type, relevance is duration\[s\]"):
+        judged(engine, tmp_path / "a.parquet")
+
+
+def test_an_id_of_parquet_that_is_not_utf_8_is_none(engine, tmp_path):
+    ids = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"d"]).buffers())
+    pq.write_table(pa.table({"query_id": ["q", "q"], "doc_id": ids}), tmp_path / "a.parquet")
+    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", None), ("q", "d")]
+
+
+def test_a_number_of_text_is_read_by_one_rule_about_blanks(engine, tmp_path):
+    text = ["\t1 ", "\x0c1", "\x0b1", "1\x0b", "1\u00a0", "1\x85", "1\x00", "\u0661"]
+    lines = "".join(f"q,{number},{value}\n" for number, value in enumerate(text))
+    source = judged(engine, written(tmp_path / "a.csv", f"query_id,doc_id,relevance\n{lines}"))
+    assert [row["relevance"] for row in conform(source.table, JUDGMENTS, "j").collect()] == [1, 1] + [None] * 6
+
+
+def test_parquet_is_copied_only_where_the_engine_cannot_read_it():
+    plain, unsigned = {"query_id": pa.int64()}, {"query_id": pa.uint32()}
+    category = {"by": pa.dictionary(pa.int32(), pa.int64())}
+    for schema, embedded, spark in ((plain, False, False), (unsigned, True, False), (category, True, False)):
+        assert must_be_copied([plain, schema], ["query_id"], "embedded") is embedded
+        assert must_be_copied([plain, schema], ["query_id"], "spark") is spark
+    assert not must_be_copied([unsigned], ["doc_id"], "embedded")

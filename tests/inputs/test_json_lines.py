@@ -1,0 +1,31 @@
+"""JSON lines: one rule of what a line is, on every engine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import json_cases
+import pytest
+from json_cases import DOC_IDS, LINES, SHAPES
+
+
+def check(found):
+    lines = {**DOC_IDS, **LINES}
+    assert dict(zip(lines, found, strict=False)) == lines
+    said = found[len(lines) :]
+    for shape, words in zip(said, SHAPES.values(), strict=True):
+        assert words in shape
+        assert "not JSON lines; write one object a line, with the keys query_id, doc_id, relevance" in shape
+
+
+def test_lines_are_read_by_the_rule_on_spark(engine):
+    check(json_cases.outcomes(engine))
+
+
+def test_lines_are_read_by_the_rule_on_the_embedded_engine():
+    pytest.importorskip("pysail")
+    program = [sys.executable, str(Path(json_cases.__file__))]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr[-2000:]
+    check(json.loads(done.stdout))
