@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
+from ndcg_spark import interrupts
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds, validation
 from ndcg_spark.contract.validation import Checked
@@ -176,21 +177,25 @@ def _evaluated(
                 tell("recover", sentence)
             night = Night(output, plan.evaluation_id)
             with _abandoning(night):
-                with clock.step("evaluate"):
-                    night.stage("query_scores", per_query)
-                    night.verify("query_scores", counts["query_scores"])
-                with clock.step("aggregate"):
-                    staged = night.read("query_scores", opened.session, QUERY_SCORES)
-                    night.stage("dataset_scores", evaluation.dataset_scores(staged, runs, plan))
-                    night.verify("dataset_scores", counts["dataset_scores"])
-                    rows = _sorted_rows(night.read("dataset_scores", opened.session, DATASET_SCORES).collect())
-                _refuse_unjudged(rows, config)
-                if checked.rejected:
-                    with clock.step("reject"):
-                        night.stage("rejected_rows", evaluation.rejected_rows(checked.rejected, checked.datasets, plan))
-                        night.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
+                with interrupts.cleaned_up_by(night.abandon):
+                    with clock.step("evaluate"):
+                        night.stage("query_scores", per_query)
+                        night.verify("query_scores", counts["query_scores"])
+                    with clock.step("aggregate"):
+                        staged = night.read("query_scores", opened.session, QUERY_SCORES)
+                        night.stage("dataset_scores", evaluation.dataset_scores(staged, runs, plan))
+                        night.verify("dataset_scores", counts["dataset_scores"])
+                        rows = _sorted_rows(night.read("dataset_scores", opened.session, DATASET_SCORES).collect())
+                    _refuse_unjudged(rows, config)
+                    if checked.rejected:
+                        with clock.step("reject"):
+                            rejected = evaluation.rejected_rows(checked.rejected, checked.datasets, plan)
+                            night.stage("rejected_rows", rejected)
+                            night.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
                 tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
-                with clock.step("publish"):
+                # The engine has done its work: its port need not wait with us for others that publish.
+                opened.close()
+                with clock.step("publish"), interrupts.committing(output):
                     night.commit(commit_record(config, plan, opened, sources, checked, clock.seconds))
                 tell("wrote", f"{output} ({plan.evaluation_id})")
     return Outcome(

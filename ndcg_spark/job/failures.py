@@ -38,7 +38,7 @@ def blaming(sources: Sequence[Source]) -> Iterator[None]:
                 f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
                 "where the output is and where the engine spills"
             ) from error
-        raise EngineError(f"engine: {type(error).__name__}, {lines[0]}; its log may say more") from error
+        raise EngineError(f"engine: {type(error).__name__}, {engine.reason_of(error)}; its log may say more") from error
 
 
 @contextlib.contextmanager
