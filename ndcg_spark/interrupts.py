@@ -94,8 +94,14 @@ def committing(output: str) -> Iterator[None]:
 
 
 def standing() -> str:
-    """What has become of the night so far, for the end of a message."""
+    """What stands so far, for the end of a message: whether a night was published."""
     return _standing
+
+
+def stand(sentence: str) -> None:
+    """Say this where a message ends by what stands: the command that is under way publishes no night."""
+    global _standing  # noqa: PLW0603  # there is one process to end
+    _standing = sentence
 
 
 def give_way() -> None:

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from ndcg_spark import engine
-from ndcg_spark.engine import open_engine
+from ndcg_spark.engine import classic, open_engine
+from ndcg_spark.engine.opened import machine_memory
 from ndcg_spark.errors import EngineError
 
 
@@ -41,12 +41,12 @@ def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(mon
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
-        engine._local()
+        classic.local()
 
 
 def test_a_server_that_is_not_there_is_an_engine_error():
     answer = engine_name("auto", SPARK_REMOTE="sc://127.0.0.1:9/;token=secret")
-    assert answer.startswith("refused: engine: nothing answers at sc://127.0.0.1:9/;token=...")
+    assert answer.startswith("refused: engine: no Spark Connect server answers at sc://127.0.0.1:9/;token=***")
 
 
 def test_the_embedded_engine_cannot_be_had_under_spark_submit():
@@ -54,4 +54,4 @@ def test_the_embedded_engine_cannot_be_had_under_spark_submit():
 
 
 def test_the_memory_of_the_machine_is_what_a_process_may_use():
-    assert 2**28 < engine._machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 2**28 < machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
