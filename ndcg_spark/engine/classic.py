@@ -49,9 +49,9 @@ def local() -> Engine:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", str(4 * cores))
     )
-    with interrupts.cleaned_up_by(_end_children):
+    with interrupts.cleaned_up_by(end_children):
         session = created(builder, "local Spark")
-    return dataclasses.replace(described(session), close=quietly(session.stop), abort=_end_children)
+    return dataclasses.replace(described(session), close=quietly(session.stop), abort=end_children)
 
 
 def submitted(choice: str) -> Engine:
@@ -77,7 +77,7 @@ def described(session: SparkSession) -> Engine:
     return Engine(session, "spark", f"Spark {session.version} ({master})", sees)
 
 
-def _end_children() -> None:
+def end_children() -> None:
     """End the Java machine, also where it is still starting and has no session."""
     children = psutil.Process().children(recursive=True)
     for child in children:

@@ -1,5 +1,6 @@
 """How long a client of Spark Connect waits for its server, which by itself is ten minutes and more."""
 
+import os
 import uuid
 
 from pyspark.sql import SparkSession
@@ -24,6 +25,8 @@ def ask(url: str) -> None:
     EngineError
         It is no address, or nothing answers there within ANSWER_SECONDS as a Spark Connect server does.
     """
+    # What fails is told by our own message; gRPC would print its own before it.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import grpc
     from pyspark.errors import PySparkException
     from pyspark.sql.connect import proto

@@ -6,7 +6,8 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from ndcg_spark.engine import patience, sail
+from ndcg_spark import interrupts
+from ndcg_spark.engine import classic, patience, sail
 from ndcg_spark.engine.opened import Engine, created, keep_partition_names, quietly
 from ndcg_spark.masking import masked
 
@@ -19,19 +20,21 @@ def connected(url: str) -> Engine:
     EngineError
         Nothing answers there as a Spark Connect server does, or it is one that cannot be used.
     """
-    if url.startswith("local"):
+    own = url.startswith("local")
+    if own:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
         patience.ask(url)
-    session = created(SparkSession.builder.remote(url), url)
-    patience.bound(session, "remote")
+    with interrupts.cleaned_up_by(classic.end_children if own else lambda: None):
+        session = created(SparkSession.builder.remote(url), url)
+    patience.bound(session, "own" if own else "remote")
     stop = quietly(session.stop)
     try:
         engine = described(session, url)
     except BaseException:
         stop()
         raise
-    return dataclasses.replace(engine, close=stop, abort=session.interruptAll)
+    return dataclasses.replace(engine, close=stop, abort=classic.end_children if own else session.interruptAll)
 
 
 def described(session: SparkSession, url: str = "running session") -> Engine:

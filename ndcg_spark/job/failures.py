@@ -26,6 +26,8 @@ def blaming(sources: Sequence[Source]) -> Iterator[None]:
     try:
         yield
     except engine.failures() as error:
+        if engine.lost(error):
+            raise
         for source in sources:
             damage = files.damaged(source.files, source.format) if source.seen else None
             if damage:
