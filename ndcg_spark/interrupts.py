@@ -77,7 +77,7 @@ def committing(output: str) -> Iterator[None]:
     """
     global _committing, _standing  # noqa: PLW0603  # there is one process to end
     with _turn:
-        _committing = True
+        _committing = _ended_by is None
     give_way()
     _standing = f"it was publishing: ndcg-spark recover {output} finishes that or removes it"
     try:
@@ -128,8 +128,9 @@ def _next(awaited: Collection[signal.Signals]) -> tuple[int, bool]:
 def _end(number: int) -> None:
     global _ended_by  # noqa: PLW0603  # there is one process to end
     with _turn:
-        _turn.wait_for(lambda: not _committing, COMMIT_SECONDS)
+        # Before the wait, so that the main thread does not go on to anything else when its commit is through.
         _ended_by = number
+        _turn.wait_for(lambda: not _committing, COMMIT_SECONDS)
         cleanups = list(_cleanups)
     cleaning = threading.Thread(target=_clean, args=(cleanups,), daemon=True)
     cleaning.start()

@@ -22,12 +22,13 @@ def failures() -> tuple[type[Exception], ...]:
 
 def lost(error: BaseException) -> bool:
     """Whether a failure is that the engine is not there any more: whatever it was doing is not to blame."""
-    from py4j.protocol import Py4JNetworkError
+    from py4j.protocol import Py4JError, Py4JNetworkError
 
     for failure in _behind(error):
         if isinstance(failure, Py4JNetworkError | ConnectionRefusedError | ConnectionResetError):
             return True
-        if _status(failure) == "UNAVAILABLE":
+        # An exception of Java's is a Py4JJavaError; py4j's own says that the answer was none.
+        if type(failure) is Py4JError or _status(failure) == "UNAVAILABLE":
             return True
     return False
 
