@@ -12,11 +12,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 
-#: Seconds until the process ends at the latest: for a commit to be completed, then for the engine and for staging.
-COMMIT_SECONDS = 1.0
-CLEAN_SECONDS = 0.7
+#: Seconds until the process ends at the latest; of these, for a commit to be completed, and for each cleanup.
+_SECONDS = 1.6
+_COMMIT_SECONDS = 1.0
+_CLEANUP_SECONDS = 0.5
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -127,21 +129,23 @@ def _next(awaited: Collection[signal.Signals]) -> tuple[int, bool]:
 
 def _end(number: int) -> None:
     global _ended_by  # noqa: PLW0603  # there is one process to end
+    end = time.monotonic() + _SECONDS
     with _turn:
         # Before the wait, so that the main thread does not go on to anything else when its commit is through.
         _ended_by = number
-        _turn.wait_for(lambda: not _committing, COMMIT_SECONDS)
+        _turn.wait_for(lambda: not _committing, _COMMIT_SECONDS)
         cleanups = list(_cleanups)
-    cleaning = threading.Thread(target=_clean, args=(cleanups,), daemon=True)
-    cleaning.start()
-    cleaning.join(CLEAN_SECONDS)
+    for cleanup in cleanups:
+        # Each in a thread of its own: an engine that does not answer must not keep staging from being removed.
+        cleaning = threading.Thread(target=_quietly, args=(cleanup,), daemon=True)
+        cleaning.start()
+        cleaning.join(max(0.0, min(_CLEANUP_SECONDS, end - time.monotonic())))
     with contextlib.suppress(OSError):
         os.write(2, f"ndcg-spark: interrupted; {_standing}\n".encode(errors="backslashreplace"))
     # Not sys.exit: it would wait for the main thread, which waits for the engine.
     os._exit(128 + number)
 
 
-def _clean(cleanups: list[Callable[[], object]]) -> None:
-    for cleanup in cleanups:
-        with contextlib.suppress(Exception):
-            cleanup()
+def _quietly(cleanup: Callable[[], object]) -> None:
+    with contextlib.suppress(Exception):
+        cleanup()
