@@ -18,7 +18,8 @@ from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.interrupts import give_way, stand
 from ndcg_spark.masking import masked
 from ndcg_spark.options import EngineName, Format, configured
-from ndcg_spark.report.plain import as_json, complain, message, prepare_streams, printing
+from ndcg_spark.plain import message
+from ndcg_spark.report.streams import as_json, complain, prepare_streams, printing
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig

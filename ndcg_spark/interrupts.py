@@ -15,6 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 
+from ndcg_spark.plain import message
+
 #: Seconds until the process ends at the latest; of these, for a commit to be completed, and for each cleanup.
 _SECONDS = 1.6
 _COMMIT_SECONDS = 1.0
@@ -81,6 +83,7 @@ def committing(output: str) -> Iterator[None]:
     with _turn:
         _committing = _ended_by is None
     give_way()
+    output = message(output)
     _standing = f"it was publishing: ndcg-spark recover {output} finishes that or removes it"
     try:
         yield

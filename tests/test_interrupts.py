@@ -131,6 +131,15 @@ with interrupts.committing("out"):
     assert told(program) == (130, "", f"ndcg-spark: interrupted; {words}\n")
 
 
+def test_what_stands_is_told_without_the_secrets_of_the_output():
+    program = """
+with interrupts.committing("s3://KEY:SECRET@bucket/out"):
+    pass
+print(interrupts.standing())
+"""
+    assert told(program) == (0, "the night was published in s3://***@bucket/out\n", "")
+
+
 def test_a_commit_that_fails_has_published_nothing():
     program = """
 try:

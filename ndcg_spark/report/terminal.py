@@ -14,7 +14,7 @@ from ndcg_spark import interrupts
 from ndcg_spark.job.evaluating import Outcome
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.nights.committed import CommittedNight
-from ndcg_spark.report.plain import message, printable
+from ndcg_spark.plain import message, printable
 
 _STEP_WIDTH = 9
 #: No line of a table is cut where no terminal limits it.

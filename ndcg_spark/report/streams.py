@@ -1,4 +1,4 @@
-"""Text on its way out: nothing in a name can steer a terminal, and stdout that cannot take it is told."""
+"""What the program says on its way out: JSON, messages, and an error where stdout does not take the results."""
 
 import contextlib
 import json
@@ -11,24 +11,10 @@ from typing import Any
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.interrupts import standing
-from ndcg_spark.masking import masked
+from ndcg_spark.plain import message
 
 #: What a shell reports for a program that wrote to a pipe nobody reads: 128 and the number of SIGPIPE.
 BROKEN_PIPE = 141
-
-
-def printable(text: str) -> str:
-    r"""The text in one line that a terminal only prints: ``\x1b`` for what would steer it, ``\n`` for a new line.
-
-    Marks that cannot be seen, as those that turn the direction of writing, are spelled out too: two names that look
-    alike are alike.
-    """
-    return "".join(sign if sign.isprintable() else _spelled(sign) for sign in text)
-
-
-def message(text: str) -> str:
-    """A sentence for a person: printable, and without the secrets of URLs in it."""
-    return printable(masked(text))
 
 
 def as_json(value: Any) -> str:
@@ -88,7 +74,3 @@ def _leave_stdout() -> None:
     """What is still in the buffer goes nowhere: the interpreter would fail at it again when it ends."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _spelled(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")

@@ -10,7 +10,8 @@ import pytest
 
 from ndcg_spark import interrupts
 from ndcg_spark.errors import StorageError
-from ndcg_spark.report.plain import as_json, message, printable, printing
+from ndcg_spark.plain import message, printable
+from ndcg_spark.report.streams import as_json, printing
 
 
 def test_what_a_terminal_only_prints_stays_as_it_is():
