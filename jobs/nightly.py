@@ -4,7 +4,7 @@ import datetime
 import sys
 
 try:
-    from ndcg_spark.cli import main
+    from ndcg_spark.__main__ import main
 except ModuleNotFoundError as error:
     sys.exit(f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed")
 

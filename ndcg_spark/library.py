@@ -10,9 +10,11 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import ascending
+from ndcg_spark.engine import is_sail
 from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform
 from ndcg_spark.scoring import evaluation
 from ndcg_spark.scoring.gains import gain
+from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
 
 
@@ -76,6 +78,7 @@ def evaluate(
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         evaluation.new_id(),
         dataset,
+        list_by_list if is_sail(results.sparkSession) else by_window,
     )
     typed_judgments = conform(judgments, JUDGMENTS, "judgments")
     typed_results = conform(results, RESULTS, "results")

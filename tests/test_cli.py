@@ -99,6 +99,58 @@ def test_run_names_the_run_whatever_the_file_says(folder):
     assert {row["run"] for row in rows} == {"mine"}
 
 
+def without_utf8(*arguments, **how):
+    """The program under a locale that has no more than ASCII, as cron's."""
+    return subprocess.run(
+        [sys.executable, "-m", "ndcg_spark", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        text=True,
+        check=False,
+        **how,
+    )
+
+
+def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_is_told_with_what_stands(folder):
+    (folder / "run.txt").write_text(RUN.replace("bm25", "système"), encoding="utf-8")
+    arguments = ["evaluate", "--engine", "embedded", "--judgments", "qrels.txt", "--results", "run.txt"]
+    done = without_utf8(*arguments, "--cutoffs", "1", cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split()[:2] == [r"syst\xe8me", "1.0000"]
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        done = without_utf8(*arguments, "--output", "out", cwd=folder, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1].endswith("No space left on device; the night was published in out")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "said"),
+    [
+        (">/dev/full", 4, "stdout: the results could not be printed, [Errno 28] No space left on device"),
+        (">&-", 4, "stdout: it is closed"),
+        (">&- 2>&-", 4, ""),
+        ("| sleep 0", 141, ""),
+        ("2>/dev/full", 0, ""),
+        ("2>&- 0<&-", 0, ""),
+    ],
+)
+def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceback(where, code, said):
+    # Whoever would read has ended before the program begins to write.
+    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark conventions; }} {where}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == bool(said)
+
+
+def test_no_secret_of_a_path_is_printed(folder):
+    done = evaluate(folder, results="s3://KEY:SECRET@bucket/run.txt?secret_key=HIDDEN")
+    assert done.returncode in {3, 4}
+    assert "s3://***@bucket/run.txt?secret_key=***" in done.stderr
+    assert not {"KEY", "SECRET", "HIDDEN"} & set(done.stderr.replace(":", " ").replace("=", " ").split())
+    assert "HIDDEN" not in done.stderr
+
+
 def write_parquet(path, **columns):
     pq.write_table(pa.table({"run": ["r", "r"], "query_id": ["q1", "q2"], "doc_id": ["a", "c"], **columns}), path)
 

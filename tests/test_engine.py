@@ -1,29 +1,80 @@
+"""Which engine is opened, what is known of it, and how it says that it is not there or died."""
+
+import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
+import servers
 
-from ndcg_spark import engine
-from ndcg_spark.engine import open_engine
+from ndcg_spark.engine import classic, door, open_engine, patience, reason_of, sail
+from ndcg_spark.engine.opened import machine_memory
 from ndcg_spark.errors import EngineError
 
+COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
-def engine_name(choice, **environment):
-    """What `open_engine` opens in a process of its own, or the error that it ends with."""
-    program = f"""
-from ndcg_spark.engine import open_engine
-from ndcg_spark.errors import EngineError
-try:
-    with open_engine({choice!r}) as engine:
-        print(engine.kind, engine.sees_local_files, engine.session.range(3).count())
-except EngineError as error:
-    print("refused:", error)
-"""
+
+def said_with(choice, program=COUNT, **environment):
+    """What a program says with an engine open, in a process of its own; or the error that it ends with."""
+    lines = [
+        "from ndcg_spark.engine import open_engine",
+        "from ndcg_spark.errors import EngineError",
+        "try:",
+        f"    with open_engine({choice!r}) as engine:",
+        *(f"        {line}" for line in program.splitlines()),
+        "except EngineError as error:",
+        "    print('refused:', error)",
+    ]
     clean = {name: value for name, value in os.environ.items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
-    return subprocess.run(
-        [sys.executable, "-c", program], env={**clean, **environment}, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    return done.stdout.strip() or done.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def sail_server(tmp_path_factory):
+    port, log = servers.free_port(), tmp_path_factory.mktemp("sail") / "log"
+    program = f"from pysail.spark import SparkConnectServer as S; S('127.0.0.1', {port}).start(background=False)"
+    with servers.running([sys.executable, "-c", program], log, dict(os.environ)):
+        servers.wait_until(lambda: servers.answers(port), "the Sail server", log)
+        yield f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def silent():
+    """The port of a server that accepts, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def web_server():
+    """The port of a server of another kind."""
+
+    def answer():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(100)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join()
 
 
 def test_a_running_session_is_used_and_left_running(spark):
@@ -34,24 +85,104 @@ def test_a_running_session_is_used_and_left_running(spark):
 
 
 def test_the_embedded_engine_is_taken_where_it_is_installed():
-    assert engine_name("auto") == "embedded True 3"
+    assert said_with("auto") == "embedded True 3"
 
 
 def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
-        engine._local()
-
-
-def test_a_server_that_is_not_there_is_an_engine_error():
-    answer = engine_name("auto", SPARK_REMOTE="sc://127.0.0.1:9/;token=secret")
-    assert answer.startswith("refused: engine: nothing answers at sc://127.0.0.1:9/;token=...")
+        classic.local()
 
 
 def test_the_embedded_engine_cannot_be_had_under_spark_submit():
-    assert "refused: engine: spark-submit brings its own Spark" in engine_name("embedded", PYSPARK_GATEWAY_PORT="1")
+    assert "refused: engine: spark-submit brings its own Spark" in said_with("embedded", PYSPARK_GATEWAY_PORT="1")
+
+
+def test_a_server_that_is_not_there_is_an_engine_error_without_secrets():
+    answer = said_with("auto", SPARK_REMOTE="sc://127.0.0.1:9/;token=secret;x-api-key=hidden")
+    assert answer.startswith(
+        "refused: engine: no Spark Connect server answers at sc://127.0.0.1:9/;token=***;x-api-key=***"
+    )
+    assert "secret" not in answer
+    assert "hidden" not in answer
+
+
+def test_a_server_that_says_nothing_is_given_up(silent, monkeypatch):
+    monkeypatch.setattr(patience, "ANSWER_SECONDS", 0.5)
+    with pytest.raises(EngineError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:\d+, Deadline"):
+        patience.ask(f"sc://127.0.0.1:{silent}")
+
+
+@pytest.mark.parametrize("parameters", ["", "/;token=abc"])
+def test_a_server_of_another_kind_is_told_at_once(web_server, parameters):
+    with pytest.raises(EngineError, match="no Spark Connect server answers at"):
+        patience.ask(f"sc://127.0.0.1:{web_server}{parameters}")
+
+
+def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server):
+    patience.ask(sail_server)
+    with pytest.raises(EngineError, match=r"token=\*\*\* \(encrypted, as use_ssl or a token demands\)"):
+        patience.ask(f"{sail_server}/;token=abc")
+
+
+@pytest.mark.parametrize("url", ["sc://", "sc://host:1/;a", "sc://host:port", "http://host"])
+def test_what_is_no_address_is_told(url):
+    with pytest.raises(EngineError, match="is no address of a Spark Connect server"):
+        patience.ask(url)
+
+
+def test_a_server_of_sail_is_known_for_what_it_is(sail_server):
+    assert said_with("auto", COUNT + "\nprint(engine.name)", SPARK_REMOTE=sail_server) == (
+        f"embedded True 3\nSail 0.7.2 ({sail_server})"
+    )
+
+
+def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
+    nothing = SimpleNamespace(read=SimpleNamespace(text=lambda _: SimpleNamespace(collect=list)))
+    with pytest.raises(EngineError, match=r"Sail 0\.7\.2 \(sc://far:1\) does not read the files of this machine"):
+        sail.on_a_server(nothing, "0.7.2", "sc://far:1")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
+def test_nobody_else_reaches_the_port_of_the_embedded_engine():
+    knocking = """
+import socket
+port = int(engine.session.client._builder.endpoint.rsplit(":", 1)[1])
+try:
+    socket.create_connection(("127.0.0.1", port), timeout=1)
+    print("open")
+except TimeoutError:
+    print("shut")
+print(engine.session.range(3).count())
+""".strip()
+    assert said_with("embedded", knocking) == "shut\n3"
+
+
+def test_a_port_that_is_not_ours_is_not_shut(silent):
+    assert door.shut(servers.free_port()) is False
+    with socket.create_connection(("127.0.0.1", silent), timeout=5):
+        pass
+
+
+@pytest.mark.parametrize("choice", ["embedded", "spark"])
+def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
+    dying = {
+        "embedded": "import gc; from pysail.spark import SparkConnectServer as S\n"
+        "[found.stop() for found in gc.get_objects() if type(found) is S]",
+        "spark": "import psutil, signal\n"
+        "[child.send_signal(signal.SIGKILL) for child in psutil.Process().children(recursive=True)]",
+    }
+    answer = said_with(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
+    assert answer.startswith("refused: engine: it died at its work, "), answer
+    assert "rendezvous" not in answer.lower()
+
+
+def test_an_engine_says_why_in_one_line(spark):
+    with pytest.raises(Exception, match="no_such") as failed:
+        spark.sql("SELECT no_such").collect()
+    assert reason_of(failed.value).startswith("[UNRESOLVED_COLUMN")
 
 
 def test_the_memory_of_the_machine_is_what_a_process_may_use():
-    assert 2**28 < engine._machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 2**28 < machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

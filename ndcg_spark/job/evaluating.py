@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from ndcg_spark import interrupts
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds, validation
 from ndcg_spark.contract.checked import Checked
@@ -117,21 +118,24 @@ def _published(work: _Work, checked: Checked, output: str) -> list[dict[str, Any
         work.tell("recover", sentence)
     night = Night(output, plan.evaluation_id)
     with _abandoning(night):
-        with clock.step("evaluate"):
-            night.stage("query_scores", evaluation.query_scores(checked.judgments, checked.listed, runs, plan))
-            night.verify("query_scores", counts["query_scores"])
-        with clock.step("aggregate"):
-            staged = night.read("query_scores", session, QUERY_SCORES)
-            night.stage("dataset_scores", evaluation.dataset_scores(staged, runs, plan))
-            night.verify("dataset_scores", counts["dataset_scores"])
-            rows = sorted_rows(night.read("dataset_scores", session, DATASET_SCORES).collect())
-        if checked.rejected:
-            with clock.step("reject"):
-                night.stage("rejected_rows", evaluation.rejected_rows(checked.rejected, checked.datasets, plan))
-                night.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
-        _refuse(work, checked, rows)
+        with interrupts.cleaned_up_by(night.abandon):
+            with clock.step("evaluate"):
+                night.stage("query_scores", evaluation.query_scores(checked.judgments, checked.listed, runs, plan))
+                night.verify("query_scores", counts["query_scores"])
+            with clock.step("aggregate"):
+                staged = night.read("query_scores", session, QUERY_SCORES)
+                night.stage("dataset_scores", evaluation.dataset_scores(staged, runs, plan))
+                night.verify("dataset_scores", counts["dataset_scores"])
+                rows = sorted_rows(night.read("dataset_scores", session, DATASET_SCORES).collect())
+            if checked.rejected:
+                with clock.step("reject"):
+                    night.stage("rejected_rows", evaluation.rejected_rows(checked.rejected, checked.datasets, plan))
+                    night.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
+            _refuse(work, checked, rows)
         work.tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
-        with clock.step("publish"):
+        # The engine has done its work: its port need not wait with us for others that publish.
+        work.engine.close()
+        with clock.step("publish"), interrupts.committing(output):
             night.commit(commit_record(work.config, plan, work.engine, work.sources, checked, clock.seconds))
     work.tell("wrote", f"{output} ({plan.evaluation_id})")
     return rows

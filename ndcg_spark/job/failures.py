@@ -57,6 +57,8 @@ def explained(sources: Sequence[Source]) -> Iterator[None]:
         refusal = refused(error)
         if refusal:
             raise PlanRefusedError(refusal.code, refusal.sentence) from error
+        if engine.lost(error):
+            raise
         for source in sources:
             damage = checks.damaged(source.files, source.format) if source.seen else None
             if damage:
@@ -69,7 +71,7 @@ def explained(sources: Sequence[Source]) -> Iterator[None]:
                 f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
                 "where the output is and where the engine spills"
             ) from error
-        raise EngineError(f"engine: {type(error).__name__}, {lines[0]}; its log may say more") from error
+        raise EngineError(f"engine: {type(error).__name__}, {engine.reason_of(error)}; its log may say more") from error
 
 
 def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, plan: Evaluation) -> NdcgSparkError:

@@ -1,6 +1,7 @@
 """What a person sees: steps on stderr, and the table of scores on stdout."""
 
 import contextlib
+import errno
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
@@ -9,13 +10,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ndcg_spark import interrupts
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.nights.committed import CommittedNight
+from ndcg_spark.plain import message, printable
 
 _STEP_WIDTH = 9
 #: No line of a table is cut where no terminal limits it.
 _UNLIMITED = 10_000
+
+
+class _Console(Console):
+    """One that leaves a stream nobody reads to its caller; rich would end the program, with the exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich while it handles the error."""
+        raise BrokenPipeError(errno.EPIPE, "nobody reads")
 
 
 class Progress:
@@ -25,20 +36,29 @@ class Progress:
     """
 
     def __init__(self, silent: bool = False) -> None:
-        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=silent)
-        self._status = self._console.status("starting") if self._console.is_terminal else None
+        quiet = silent or sys.stderr is None
+        self._console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
+        dots = "dots" if self._console.encoding.startswith("utf") else "line"
+        self._status = self._console.status("starting", spinner=dots) if self._console.is_terminal else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Progress"]:
-        """Show the spinner until the block ends."""
-        with self._status or contextlib.nullcontext():
+        """Show the spinner until the block ends, or a signal ends the process: it hides the cursor."""
+        if self._status is None:
+            yield self
+            return
+        with interrupts.cleaned_up_by(self._status.stop), self._status:
             yield self
 
     def tell(self, step: str, sentence: str) -> None:
-        """One step is done; the sentence has its counts."""
-        self._console.print(f"{step:<{_STEP_WIDTH}}{sentence}")
+        """One step is done; the sentence has its counts. An evaluation goes on where nobody can be told."""
+        said = message(sentence)
+        try:
+            self._console.print(f"{step:<{_STEP_WIDTH}}{said}")
+        except OSError:
+            self._console.quiet = True
         if self._status:
-            self._status.update(Text(f"after {step}: {sentence}"))
+            self._status.update(Text(f"after {step}: {said}"))
 
 
 def print_scores(outcome: Outcome) -> None:
@@ -52,9 +72,9 @@ def print_scores(outcome: Outcome) -> None:
     several = len({dataset for dataset, _ in by_run}) > 1
     table = _score_table([*(["dataset"] if several else []), "run"], cutoffs)
     for (dataset, run), of_run in sorted(by_run.items(), key=lambda entry: _best_first(entry[0], entry[1][-1])):
-        table.add_row(*([Text(dataset)] if several else []), Text(run), *_cells(of_run))
+        table.add_row(*([_name(dataset)] if several else []), _name(run), *_cells(of_run))
     console.print(table)
-    console.print(f"\n{outcome.convention}: {outcome.formula}", soft_wrap=True)
+    console.print(f"\n{printable(outcome.convention)}: {printable(outcome.formula)}", soft_wrap=True)
 
 
 def print_check(found: Mapping[str, Any]) -> None:
@@ -64,7 +84,7 @@ def print_check(found: Mapping[str, Any]) -> None:
         console.print(f"{count:>12,}  {name.replace('_', ' ')}", soft_wrap=True)
     for row in found["judged_rate"]:
         rate = f"judged rate@{row['cutoff'] or 'all'} of run={row['run']} dataset={row['dataset']}"
-        console.print(f"{_rounded(row['judged_rate']):>12}  {rate}", soft_wrap=True)
+        console.print(f"{_rounded(row['judged_rate']):>12}  {printable(rate)}", soft_wrap=True)
 
 
 def print_comparison(compared: list[Compared]) -> None:
@@ -81,7 +101,7 @@ def print_comparison(compared: list[Compared]) -> None:
         console.print()
     for entry in compared:
         if entry.refused:
-            console.print(f"{entry.preset} refuses: {entry.refused}", soft_wrap=True)
+            console.print(f"{entry.preset} refuses: {message(entry.refused)}", soft_wrap=True)
 
 
 def print_nights(nights: list[CommittedNight]) -> None:
@@ -93,14 +113,14 @@ def print_nights(nights: list[CommittedNight]) -> None:
         counts, versions = record.get("counts", {}), record.get("versions", {})
         cells = [night.dataset, night.evaluated_on, counts.get("runs", "-"), counts.get("judged_queries", "-")]
         cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
-        table.add_row(*(Text(str(cell)) for cell in [*cells, versions.get("ndcg_spark", "-")]))
+        table.add_row(*(_name(str(cell)) for cell in [*cells, versions.get("ndcg_spark", "-")]))
     _console(sys.stdout).print(table)
 
 
 def _score_table(names: list[str], cutoffs: list[int | None]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
-        table.add_column(Text(name), no_wrap=True)
+        table.add_column(_name(name), no_wrap=True)
     measured = [f"ndcg@{cutoff or 'all'}" for cutoff in cutoffs]
     for name in [*measured, "queries", "missing", "no relevant", "unjudged", "judged rate"]:
         table.add_column(name, justify="right", no_wrap=True)
@@ -118,8 +138,12 @@ def _cells(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def _name(text: str) -> Text:
+    return Text(printable(text))
+
+
 def _console(stream: TextIO) -> Console:
-    return Console(
+    return _Console(
         file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else _UNLIMITED
     )
 

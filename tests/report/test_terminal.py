@@ -1,5 +1,8 @@
 """What a person sees: the table of scores on stdout, the steps on stderr."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from ndcg_spark.job.outcome import Outcome
@@ -120,3 +123,39 @@ def test_a_name_is_printed_as_it_is(capsys, name):
     assert printed(capsys, score(name))[1][0] == name
     Progress().tell("read", name)
     assert capsys.readouterr().err.split() == ["read", name]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\nb", r"a\nb"),
+        ("\x9b31m\x7f", r"\x9b31m\x7f"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("ab\u202edc", r"ab\u202edc"),
+        ("a\u2028b\u200b", r"a\u2028b\u200b"),
+        ("lost\udce9", r"lost\udce9"),
+    ],
+)
+def test_a_name_cannot_steer_the_terminal(capsys, name, shown):
+    assert printed(capsys, score(name), formula=name)[1:] == [
+        [shown, *printed(capsys, score())[1][1:]],
+        ["trec_eval:", shown],
+    ]
+    Progress().tell("read", f"10 results of {name}")
+    assert capsys.readouterr().err == f"read     10 results of {shown}\n"
+
+
+def test_a_step_tells_no_secret(capsys):
+    Progress().tell("wrote", "s3://KEY:SECRET@bucket/out?token=abc")
+    assert capsys.readouterr().err == "wrote    s3://***@bucket/out?token=***\n"
+
+
+def test_an_evaluation_goes_on_where_its_steps_cannot_be_told(monkeypatch):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr("sys.stderr", full)
+        progress = Progress()
+        progress.tell("read", "10 results")
+        progress.tell("scored", "2 query scores")
+        # What is in its buffer must go somewhere, or closing it fails.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())

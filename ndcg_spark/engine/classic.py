@@ -1,0 +1,87 @@
+"""Classic Spark: a Java machine of our own on this machine, or the session that spark-submit brings."""
+
+import dataclasses
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+
+from ndcg_spark import interrupts
+from ndcg_spark.engine.opened import (
+    BOTH_WAYS,
+    CALL_SITES,
+    MEMORY_SHARE,
+    Engine,
+    created,
+    keep_partition_names,
+    machine_memory,
+    quietly,
+)
+from ndcg_spark.errors import EngineError
+
+#: Seconds for a Java machine to end of itself and remove its temporary files, when a signal ends the process.
+_SECONDS_TO_END = 0.4
+
+
+def local() -> Engine:
+    """Local Spark on every core of this machine; EngineError without Java."""
+    if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
+        raise EngineError(f"engine: there is no Java for local Spark; {BOTH_WAYS}")
+    # Without it the workers are whatever `python3` is on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    cores = os.cpu_count() or 1
+    memory = max(1, int(machine_memory() * MEMORY_SHARE / 2**30))
+    builder = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("ndcg-spark")
+        # What fails is told by our own message; Spark would print each task's stack trace before it.
+        .config("spark.log.level", "OFF")
+        .config(CALL_SITES, "false")
+        # Spark's generated methods are long, and Java leaves long ones uncompiled: a quarter of an evaluation's time.
+        .config("spark.driver.defaultJavaOptions", "-XX:-DontCompileHugeMethods")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", f"{memory}g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", str(4 * cores))
+    )
+    with interrupts.cleaned_up_by(end_children):
+        session = created(builder, "local Spark")
+    return dataclasses.replace(described(session), close=quietly(session.stop), abort=end_children)
+
+
+def submitted(choice: str) -> Engine:
+    """The session that spark-submit brings; EngineError if the embedded engine was asked for."""
+    if choice == "embedded":
+        raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
+    session = created(SparkSession.builder.appName("ndcg-spark").config(CALL_SITES, "false"), "spark-submit's Spark")
+    stop = quietly(session.stop)
+    return dataclasses.replace(described(session), close=stop, abort=stop)
+
+
+def is_classic(session: SparkSession) -> bool:
+    """Whether a session has a Java machine of its own, and is no client of a server."""
+    return type(session).__module__ == "pyspark.sql.session"
+
+
+def described(session: SparkSession) -> Engine:
+    """What is known of a classic session, which is left running at the end."""
+    master = session.conf.get("spark.master", "") or ""
+    files = session.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
+    keep_partition_names(session)
+    sees = master.startswith("local") and files.startswith("file:") and "HADOOP_CONF_DIR" not in os.environ
+    return Engine(session, "spark", f"Spark {session.version} ({master})", sees)
+
+
+def end_children() -> None:
+    """End the Java machine, also where it is still starting and has no session."""
+    children = psutil.Process().children(recursive=True)
+    for child in children:
+        quietly(child.terminate)()
+    _, alive = psutil.wait_procs(children, timeout=_SECONDS_TO_END)
+    for child in alive:
+        quietly(child.kill)()

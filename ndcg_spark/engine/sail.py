@@ -1,0 +1,96 @@
+"""Sail, the engine without Java: in this process (pysail), or on a server that its address does not tell from Spark."""
+
+import contextlib
+import functools
+import importlib.metadata
+import os
+import tempfile
+import uuid
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark.engine import door, patience
+from ndcg_spark.engine.failing import failures
+from ndcg_spark.engine.opened import BOTH_WAYS, CALL_SITES, MEMORY_SHARE, Engine, machine_memory, quietly
+from ndcg_spark.errors import EngineError
+
+#: Fewer partitions than this were slower even on 2 cores (1.97 s against 2.42 s).
+LEAST_PARTITIONS = 16
+
+
+def embedded() -> Engine:
+    """Sail in this process, behind a port on loopback that is shut to everybody else; EngineError without pysail."""
+    pool = str(int(machine_memory() * MEMORY_SHARE))
+    for name, value in {
+        "RUST_LOG": "off",
+        "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
+        "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": pool,
+        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(LEAST_PARTITIONS, 4 * (os.cpu_count() or 1))),
+    }.items():
+        os.environ.setdefault(name, value)
+    try:
+        # The client too, so that the port is not open any longer than it takes to connect.
+        import pyspark.sql.connect.session  # noqa: F401
+        from pysail.spark import SparkConnectServer
+    except ImportError as error:
+        raise EngineError(f"engine: the embedded engine is not installed, {error}; {BOTH_WAYS}") from error
+    with contextlib.ExitStack() as ending:
+        server = SparkConnectServer("127.0.0.1", 0)
+        server.start(background=True)
+        ending.callback(quietly(server.stop))
+        _, port = server.listening_address
+        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+        ending.callback(quietly(session.stop))
+        patience.bound(session, "own")
+        session.conf.set(CALL_SITES, "false")
+        door.shut(port)
+        name = f"embedded (pysail {importlib.metadata.version('pysail')})"
+        return Engine(session, "embedded", name, True, close=ending.pop_all().close, abort=session.interruptAll)
+
+
+@functools.lru_cache(maxsize=8)
+def is_sail(session: SparkSession) -> bool:
+    """Whether Sail runs a session; a Spark Connect session is asked once."""
+    return type(session).__module__ != "pyspark.sql.session" and version_of(session) is not None
+
+
+def version_of(session: SparkSession) -> str | None:
+    """The version of Sail that runs a session on a server; none if it is Spark."""
+    try:
+        found = session.sql("SELECT version()").first()
+    except failures():
+        return None
+    version = str(found[0]) if found else ""
+    # Spark's has the revision that it was built from after it. What a client may ask besides, Sail answers as Spark.
+    return version if version and " " not in version and version != session.version else None
+
+
+def on_a_server(session: SparkSession, version: str, place: str) -> Engine:
+    """A server of Sail that reads the files of this machine.
+
+    Raises
+    ------
+    EngineError
+        It reads its own: Sail names files in a way that cannot be told apart from other files when this process does
+        not see them.
+    """
+    if not _reads_our_files(session):
+        raise EngineError(
+            f"engine: Sail {version} ({place}) does not read the files of this machine; run ndcg-spark where the "
+            "server is, with the embedded engine, or on a Spark Connect server of Spark"
+        )
+    return Engine(session, "embedded", f"Sail {version} ({place})", True)
+
+
+def _reads_our_files(session: SparkSession) -> bool:
+    secret = uuid.uuid4().hex
+    with tempfile.TemporaryDirectory(prefix="ndcg-spark-") as folder:
+        # A server of another user must be able to read it; what it says is worth nothing to anybody.
+        Path(folder).chmod(0o755)
+        path = Path(folder, "seen.txt")
+        path.write_text(secret, encoding="ascii")
+        try:
+            return [row["value"] for row in session.read.text(str(path)).collect()] == [secret]
+        except failures():
+            return False

@@ -1,0 +1,154 @@
+"""SIGINT, SIGTERM and SIGHUP end the process within two seconds, whatever the threads of an engine are doing.
+
+Python runs a signal's handler between two steps of its main thread, which may wait for an engine for minutes, and the
+embedded engine puts handlers of its own into their place. So the signals are blocked in every thread, and one thread
+does nothing but wait for them. When one comes, it ends the engine, removes what was staged, and ends the process.
+
+A process that never calls `watch`, as one that uses this package as a library, keeps the signals as they are.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+
+from ndcg_spark.plain import message
+
+#: Seconds until the process ends at the latest; of these, for a commit to be completed, and for each cleanup.
+_SECONDS = 1.6
+_COMMIT_SECONDS = 1.0
+_CLEANUP_SECONDS = 0.5
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_NOTHING_PUBLISHED = "nothing was published"
+
+_turn = threading.Condition()
+_cleanups: list[Callable[[], object]] = []
+_committing = False
+_ended_by: int | None = None
+_standing = _NOTHING_PUBLISHED
+
+
+def watch() -> None:
+    """From now on, SIGINT, SIGTERM and SIGHUP end the process with the exit code 128 and the signal's number.
+
+    To be called before any thread is started, as a thread blocks what the thread blocks that starts it.
+
+    A signal that the process was started to ignore is still ignored, with one exception. A shell that runs a script
+    starts what it puts into the background so that Ctrl-C does not reach it; a SIGINT that another process sends to
+    it, and to nobody else, is meant.
+    """
+    ignored = {number for number in _ENDING if signal.getsignal(number) is signal.SIG_IGN}
+    awaited = {number for number in _ENDING if number == signal.SIGINT or number not in ignored}
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    threading.Thread(target=_wait, args=(awaited, ignored), name="interrupts", daemon=True).start()
+
+
+def unwatch() -> None:
+    """The work is done: the signals end the process as they end any other, also while the interpreter closes.
+
+    Does not return if one has come before: the process is about to end by it.
+    """
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    give_way()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+
+
+@contextlib.contextmanager
+def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
+    """Call `cleanup`, in another thread, if a signal ends the process within the block; those of outer blocks first."""
+    with _turn:
+        _cleanups.append(cleanup)
+    try:
+        yield
+    finally:
+        give_way()
+        with _turn:
+            _cleanups.remove(cleanup)
+
+
+@contextlib.contextmanager
+def committing(output: str) -> Iterator[None]:
+    """A signal waits, for a second, until the block has published its night; then it says what stands.
+
+    Staging must have no cleanup any more: a signal that cannot wait leaves the rest to `ndcg-spark recover`.
+    """
+    global _committing, _standing  # noqa: PLW0603  # there is one process to end
+    with _turn:
+        _committing = _ended_by is None
+    give_way()
+    output = message(output)
+    _standing = f"it was publishing: ndcg-spark recover {output} finishes that or removes it"
+    try:
+        yield
+        _standing = f"the night was published in {output}"
+    except BaseException:
+        _standing = _NOTHING_PUBLISHED
+        raise
+    finally:
+        with _turn:
+            _committing = False
+            _turn.notify_all()
+        give_way()
+
+
+def standing() -> str:
+    """What stands so far, for the end of a message: whether a night was published."""
+    return _standing
+
+
+def stand(sentence: str) -> None:
+    """Say this where a message ends by what stands: the command that is under way publishes no night."""
+    global _standing  # noqa: PLW0603  # there is one process to end
+    _standing = sentence
+
+
+def give_way() -> None:
+    """Wait for the end of the process if a signal has come: what fails now fails by that, and has nothing to tell."""
+    if _ended_by is not None:
+        threading.Event().wait()
+
+
+def _wait(awaited: Collection[signal.Signals], ignored: Collection[signal.Signals]) -> None:
+    while True:
+        number, sent_by_a_process = _next(awaited)
+        if sent_by_a_process or number not in ignored:
+            _end(number)
+
+
+def _next(awaited: Collection[signal.Signals]) -> tuple[int, bool]:
+    """The next of these signals, and whether a process has sent it: a terminal's come from the kernel."""
+    if sys.platform == "linux":
+        told = signal.sigwaitinfo(awaited)
+        return told.si_signo, told.si_code <= 0
+    return signal.sigwait(awaited), False
+
+
+def _end(number: int) -> None:
+    global _ended_by  # noqa: PLW0603  # there is one process to end
+    end = time.monotonic() + _SECONDS
+    with _turn:
+        # Before the wait, so that the main thread does not go on to anything else when its commit is through.
+        _ended_by = number
+        _turn.wait_for(lambda: not _committing, _COMMIT_SECONDS)
+        cleanups = list(_cleanups)
+    for cleanup in cleanups:
+        # Each in a thread of its own: an engine that does not answer must not keep staging from being removed.
+        cleaning = threading.Thread(target=_quietly, args=(cleanup,), daemon=True)
+        cleaning.start()
+        cleaning.join(max(0.0, min(_CLEANUP_SECONDS, end - time.monotonic())))
+    with contextlib.suppress(OSError):
+        os.write(2, f"ndcg-spark: interrupted; {_standing}\n".encode(errors="backslashreplace"))
+    # Not sys.exit: it would wait for the main thread, which waits for the engine.
+    os._exit(128 + number)
+
+
+def _quietly(cleanup: Callable[[], object]) -> None:
+    with contextlib.suppress(Exception):
+        cleanup()

@@ -1,0 +1,213 @@
+"""A signal ends the program soon, whatever it is doing, and leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: Generous, as the machine may be busy: without a mend it is ten minutes.
+SOON = 30
+
+
+def evaluating(folder, engine, *, ignoring=()):
+    """An evaluation whose engine sleeps within a gain of ours while it writes what is staged."""
+    (folder / "slow.py").write_text(
+        "import pathlib, time\n"
+        "def worth(grades):\n"
+        f"    folder = pathlib.Path({str(folder)!r})\n"
+        "    if any(folder.glob('out/_staging/*')):\n"
+        "        (folder / 'asleep').touch()\n"
+        "        time.sleep(600)\n"
+        "    return grades\n",
+        encoding="utf-8",
+    )
+    (folder / "qrels.txt").write_text("q1 0 a 2\nq1 0 b 0\n", encoding="utf-8")
+    (folder / "run.txt").write_text("q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\n", encoding="utf-8")
+    arguments = ["--engine", engine, "--judgments", "qrels.txt", "--results", "run.txt", "--output", "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ndcg_spark", "evaluate", *arguments, "--set", "gain=python:slow.worth"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignoring],  # noqa: PLW1509
+    )
+    end = time.monotonic() + 120
+    while not (folder / "asleep").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return process
+
+
+def end_of(process):
+    """The exit code and stderr of a process that ends soon."""
+    try:
+        _, said = process.communicate(timeout=SOON)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, said
+
+
+def staged(folder):
+    return [*folder.glob("out/_staging/*")]
+
+
+@pytest.mark.parametrize(
+    ("number", "send", "ignoring"),
+    [
+        pytest.param(signal.SIGINT, os.killpg, (), id="Ctrl-C in a terminal"),
+        pytest.param(signal.SIGINT, os.kill, (signal.SIGINT,), id="SIGINT to a script's background job"),
+        pytest.param(signal.SIGTERM, os.kill, (), id="SIGTERM by a scheduler"),
+    ],
+)
+def test_a_signal_ends_an_evaluation_while_the_embedded_engine_works(tmp_path, number, send, ignoring):
+    process = evaluating(tmp_path, "embedded", ignoring=ignoring)
+    assert staged(tmp_path)
+    send(process.pid, number)
+    code, said = end_of(process)
+    assert (code, staged(tmp_path)) == (128 + number, [])
+    assert said.splitlines()[-1] == "ndcg-spark: interrupted; nothing was published"
+    assert "Traceback" not in said
+
+
+def test_a_signal_ends_classic_spark_with_its_java_machine(tmp_path):
+    process = evaluating(tmp_path, "spark")
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert "java" in {child.name() for child in children}
+    process.send_signal(signal.SIGTERM)
+    code, said = end_of(process)
+    assert (code, staged(tmp_path)) == (143, [])
+    assert said.splitlines()[-1] == "ndcg-spark: interrupted; nothing was published"
+    _, alive = psutil.wait_procs(children, timeout=SOON)
+    assert [child for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def told(program):
+    """The exit code and the words on stdout and stderr of a program that is watched from the start."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys, time; from ndcg_spark import interrupts; interrupts.watch()\n" + program,
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SOON,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_commit_that_is_nearly_through_is_completed_first():
+    program = """
+with interrupts.committing("out"):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.3)
+    print("committed", flush=True)
+print("went on", flush=True)
+"""
+    words = "ndcg-spark: interrupted; the night was published in out\n"
+    assert told(program) == (143, "committed\n", words)
+
+
+def test_a_commit_that_waits_is_left_to_recover():
+    program = """
+with interrupts.committing("out"):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(600)
+"""
+    words = "it was publishing: ndcg-spark recover out finishes that or removes it"
+    assert told(program) == (130, "", f"ndcg-spark: interrupted; {words}\n")
+
+
+def test_what_stands_is_told_without_the_secrets_of_the_output():
+    program = """
+with interrupts.committing("s3://KEY:SECRET@bucket/out"):
+    pass
+print(interrupts.standing())
+"""
+    assert told(program) == (0, "the night was published in s3://***@bucket/out\n", "")
+
+
+def test_a_commit_that_fails_has_published_nothing():
+    program = """
+try:
+    with interrupts.committing("out"):
+        raise OSError
+except OSError:
+    print(interrupts.standing())
+"""
+    assert told(program) == (0, "nothing was published\n", "")
+
+
+def test_the_engine_ends_before_what_it_writes_is_removed_and_what_is_left_is_not_cleaned_again():
+    program = """
+def say(word):
+    return lambda: print(word, flush=True)
+with interrupts.cleaned_up_by(say("engine")):
+    with interrupts.cleaned_up_by(say("of before")):
+        pass
+    with interrupts.cleaned_up_by(say("staging")):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(600)
+"""
+    assert told(program)[:2] == (130, "engine\nstaging\n")
+
+
+def test_a_cleanup_that_fails_or_takes_for_ever_does_not_keep_the_next_from_its_work():
+    program = """
+with interrupts.cleaned_up_by(lambda: 1 / 0), interrupts.cleaned_up_by(lambda: time.sleep(600)):
+    with interrupts.cleaned_up_by(lambda: print("removed", flush=True)):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(600)
+"""
+    assert told(program)[:2] == (130, "removed\n")
+
+
+def test_what_fails_by_a_signal_says_nothing_of_it():
+    program = """
+import threading
+gone = threading.Event()
+try:
+    with interrupts.cleaned_up_by(lambda: (gone.set(), time.sleep(0.3))):
+        os.kill(os.getpid(), signal.SIGINT)
+        gone.wait()
+        raise RuntimeError("the engine is gone")
+finally:
+    print("told", flush=True)
+"""
+    assert told(program) == (130, "", "ndcg-spark: interrupted; nothing was published\n")
+
+
+def test_a_signal_that_was_to_be_ignored_is_ignored():
+    ignoring = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"import os, signal, time; {ignoring}; from ndcg_spark import interrupts; interrupts.watch();"
+            "os.kill(os.getpid(), signal.SIGHUP); time.sleep(0.3); interrupts.unwatch(); print('alive')",
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SOON,
+    )
+    assert done.stdout == "alive\n"
+
+
+def test_after_the_work_a_signal_ends_the_process_as_any_other():
+    code, said, _ = told("interrupts.unwatch(); print('done', flush=True); os.kill(os.getpid(), 15); time.sleep(600)")
+    assert (code, said) == (-15, "done\n")
