@@ -21,7 +21,7 @@ from ndcg_spark.inputs.reading import Source
 from ndcg_spark.job.failures import blaming, explaining
 from ndcg_spark.job.record import commit_record
 from ndcg_spark.nights import recovery
-from ndcg_spark.nights.publication import Night
+from ndcg_spark.nights.publication import Publication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 from ndcg_spark.scoring import evaluation, gains
 from ndcg_spark.scoring.evaluation import Evaluation
@@ -174,7 +174,7 @@ def _evaluated(
         else:
             for sentence in recovery.recover(output):
                 tell("recover", sentence)
-            night = Night(output, plan.evaluation_id)
+            night = Publication(output, plan.evaluation_id)
             with _abandoning(night):
                 with clock.step("evaluate"):
                     night.stage("query_scores", per_query)
@@ -267,7 +267,7 @@ def _runs_table(opened: Engine, checked: Checked) -> DataFrame:
 
 
 @contextlib.contextmanager
-def _abandoning(night: Night) -> Iterator[None]:
+def _abandoning(night: Publication) -> Iterator[None]:
     """Leave nothing staged when an evaluation fails."""
     try:
         yield
