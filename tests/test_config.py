@@ -180,7 +180,7 @@ def test_the_example_loads_and_its_files_are_there():
 def test_the_nightly_configuration_loads_and_reads_the_date_that_is_scored():
     config = load(CONF / "nightly.toml", {"date": "2026-11-20"})
     assert all("2026-11-20" in config.dated(path) for path in [*config.judgments.path, *config.results.path])
-    assert config.convention == Convention(duplicates="best")
+    assert config.convention == Convention()
     assert (config.max_rejected_fraction, config.max_missing_fraction) == (0.001, 0.05)
     assert config.output is not None
 

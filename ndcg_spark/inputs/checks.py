@@ -15,6 +15,7 @@ from ndcg_spark.inputs.storage import storage
 from ndcg_spark.schemas import refuse_alike
 
 _READERS = 8
+_HEAD_BYTES = 1 << 16
 _NAMES = {"parquet": "Parquet", "orc": "ORC"}
 
 
@@ -79,6 +80,12 @@ def check_headers(files: list[File], where: str) -> str:
                 "write them alike"
             )
     return first
+
+
+def beginning(file: File, where: str) -> str:
+    """The first line of text that is not blank, or as much of it as 64 KiB hold, whatever of it is not UTF-8."""
+    lines = (line.strip("\ufeff \t\r\f") for line in _head(file, where).decode("utf-8", "replace").split("\n"))
+    return next((line for line in lines if line), "")
 
 
 def damaged(files: Iterable[File], kind: str) -> str | None:
@@ -162,9 +169,16 @@ def _read_all(file: File, kind: str) -> None:
 
 
 def _first_line(file: File, where: str) -> str:
+    try:
+        return _head(file, where).split(b"\n", 1)[0].decode("utf-8-sig").rstrip("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; write it again") from error
+
+
+def _head(file: File, where: str) -> bytes:
     system, place = storage(file.path, where)
     try:
         with system.open_input_stream(place, compression="gzip" if file.compressed else None) as stream:
-            return str(stream.read(1 << 16).split(b"\n", 1)[0].decode("utf-8-sig").rstrip("\r"))
-    except (OSError, UnicodeDecodeError) as error:
+            return bytes(stream.read(_HEAD_BYTES))
+    except OSError as error:
         raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; write it again") from error

@@ -17,7 +17,8 @@ from pyarrow import fs
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import listing, table_formats
 from ndcg_spark.inputs.listing import before_wildcards
-from ndcg_spark.inputs.storage import is_local, local, shown, storage
+from ndcg_spark.inputs.storage import is_local, local, storage
+from ndcg_spark.masking import masked
 from ndcg_spark.schemas import NULL_FOLDER
 
 __all__ = ["File", "before_wildcards", "below", "find", "format_of", "local", "sniffed", "storage"]
@@ -70,14 +71,14 @@ def find(path: str, where: str) -> list[File]:
         return _found(system, place, path, where)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise InputError(
-            f"{where}: {shown(path)} cannot be listed, {first_line(error)}; check it and its rights"
+            f"{where}: {masked(path)} cannot be listed, {first_line(error)}; check it and its rights"
         ) from error
 
 
 def _found(system: fs.FileSystem, place: str, path: str, where: str) -> list[File]:
     entries = listing.entries(system, place, where)
     if not entries:
-        raise InputError(f"{where}: no such path, {shown(path)}; check the spelling, and the date if it is part of it")
+        raise InputError(f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it")
     if is_local(path) and place.startswith(("/dev/", "/proc/")):
         # Another process has other files behind such a name.
         place = os.path.realpath(place)
@@ -87,7 +88,7 @@ def _found(system: fs.FileSystem, place: str, path: str, where: str) -> list[Fil
         table_formats.refuse_above(system, folder, where)
     found = [file for entry in entries for file in listing.below(system, entry, where)]
     if not found:
-        raise InputError(f"{where}: no files in {shown(path)}, an empty folder; check what should have written it")
+        raise InputError(f"{where}: no files in {masked(path)}, an empty folder; check what should have written it")
     prefix = "" if is_local(path) else f"{path.partition('://')[0]}://"
     named = (below(fixed, prefix + entry.place, entry.place, entry.size, prefix + fixed) for entry in found)
     return sorted(named, key=lambda file: file.path)

@@ -25,6 +25,8 @@ from ndcg_spark.schemas import refuse_alike
 
 _BINARY = ("parquet", "orc")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
+#: The characters around a line that do not count.
+_AROUND = "\ufeff \t\r\f"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,9 +104,10 @@ class Reader:
     def _parser(self, files: list[File]) -> tuple[Callable[[DataFrame], DataFrame], str]:
         """What makes columns of lines, and the characters around a line that do not count."""
         if self.kind == "trec":
-            return self._trec, "\ufeff \t\r\f"
+            return self._trec, _AROUND
         if self.kind == "jsonl":
-            return (lambda text: json_lines(text, self.columns, self.where, files[0].path)), "\ufeff \t\r\f"
+            first = checks.beginning(files[0], self.where) if self.engine.sees_local_files else None
+            return (lambda text: json_lines(text, self.columns, self.where, files[0].path, first)), _AROUND
         separator = _SEPARATORS[self.kind]
         header = self._header(files, separator)
         on_java = self.engine.kind != "embedded"

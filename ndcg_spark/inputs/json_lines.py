@@ -34,18 +34,19 @@ _PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATE = r"\\u[dD][89a-fA-F]"
 
 
-def json_lines(table: DataFrame, names: list[str], where: str, place: str) -> DataFrame:
+def json_lines(table: DataFrame, names: list[str], where: str, place: str, first: str | None = None) -> DataFrame:
     """The wanted keys of each line's object as text, BROKEN_LINE, and NO_SCALAR of the lines that are broken by that.
 
     Which of the keys there are is seen from the first lines; a later line that has another of them is broken, for
-    nothing may be lost without a word. `place` is where the lines are, for messages.
+    nothing may be lost without a word. `place` is where the lines are, for messages, and
+    `first` the first of them; an engine need not return them in their order.
 
     Raises
     ------
     InputError
         The first lines are no objects, or have none of the keys: one object of all queries, an array, and the like.
     """
-    kept = _kept(table, names, where, place)
+    kept = _kept(table, names, where, place, first)
     wanted = list(dict.fromkeys([*kept, *names]))
     parsed = table.select("value", _parsed(F.col("value"), wanted).alias("row"), *carried(table))
     values = {name: F.col(f"row.{quoted(name)}") for name in wanted}
@@ -101,15 +102,15 @@ def _either(names: list[str]) -> str:
     return "|".join(re.escape(name) for name in sorted(spelled))
 
 
-def _kept(table: DataFrame, names: list[str], where: str, place: str) -> list[str]:
+def _kept(table: DataFrame, names: list[str], where: str, place: str, first: str | None) -> list[str]:
     """Those of the names that are keys of the first lines."""
     line = F.col("value")
     # A file of one object may be one line of any length.
     shown = F.when(F.length(line) <= _LONGEST_LINE, line).otherwise(F.substring(line, 1, 1000))
-    first = [row["value"] for row in table.limit(_LINES_TO_SEE_COLUMNS).select(shown.alias("value")).collect()]
-    seen = {key: None for text in first for key in _object(text) or ()}
+    some = [row["value"] for row in table.limit(_LINES_TO_SEE_COLUMNS).select(shown.alias("value")).collect()]
+    seen = {key: None for text in some for key in _object(text) or ()}
     kept = [name for name in names if name in seen]
-    shape = _shape(first[0] if first else "", bool(kept))
+    shape = _shape(first or next(iter(some), ""), bool(kept))
     if shape:
         keys = ", ".join(name for name in names if name != "dataset")
         raise InputError(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import table_formats
 
 _GLOB = re.compile(r"[*?\[]")
@@ -87,9 +87,20 @@ def hidden(name: str) -> bool:
 
 def _entry(system: fs.FileSystem, place: str, where: str) -> Entry | None:
     if isinstance(system, fs.LocalFileSystem):
-        return _local(place, where) if os.path.lexists(place) else None
+        return _local(place, where) if _exists(place, where) else None
     info = system.get_file_info(place)
     return None if info.type == fs.FileType.NotFound else Entry(info.path, info.size, info.type != fs.FileType.File)
+
+
+def _exists(place: str, where: str) -> bool:
+    """Whether there is anything of this name, a link to nothing too; InputError where that may not be looked at."""
+    try:
+        os.lstat(place)  # its errors tell what is not there from what is closed to us
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        raise InputError(f"{where}: {place} cannot be read, {first_line(error)}; check it and its rights") from error
+    return True
 
 
 def _children(system: fs.FileSystem, folder: str, where: str) -> list[Entry]:

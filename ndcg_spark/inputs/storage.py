@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
+from ndcg_spark.masking import masked
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
 #: Seconds and tries until a storage that does not answer is a failure; its own defaults are for long transfers.
@@ -32,11 +33,6 @@ def local(path: str) -> str:
     return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:]))
 
 
-def shown(path: str) -> str:
-    """A path as it may be printed: without the keys and the options that a URI can hold."""
-    return path if is_local(path) else re.sub(r"://[^/@]*@|\?.*", lambda found: "://" * (found[0][0] == ":"), path)
-
-
 def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> tuple[fs.FileSystem, str]:
     """The file system of a path and its place there; a path without a scheme is local. `error` where there is none."""
     if is_local(path):
@@ -44,7 +40,7 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> 
     try:
         system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (pa.ArrowException, OSError, ValueError) as reason:
-        raise error(f"{where}: no storage for {shown(path)}, {first_line(reason)}; check its scheme") from reason
+        raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; check its scheme") from reason
     return (_impatient(system) if system.type_name == "s3" else system), place
 
 

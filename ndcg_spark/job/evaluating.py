@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ndcg_spark import interrupts
@@ -25,7 +25,7 @@ from ndcg_spark.job.outcome import (
 from ndcg_spark.job.preparing import Sources, evaluation_of, runs_table, sources_of
 from ndcg_spark.job.record import commit_record
 from ndcg_spark.nights import recovery
-from ndcg_spark.nights.publication import Night
+from ndcg_spark.nights.publication import Publication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 from ndcg_spark.scoring import evaluation
 from ndcg_spark.scoring.evaluation import Evaluation
@@ -110,34 +110,44 @@ def _collected(work: _Work, checked: Checked) -> list[dict[str, Any]]:
 
 
 def _published(work: _Work, checked: Checked, output: str) -> list[dict[str, Any]]:
-    """The dataset scores of checked tables, read back from the night that holds them."""
-    plan, clock, session = work.plan, work.clock, work.engine.session
-    counts, runs = checked.counts(len(plan.cutoffs)), runs_table(work.engine, checked)
+    """The dataset scores of checked tables, read back from what was published."""
+    counts = checked.counts(len(work.plan.cutoffs))
     thresholds.refuse_names([name for name in checked.datasets if name is not None] or [work.config.dataset])
     for sentence in recovery.recover(output):
         work.tell("recover", sentence)
-    night = Night(output, plan.evaluation_id)
-    with _abandoning(night):
-        with interrupts.cleaned_up_by(night.abandon):
-            with clock.step("evaluate"):
-                night.stage("query_scores", evaluation.query_scores(checked.judgments, checked.listed, runs, plan))
-                night.verify("query_scores", counts["query_scores"])
-            with clock.step("aggregate"):
-                staged = night.read("query_scores", session, QUERY_SCORES)
-                night.stage("dataset_scores", evaluation.dataset_scores(staged, runs, plan))
-                night.verify("dataset_scores", counts["dataset_scores"])
-                rows = sorted_rows(night.read("dataset_scores", session, DATASET_SCORES).collect())
-            if checked.rejected:
-                with clock.step("reject"):
-                    night.stage("rejected_rows", evaluation.rejected_rows(checked.rejected, checked.datasets, plan))
-                    night.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
+    publication = Publication(output, work.plan.evaluation_id)
+    with _abandoning(publication):
+        with interrupts.cleaned_up_by(publication.abandon):
+            rows = _staged(work, checked, publication, counts)
             _refuse(work, checked, rows)
         work.tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
         # The engine has done its work: its port need not wait with us for others that publish.
         work.engine.close()
-        with clock.step("publish"), interrupts.committing(output):
-            night.commit(commit_record(work.config, plan, work.engine, work.sources, checked, clock.seconds))
-    work.tell("wrote", f"{output} ({plan.evaluation_id})")
+        with work.clock.step("publish"), interrupts.committing(output):
+            record = commit_record(work.config, work.plan, work.engine, work.sources, checked, work.clock.seconds)
+            publication.commit(record)
+    work.tell("wrote", f"{output} ({work.plan.evaluation_id})")
+    return rows
+
+
+def _staged(work: _Work, checked: Checked, publication: Publication, counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The dataset scores, read back from staging, where every table is written and verified."""
+    plan, clock, session = work.plan, work.clock, work.engine.session
+    runs = runs_table(work.engine, checked)
+    with clock.step("evaluate"):
+        scores = evaluation.query_scores(checked.judgments, checked.listed, runs, plan)
+        publication.stage("query_scores", scores)
+        publication.verify("query_scores", counts["query_scores"])
+    with clock.step("aggregate"):
+        staged = publication.read("query_scores", session, QUERY_SCORES)
+        publication.stage("dataset_scores", evaluation.dataset_scores(staged, runs, plan))
+        publication.verify("dataset_scores", counts["dataset_scores"])
+        rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect())
+    if checked.rejected:
+        with clock.step("reject"):
+            rejects = evaluation.rejected_rows(checked.rejected, checked.datasets, plan)
+            publication.stage("rejected_rows", rejects)
+            publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
     return rows
 
 
@@ -149,11 +159,11 @@ def _refuse(work: _Work, checked: Checked, rows: list[dict[str, Any]]) -> None:
 
 
 @contextlib.contextmanager
-def _abandoning(night: Night) -> Iterator[None]:
+def _abandoning(publication: Publication) -> Iterator[None]:
     """Leave nothing staged when an evaluation fails."""
     try:
         yield
     except BaseException:
         with contextlib.suppress(Exception):
-            night.abandon()
+            publication.abandon()
         raise

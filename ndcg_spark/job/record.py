@@ -13,6 +13,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.reading import Source
+from ndcg_spark.masking import masked_within
 from ndcg_spark.scoring.evaluation import Evaluation
 
 
@@ -24,8 +25,8 @@ def commit_record(
     checked: Checked,
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:
-    """What a night's record says, as JSON has it; `seconds` are those of the steps before the commit."""
-    return {
+    """What a night's record says, in JSON and without secrets; `seconds` are of the steps before the commit."""
+    record = {
         "evaluation_id": plan.evaluation_id,
         "evaluated_on": config.date.isoformat(),
         "committed_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -47,6 +48,8 @@ def commit_record(
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": dict(seconds),
     }
+    # Paths and servers are kept, and who logs in to them is not.
+    return {name: masked_within(value) for name, value in record.items()}
 
 
 def _input(source: Source, rows: int, fingerprint: str) -> dict[str, Any]:

@@ -14,33 +14,40 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights import commit, lock, recovery, store
-from ndcg_spark.nights.commit import JOURNAL, Moves
+from ndcg_spark.nights import commit, liveness, lock, recovery, store
+from ndcg_spark.nights.journal import JOURNAL, Journal, StagedPartition
+from ndcg_spark.nights.lock import Claim, LostClaimError
 from ndcg_spark.nights.recovery import OWNER
 from ndcg_spark.nights.store import FAILURES, STAGING, Store
 from ndcg_spark.schemas import PARTITIONS
 
+#: The rows of every staged Parquet file, by its path in the staging folder.
+_Rows = dict[str, int]
 
-class Night:
-    """One evaluation on its way to the folder that keeps scores.
 
-    The order of calls is stage, verify, read, and at the end commit; until commit no reader sees a thing.
+class Publication:
+    """One evaluation on its way to the folder that keeps scores: a night of every dataset in it.
+
+    For every table stage, verify, and read if it is needed; at the end commit, or abandon if anything failed. Until the
+    commit no reader sees a thing.
     """
 
     def __init__(self, output: str, evaluation_id: str) -> None:
         self._store = Store(output)
         self._id = evaluation_id
         self._staging = f"{STAGING}/{evaluation_id}"
+        self._verified: dict[str, _Rows | None] = {}
 
     def stage(self, name: str, table: DataFrame) -> None:
         """Write a score table, partitioned by dataset and evaluated_on, where no reader looks. An action."""
         try:
             if not self._store.exists(f"{self._staging}/{OWNER}"):
-                self._store.write_json(f"{self._staging}/{OWNER}", store.owner())
+                self._store.write_json(f"{self._staging}/{OWNER}", liveness.owner())
         except FAILURES as error:
             raise StorageError(
-                f"output: {self._store.output} cannot be made, {error}; check its path and rights"
+                f"output: {self._store.place} cannot be made, {error}; check its path and rights"
             ) from error
+        self._verified[name] = None
         table.write.partitionBy(*PARTITIONS).parquet(self._store.for_engine(f"{self._staging}/{name}"))
 
     def read(self, name: str, session: SparkSession, schema: StructType) -> DataFrame:
@@ -49,55 +56,102 @@ class Night:
 
     def verify(self, name: str, rows: int) -> None:
         """Read back every footer: StorageError unless the staged table has this many rows, and this driver sees it."""
-        try:
-            found = 0
-            for path in self._store.files(f"{self._staging}/{name}", ".parquet"):
-                with self._store.open(path) as stream:
-                    found += pq.read_metadata(stream).num_rows
-        except FAILURES as error:
-            raise StorageError(f"output: {name} cannot be read back, {error}; nothing was published") from error
-        if found != rows:
+        found = self._footers(name)
+        if sum(found.values()) != rows:
             raise StorageError(
-                f"output: {found} of {rows} rows of {name} were read back from {self._store.output}/{self._staging}; "
-                "nothing was published. If the engine is a cluster, give the output as a URI that this machine sees too"
+                f"output: {sum(found.values())} of {rows} rows of {name} were read back from "
+                f"{self._store.place}/{self._staging}; nothing was published. If the engine is a cluster, give the "
+                "output as a URI that this machine sees too"
             )
+        self._verified[name] = found
 
     def commit(self, record: Mapping[str, Any]) -> None:
         """Move every partition into place, replacing that dataset's date and nothing else, and write the record.
 
         Waits for other evaluations that commit to the output, and finishes what dead ones have left midway. A failure
         puts the old night back; a process that is killed leaves a journal that the next one goes on from.
+
+        Raises
+        ------
+        StorageError
+            What was verified is no longer staged as it was, or the storage fails. The message says what stands.
         """
         try:
             with lock.claimed(self._store, self._id) as claim:
                 # One that is finished after this commit would put its own night into this one's place.
                 recovery.settle(self._store, claim)
-                journal = commit.journal_of(self._store, self._id, record)
-                done: Moves = []
+                journal = commit.plan(self._store, self._journal(record))
                 try:
-                    self._store.write_json(f"{self._staging}/{JOURNAL}", journal)
-                    commit.finish(self._store, journal, claim.hold, done)
-                except FAILURES as error:
-                    self._undo(journal, done, error)
+                    commit.begin(self._store, journal, claim.hold)
+                    commit.finish(self._store, journal, claim.hold)
+                except LostClaimError:
                     raise
+                except (StorageError, *FAILURES) as error:
+                    raise self._undone(journal, claim, error) from error
+                # The night stands; a journal that stays would be finished without a change.
+                with contextlib.suppress(*FAILURES):
+                    self._store.delete(journal.path)
         except FAILURES as error:
             raise StorageError(
-                f"output: {self._store.output} cannot be written, {error}; the old night was kept, "
-                "check space and rights"
+                f"output: {self._store.place} cannot be written, {error}; nothing was published, check space and rights"
             ) from error
-        # The night stands; what is left of the old one is waste now, and the next run removes it too.
+        # What is left of the old night is waste now, and the next run removes it too.
         with contextlib.suppress(*FAILURES):
-            self._store.delete(self._staging)
+            self._store.delete_staging(self._id)
 
     def abandon(self) -> None:
         """Remove what was staged, unless it is committed already and only waits to be finished."""
         with contextlib.suppress(*FAILURES):
             if not self._store.exists(f"{self._staging}/{JOURNAL}"):
-                self._store.delete(self._staging)
+                self._store.delete_staging(self._id)
 
-    def _undo(self, journal: Mapping[str, Any], done: Moves, error: BaseException) -> None:
+    def _journal(self, record: Mapping[str, Any]) -> Journal:
+        """What is staged, if all of it is there as it was verified; else StorageError."""
+        staged: dict[str, dict[str, StagedPartition]] = {}
+        for name, verified in self._verified.items():
+            found = self._footers(name)
+            if verified is None or found != verified:
+                gone = sorted({*(verified or {})} - {*found}) or [name]
+                raise StorageError(
+                    f"output: {name} is not staged as it was verified, {len(found)} of {len(verified or {})} file(s) "
+                    f"in {self._store.place}/{self._staging}, e.g. not {gone[0]}; nothing was published. "
+                    "Find out what removes files there, then run again"
+                )
+            staged[name] = {}
+            for folder in sorted({path.rpartition("/")[0] for path in found}):
+                staged[name][store.partition(*store.night_of(folder))] = StagedPartition(
+                    folder=folder,
+                    files=self._store.names(f"{self._staging}/{name}/{folder}"),
+                    rows={path.rpartition("/")[2]: n for path, n in found.items() if path.startswith(f"{folder}/")},
+                )
+        nights = sorted(set().union(*staged.values()))
+        if not nights:
+            raise StorageError(f"output: no scores are staged for {self._store.place}; nothing was published")
+        return Journal.model_validate(
+            {"evaluation_id": self._id, "nights": nights, "staged": staged, "record": dict(record)}
+        )
+
+    def _footers(self, name: str) -> _Rows:
+        table, rows = f"{self._staging}/{name}", {}
         try:
-            commit.undo(self._store, journal, done)
+            for path in self._store.files(table, ".parquet"):
+                with self._store.open(path) as stream:
+                    rows[path.removeprefix(f"{table}/")] = pq.read_metadata(stream).num_rows
+        except FAILURES as error:
+            raise StorageError(f"output: {name} cannot be read back, {error}; nothing was published") from error
+        return rows
+
+    def _undone(self, journal: Journal, claim: Claim, error: BaseException) -> StorageError:
+        """Put the old nights back after a failure; what is to be told, which says what stands."""
+        place = self._store.place
+        try:
+            if commit.undo(self._store, journal, claim.hold):
+                self._store.delete(journal.path)
+                old = "the old night was kept" if any((journal.replaced or {}).values()) else "nothing was published"
+                return StorageError(f"output: {place} cannot be written, {error}; {old}, check space and rights")
+            reason = "and what stood before is not whole"
+        except LostClaimError as lost:
+            return lost
         except FAILURES as second:
-            place = self._store.output
-            raise StorageError(f"output: {place} fails midway, {second}; ndcg-spark recover {place} goes on") from error
+            reason = str(second)
+        return StorageError(f"output: {place} fails midway, {error}, {reason}; ndcg-spark recover {place} goes on")

@@ -4,8 +4,9 @@
     <output>/dataset_scores/<partition>/*.parquet
     <output>/rejected_rows/<partition>/*.parquet       only of nights that had some
     <output>/_evaluations/<partition>/<id>.json        the commit record of the night that is there
-    <output>/_staging/<id>/                            an evaluation on its way: its tables, _owner.json, _claim.json,
-                                                       _commit.json, _replaced/
+    <output>/_staging/<id>/                            an evaluation on its way: its tables and records, and
+        _owner.json    whose it is, from the beginning      _claim.json    while it wants to commit, or commits
+        _commit.json   the journal, while it commits        _replaced/     what stood before
 
 A partition is dataset=.../evaluated_on=...; one dataset's date is a night.
 """
@@ -13,8 +14,7 @@ A partition is dataset=.../evaluated_on=...; one dataset's date is a night.
 import contextlib
 import json
 import os
-import socket
-import time
+import re
 import urllib.parse
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +24,7 @@ from pyarrow import fs
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs import files
+from ndcg_spark.masking import masked
 
 TABLES = ("query_scores", "dataset_scores", "rejected_rows")
 STAGING = "_staging"
@@ -39,16 +40,31 @@ _RENAMES_FOLDERS = ("local", "hdfs")
 _ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(32)}
 #: How often a listing is begun that others remove folders from.
 _LISTINGS = 10
-#: After so many hours without a sign of life, an evaluation of another machine is taken for dead.
-HOURS_UNTIL_DEAD = 12
+#: Small files hold the configuration, so others than the owner and the group do not read them.
+_MODE = 0o640
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 class Store:
     """An output folder, local or on any storage that pyarrow.fs knows. Paths are relative to it."""
 
     def __init__(self, output: str) -> None:
-        self.output = output.rstrip("/") or "/"
-        self._system, self._root = files.storage(self.output, "output", StorageError)
+        self.output = _with_plain_scheme(output).rstrip("/") or "/"
+        #: The output as messages name it.
+        self.place = masked(self.output)
+        try:
+            self._system, self._root = files.storage(self.output, "output", StorageError)
+        except StorageError as error:
+            raise StorageError(masked(str(error))) from error
+
+    def refuse_a_file(self) -> None:
+        """StorageError if the output is no folder, or cannot be looked at; one that is not there yet is fine."""
+        try:
+            kind = self._system.get_file_info(self._root).type
+        except FAILURES as error:
+            raise StorageError(f"output: {self.place} cannot be read, {error}; check its path and rights") from error
+        if kind not in (fs.FileType.Directory, fs.FileType.NotFound):
+            raise StorageError(f"output: {self.place} is a file and no folder; check its path")
 
     @property
     def moves_folders(self) -> bool:
@@ -74,9 +90,15 @@ class Store:
         wanted = (info.path for info in found if info.type == fs.FileType.File and info.path.endswith(suffix))
         return sorted(place.removeprefix(self._root.rstrip("/") + "/") for place in wanted)
 
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder by their names in it, sorted; none where it is not there."""
+        return [path.removeprefix(f"{folder}/") for path in self.files(folder)]
+
     def touched(self, path: str) -> float:
-        """When a folder or a file in it was last written, in seconds since 1970; 0 where the storage does not say."""
-        found = [*self._system.get_file_info([self._at(path)]), *self._listed(path, recursive=True)]
+        """When a file or anything in a folder was last written, in seconds since 1970; 0 if the storage is silent."""
+        found = [self._system.get_file_info(self._at(path))]
+        if found[0].type != fs.FileType.File:
+            found += self._listed(path, recursive=True)
         return max((info.mtime.timestamp() for info in found if info.mtime is not None), default=0.0)
 
     def _listed(self, path: str, recursive: bool) -> list[fs.FileInfo]:
@@ -96,17 +118,25 @@ class Store:
         self._system.create_dir(self._at(path), recursive=True)
 
     def move(self, source: str, target: str) -> None:
-        """A file, or a folder where `moves_folders`, to a place where nothing is."""
-        self.create(target.rpartition("/")[0])
+        """A file, or a folder where `moves_folders`, to a place where nothing is, in a folder that is there."""
         self._system.move(self._at(source), self._at(target))
 
     def delete(self, path: str) -> None:
         """A folder with all in it, or a file; nothing where it is not there."""
         kind = self._system.get_file_info(self._at(path)).type
-        if kind == fs.FileType.Directory:
-            self._system.delete_dir(self._at(path))
-        elif kind == fs.FileType.File:
-            self._system.delete_file(self._at(path))
+        # Another evaluation may remove the same.
+        with contextlib.suppress(FileNotFoundError):
+            if kind == fs.FileType.Directory:
+                self._system.delete_dir(self._at(path))
+            elif kind == fs.FileType.File:
+                self._system.delete_file(self._at(path))
+
+    def delete_staging(self, evaluation_id: str) -> None:
+        """An evaluation's staging folder, its small files last: by its owner others tell what is cut short midway."""
+        staging = f"{STAGING}/{evaluation_id}"
+        for name in self.folders(staging):
+            self.delete(f"{staging}/{name}")
+        self.delete(staging)
 
     def write_json(self, path: str, content: Mapping[str, Any]) -> None:
         """A small file that is whole or not there: written under another name, then moved."""
@@ -114,20 +144,30 @@ class Store:
         self.create(path.rpartition("/")[0])
         # An object appears when it is complete, and a move would be a second copy of it.
         written = f"{path}.part" if self.moves_folders else path
-        with self._system.open_output_stream(self._at(written)) as stream:
-            stream.write(text)
+        self._write(self._at(written), text)
         if written != path:
             self._system.move(self._at(written), self._at(path))
+
+    def _write(self, place: str, text: bytes) -> None:
+        if self._system.type_name == "local":
+            with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "wb") as stream:  # noqa: PTH123
+                stream.write(text)
+                stream.flush()
+                # What decides is in small files: they are on the disk before anything is done by them.
+                os.fsync(stream.fileno())
+        else:
+            with self._system.open_output_stream(place) as stream:
+                stream.write(text)
 
     def read_json(self, path: str) -> dict[str, Any]:
         """A small file; StorageError where it is no JSON object."""
         try:
             with self.open(path) as stream:
                 found = json.loads(stream.read())
-        except ValueError as error:
-            raise StorageError(f"output: {self.output}/{path} is no JSON, {error}; restore or remove it") from error
+        except (ValueError, RecursionError) as error:
+            raise StorageError(f"output: {self.place}/{path} is no JSON, {error}; restore or remove it") from error
         if not isinstance(found, dict):
-            raise StorageError(f"output: {self.output}/{path} is no JSON object; restore or remove it")
+            raise StorageError(f"output: {self.place}/{path} is no JSON object; restore or remove it")
         return found
 
     def find_json(self, path: str) -> dict[str, Any] | None:
@@ -137,8 +177,28 @@ class Store:
         except FileNotFoundError:
             return None
 
+    def find_note(self, path: str) -> tuple[dict[str, Any], float] | None:
+        """What `find_json` finds, and when it was written; an empty note where it cannot be understood."""
+        try:
+            note = self.find_json(path)
+        except (StorageError, *FAILURES):
+            note = {}
+        return None if note is None else (note, self.touched(path))
+
     def _at(self, path: str) -> str:
         return f"{self._root.rstrip('/')}/{path}"
+
+
+def _with_plain_scheme(output: str) -> str:
+    """The output with its scheme in small letters, if it has one, and file: as a local path is written."""
+    scheme = _SCHEME.match(output)
+    if scheme is None:
+        return output
+    plain = scheme[1].lower()
+    rest = output[scheme.end(1) :]
+    if not rest.startswith("://") and plain != "file":
+        raise StorageError(f"output: {scheme[0]}... is no path and no URI; write {plain}://..., or ./{scheme[0]}...")
+    return plain + rest
 
 
 def is_refusal(message: str) -> bool:
@@ -156,28 +216,3 @@ def night_of(folder: str) -> tuple[str, str]:
     """Dataset and date of a partition's folder, whoever spelled it."""
     dataset, _, evaluated_on = folder.partition("/")
     return urllib.parse.unquote(dataset.removeprefix("dataset=")), evaluated_on.removeprefix("evaluated_on=")
-
-
-def owner() -> dict[str, Any]:
-    """Who is evaluating, so that others can tell whether it is still alive."""
-    return {"host": socket.gethostname(), "pid": os.getpid(), "started": _started(os.getpid()), "at": time.time()}
-
-
-def is_alive(found: Mapping[str, Any], seconds: float = HOURS_UNTIL_DEAD * 3600) -> bool:
-    """Whether an owner may still be at work: its process is there, or on another machine its word is not too old."""
-    if found.get("host") == socket.gethostname():
-        started = _started(int(found["pid"]))
-        return started is not None and started == str(found["started"])
-    return bool(time.time() - float(found["at"]) < seconds)
-
-
-def _started(pid: int) -> str | None:
-    """When a process of this machine started, in its own clock; None where no such process runs."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:  # noqa: PTH123  # no path of a user's
-            # The name in parentheses may hold anything; the fields after it are counted from its end.
-            fields = stat.read().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # A zombie has ended; in a container without an init nobody may ever take note of it.
-    return None if fields[0] in "ZX" else fields[19]

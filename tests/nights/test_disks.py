@@ -1,10 +1,16 @@
 """A disk that is really full, and one that may only be read: exit code 4, one line that says why, and the old night."""
 
+import re
 import subprocess
 import sys
 
 import pytest
+from kills import NEW, NEXT, OLD, recovered, seen, whole
+from publish_and_die import publish
 from readers import records
+
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights.store import STAGING, Store
 
 QUERIES = 4000
 
@@ -37,19 +43,52 @@ def kept(output):
     return {path: path.read_bytes() for path in found}
 
 
+def leave_free(disk, size):
+    """Fill a disk but for so many bytes."""
+    with (disk / "fill").open("wb", buffering=0) as fill:
+        written = 0
+        while written < 1 << 20:
+            try:
+                written += fill.write(bytes(4096))
+            except OSError:
+                break
+        fill.truncate(max(written - size, 0))
+
+
+def test_a_disk_that_fills_at_any_step_of_publishing_keeps_the_old_night(disk):
+    output = str(disk / "scores")
+    told = set()
+    for pages in range(80):
+        publish(output, OLD, 0.1, rejected=True)
+        leave_free(disk, 4096 * pages)
+        try:
+            publish(output, NEW, 0.7)
+        except (StorageError, OSError) as error:
+            # What is staged is the engine's to fail at, here pyarrow's.
+            if isinstance(error, StorageError):
+                told.add(re.sub(".*; (the old night was kept|nothing was published).*", r"\1", str(error)))
+            expected = whole(0.1, OLD, True)
+        else:
+            expected = whole(0.7, NEW, False)
+        assert seen(output) == expected, pages
+        (disk / "fill").unlink()
+        if expected == whole(0.7, NEW, False):
+            break
+        Store(output).delete(f"{STAGING}/{NEW}")
+        recovered(output)
+        publish(output, NEXT, 0.5)
+        assert seen(output) == whole(0.5, NEXT, False)
+    # A page for each small file: two tables, owner, claim, record and journal.
+    assert pages == 6
+    assert {"the old night was kept", "nothing was published"} <= told
+
+
 @pytest.mark.parametrize(("free", "reason"), [(0, "cannot be made, "), (40 * 1024, "the engine cannot write, ")])
 def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
     output = disk / "scores"
     assert evaluate(tmp_path, output).returncode == 0
     before = kept(output)
-    with (disk / "fill").open("wb", buffering=0) as fill:
-        size = 0
-        while size < 1 << 20:
-            try:
-                size += fill.write(bytes(4096))
-            except OSError:
-                break
-        fill.truncate(size - free)
+    leave_free(disk, free)
     done = evaluate(tmp_path, output)
     assert done.returncode == 4
     assert done.stdout == ""

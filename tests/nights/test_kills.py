@@ -1,69 +1,81 @@
 """Nights outlive crashes: killed after any step, readers see the old night or the new; the next run converges."""
 
 import datetime
+import itertools
 import json
 import os
-import signal
 
 import pytest
-from kills import KINDS, NEW, OLD, check_a_kill, rerun, seen, whole
-from publish_and_die import EVALUATED_ON, expire, publish, recover, rows, run
-from readers import NOTHING
+from changes import killed
+from kills import JOURNALLED, KINDS, NEW, OLD, RECORD_GONE, check_what_is_left, recovered, rerun, seen, whole
+from publish_and_die import EVALUATED_ON, publish, rows
+from readers import NOTHING, by_pyarrow, records
 
 from ndcg_spark import read_scores
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights import committed, recovery, store
-from ndcg_spark.nights.commit import JOURNAL
+from ndcg_spark.nights import committed, liveness, recovery, store
+from ndcg_spark.nights.journal import JOURNAL
 from ndcg_spark.nights.recovery import OWNER
 from ndcg_spark.nights.store import STAGING, Store
 
-#: What is done to the output by a publication, `publish_and_die.STEPS` in all.
-STEPS = {"first": 10, "rerun": 13, "rerun of rejected rows": 13}
-#: By finishing a rerun that had come to RECORD_GONE, and by the removal of a night.
-RECOVERY, EXPIRY = 12, 8
-#: The step after which the journal is written, and the old night's record is moved away.
-JOURNALLED, RECORD_GONE = 3, 4
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kill_after_any_change_leaves_no_mixture_and_the_next_run_converges(tmp_path, at_once, kind):
+    for number in itertools.count(1):
+        output = str(tmp_path / str(number))
+        if not rerun(output, kind, after=number):
+            break
+        check_what_is_left(output, kind, at_once=at_once)
+    # It came to its end, after enough changes for all that a publication is made of.
+    assert seen(output) == whole(0.7, NEW, KINDS[kind][1])
+    assert number > 30
+
+
+def test_a_kill_amid_several_nights_brings_all_of_them_about_or_none(tmp_path, at_once):
+    both = {"dataset": "shop+web"}
+    possible = [(sorted(rows(ndcg, name) * 2), [name] * 2) for ndcg, name in ((0.1, OLD), (0.7, NEW))]
+    for number in itertools.count(1):
+        output = str(tmp_path / str(number))
+        publish(output, OLD, 0.1, **both)
+        was_killed = killed(publish, output, NEW, 0.7, **both, after=number)
+        recovered(output)
+        tables, stands = by_pyarrow(output), records(output)
+        assert (tables["query_scores"], stands) in possible, number
+        assert tables["dataset_scores"] == tables["query_scores"], number
+        if not was_killed:
+            break
+    assert number > 40
+
+
+def test_a_recovery_that_is_killed_after_any_change_is_taken_up_again(tmp_path, at_once):
+    for number in itertools.count(1):
+        output = str(tmp_path / str(number))
+        assert rerun(output, "rerun", after=RECORD_GONE)
+        if not killed(recovery.recover, output, after=number):
+            break
+        recovered(output)
+        assert seen(output) == whole(0.7, NEW, True)
+    assert seen(output) == whole(0.7, NEW, True)
+    assert number > 20
+
+
+def test_a_removal_that_is_killed_after_any_change_is_taken_up_again(tmp_path, at_once):
+    today = EVALUATED_ON + datetime.timedelta(days=9)
+    for number in itertools.count(1):
+        output = str(tmp_path / str(number))
+        publish(output, OLD, 0.25, rejected=True)
+        if not killed(committed.expire, output, 3, today, after=number):
+            break
+        committed.expire(output, 3, today)
+        recovered(output)
+        assert seen(output) == (NOTHING, [])
+    assert seen(output) == (NOTHING, [])
+    assert number > 10
 
 
 @pytest.fixture
 def output(tmp_path):
     return str(tmp_path / "scores")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_step_of_publishing_is_tried(output, kind):
-    assert rerun(output, kind) == STEPS[kind]
-    assert seen(output) == whole(0.7, NEW, KINDS[kind][1])
-
-
-@pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind in KINDS for step in range(1, STEPS[kind] + 1)])
-def test_a_kill_after_any_step_leaves_no_mixture_and_the_next_run_converges(output, kind, step):
-    check_a_kill(output, kind, step, at_once=True)
-
-
-def test_a_recovery_that_is_killed_at_any_step_is_taken_up_again(tmp_path):
-    for step in range(1, RECOVERY + 1):
-        output = str(tmp_path / str(step))
-        rerun(output, "rerun", RECORD_GONE)
-        assert run(recover, output, die_after=step) == -signal.SIGKILL
-        recovery.recover(output)
-        assert seen(output) == whole(0.7, NEW, True)
-        assert Store(output).folders(STAGING) == []
-    rerun(str(tmp_path / "whole"), "rerun", RECORD_GONE)
-    assert run(recover, str(tmp_path / "whole"), die_after=0) == RECOVERY
-
-
-def test_a_removal_that_is_killed_at_any_step_is_taken_up_again(tmp_path):
-    today = EVALUATED_ON + datetime.timedelta(days=9)
-    for step in range(1, EXPIRY + 1):
-        output = str(tmp_path / str(step))
-        run(publish, output, OLD, 0.25, rejected=True)
-        assert run(expire, output, today, die_after=step) == -signal.SIGKILL
-        committed.expire(output, 3, today)
-        assert seen(output) == (NOTHING, [])
-        assert Store(output).folders(STAGING) == []
-    run(publish, str(tmp_path), OLD, 0.25, rejected=True)
-    assert run(expire, str(tmp_path), today) == EXPIRY
 
 
 def test_a_recovery_with_nothing_to_do_writes_nothing(tmp_path):
@@ -80,25 +92,25 @@ def test_a_staging_folder_is_left_to_its_maker_until_it_has_an_owner_or_ten_minu
 
 
 def test_an_evaluation_that_is_alive_is_left_alone(tmp_path):
-    Store(str(tmp_path)).write_json(f"{STAGING}/{NEW}/{OWNER}", store.owner())
+    Store(str(tmp_path)).write_json(f"{STAGING}/{NEW}/{OWNER}", liveness.owner())
     assert recovery.recover(str(tmp_path)) == []
     assert (tmp_path / "_staging" / NEW).is_dir()
 
 
 def test_a_later_night_is_not_replaced_by_an_earlier_one_that_is_recovered(tmp_path):
     output = str(tmp_path)
-    run(publish, output, OLD, 0.25, die_after=JOURNALLED)
+    assert killed(publish, output, OLD, 0.25, after=JOURNALLED)
     left = tmp_path / STAGING / OLD
     away = tmp_path / "away"
     left.rename(away)
-    run(publish, output, NEW, 0.7)
+    publish(output, NEW, 0.7)
     away.rename(left)
     assert recovery.recover(output) == [f"finished {OLD}, which had committed: all replaced since"]
     assert seen(output) == whole(0.7, NEW, False)
 
 
 def test_only_committed_nights_are_read(spark, tmp_path):
-    run(publish, str(tmp_path), OLD, 0.25)
+    publish(str(tmp_path), OLD, 0.25)
     read = read_scores(str(tmp_path), session=spark)
     assert sorted(row["ndcg"] for row in read.collect()) == [ndcg for _, ndcg in rows(0.25, OLD)]
     next((tmp_path / "_evaluations").rglob("*.json")).unlink()
@@ -107,7 +119,7 @@ def test_only_committed_nights_are_read(spark, tmp_path):
 
 
 def test_old_nights_go_whole_and_the_removed_are_named(output):
-    run(publish, output, OLD, 0.25, rejected=True)
+    publish(output, OLD, 0.25, rejected=True)
     assert committed.expire(output, 3, EVALUATED_ON + datetime.timedelta(days=3)) == []
     assert committed.expire(output, 3, EVALUATED_ON + datetime.timedelta(days=4)) == ["removed web of 2026-11-16"]
     assert seen(output) == (NOTHING, [])
@@ -120,7 +132,7 @@ def test_two_engines_spell_a_partition_differently_and_it_is_one():
 
 
 def test_a_journal_that_is_damaged_is_told_and_not_deleted(tmp_path):
-    run(publish, str(tmp_path), OLD, 0.25, die_after=JOURNALLED)
+    assert killed(publish, str(tmp_path), OLD, 0.25, after=JOURNALLED)
     journal = tmp_path / STAGING / OLD / JOURNAL
     assert json.loads(journal.read_text(encoding="utf-8"))["evaluation_id"] == OLD
     journal.write_text("{", encoding="utf-8")

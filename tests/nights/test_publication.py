@@ -8,8 +8,7 @@ import pytest
 from chispa import assert_df_equality
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights.publication import Night
-from ndcg_spark.nights.store import Store
+from ndcg_spark.nights.publication import Publication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 
 MONDAY, TUESDAY = datetime.date(2026, 11, 16), datetime.date(2026, 11, 17)
@@ -24,12 +23,13 @@ def scores(spark, schema, rows: list[dict]):
     return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
 
 
-def staged(spark, output: Path, *rows: dict, evaluation_id: str = "first") -> Night:
-    """A night whose two tables have these rows, not committed."""
-    night = Night(str(output), evaluation_id)
-    night.stage("query_scores", scores(spark, QUERY_SCORES, [*rows] or [score()]))
-    night.stage("dataset_scores", scores(spark, DATASET_SCORES, [*rows] or [score()]))
-    return night
+def staged(spark, output: Path, *rows: dict, evaluation_id: str = "first") -> Publication:
+    """A publication whose two tables have these rows, not committed."""
+    publication = Publication(str(output), evaluation_id)
+    for name, schema in (("query_scores", QUERY_SCORES), ("dataset_scores", DATASET_SCORES)):
+        publication.stage(name, scores(spark, schema, [*rows] or [score()]))
+        publication.verify(name, len(rows) or 1)
+    return publication
 
 
 def published(spark, output: Path, table: str = "query_scores") -> list[tuple[str, datetime.date, float]]:
@@ -64,7 +64,14 @@ def test_every_partition_has_the_record_under_the_name_of_its_evaluation(spark, 
     record = {"evaluation_id": "first", "counts": {"results": 2}, "formula": "gain \u2265 0"}
     staged(spark, tmp_path, score(), score(evaluated_on=TUESDAY)).commit(record)
     places = [f"_evaluations/dataset=web/evaluated_on={day}/first.json" for day in (MONDAY, TUESDAY)]
-    assert [json.loads((tmp_path / place).read_text(encoding="utf-8")) for place in places] == [record, record]
+    for place in places:
+        kept = json.loads((tmp_path / place).read_text(encoding="utf-8"))
+        night = place.removeprefix("_evaluations/").removesuffix("/first.json")
+        tables = {
+            table: list((tmp_path / table / night).glob("*.parquet")) for table in ("query_scores", "dataset_scores")
+        }
+        assert kept == {**record, "files": {table: {path.name: 1 for path in paths} for table, paths in tables.items()}}
+        assert all(tables.values())
 
 
 def test_a_rerun_of_a_date_replaces_that_date_only(spark, tmp_path):
@@ -109,7 +116,7 @@ def test_a_table_with_another_number_of_rows_than_expected_is_refused(spark, tmp
 
 def test_a_table_that_this_machine_cannot_see_is_refused(tmp_path):
     with pytest.raises(StorageError, match=r"0 of 5 rows of query_scores .*a URI that this machine sees too"):
-        Night(str(tmp_path), "first").verify("query_scores", 5)
+        Publication(str(tmp_path), "first").verify("query_scores", 5)
 
 
 def test_a_staged_file_that_is_damaged_is_refused(spark, tmp_path):
@@ -130,7 +137,7 @@ def test_what_is_abandoned_leaves_the_staging_of_others_and_what_was_published(s
 
 
 def test_a_night_that_staged_nothing_can_be_abandoned(tmp_path):
-    Night(str(tmp_path / "scores"), "first").abandon()
+    Publication(str(tmp_path / "scores"), "first").abandon()
     assert not (tmp_path / "scores").exists()
 
 
@@ -143,7 +150,7 @@ def test_an_output_that_cannot_be_a_folder_is_refused_by_name(spark, tmp_path, o
 
 def test_an_output_of_an_unknown_scheme_is_refused():
     with pytest.raises(StorageError, match="output: no storage for nope://scores"):
-        Night("nope://scores", "first")
+        Publication("nope://scores", "first")
 
 
 def test_a_commit_that_cannot_move_is_refused_and_leaves_no_record(spark, tmp_path):
@@ -154,31 +161,13 @@ def test_a_commit_that_cannot_move_is_refused_and_leaves_no_record(spark, tmp_pa
     assert not (tmp_path / "_evaluations").exists()
 
 
-def test_a_commit_that_fails_midway_keeps_the_old_night(spark, tmp_path, monkeypatch):
-    staged(spark, tmp_path, score(0.25), evaluation_id="old").commit({"night": "old"})
-    night = staged(spark, tmp_path, score(0.75), evaluation_id="new")
-    write_json = Store.write_json
-
-    def disk_is_full(store, path, content):
-        if path.startswith("_evaluations"):
-            raise OSError(28, "No space left on device")
-        write_json(store, path, content)
-
-    monkeypatch.setattr(Store, "write_json", disk_is_full)
-    with pytest.raises(StorageError, match=r"No space left on device; the old night was kept"):
-        night.commit({"night": "new"})
-    night.abandon()
-    assert published(spark, tmp_path, "query_scores") == [("web", MONDAY, 0.25)]
-    assert published(spark, tmp_path, "dataset_scores") == [("web", MONDAY, 0.25)]
-    assert [path.name for path in files(tmp_path / "_evaluations")] == ["old.json"]
-    assert list((tmp_path / "_staging").iterdir()) == []
-
-
 def test_a_rerun_without_query_scores_leaves_none_of_the_old_night(spark, tmp_path):
     staged(spark, tmp_path, evaluation_id="old").commit({})
-    night = Night(str(tmp_path), "new")
+    night = Publication(str(tmp_path), "new")
     night.stage("query_scores", scores(spark, QUERY_SCORES, []))
+    night.verify("query_scores", 0)
     night.stage("dataset_scores", scores(spark, DATASET_SCORES, [score(0.75)]))
+    night.verify("dataset_scores", 1)
     night.commit({})
     assert published(spark, tmp_path, "query_scores") == []
     assert published(spark, tmp_path, "dataset_scores") == [("web", MONDAY, 0.75)]

@@ -1,0 +1,194 @@
+"""The journal of a commit: which files become which nights and which old files they replace, as a list of moves.
+
+It is written once, before anything moves, and says all that is needed to go on or to go back from any point. What it
+names is checked when it is read, so that a damaged journal can move nothing that is not of its output and evaluation.
+"""
+
+import re
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights import store
+from ndcg_spark.nights.store import RECORDS, STAGING, TABLES, Store
+
+JOURNAL = "_commit.json"
+#: Where the files of the old night wait, within the staging folder.
+REPLACED = "_replaced"
+#: Where a night has files, in the order in which the old ones go.
+PLACES = (RECORDS, *TABLES)
+
+_NIGHT = re.compile(r"dataset=[^/\0]+/evaluated_on=[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Move(NamedTuple):
+    """A folder or file from where to where, and the names of the files that it brings there."""
+
+    source: str
+    target: str
+    files: tuple[str, ...]
+
+
+def _file_name(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"{name!r} is no name of a file")
+    return name
+
+
+def _folder(folder: str) -> str:
+    if not _NIGHT.fullmatch(folder):
+        raise ValueError(f"{folder!r} is no folder of a night")
+    return folder
+
+
+def _night(night: str) -> str:
+    if store.partition(*store.night_of(_folder(night))) != night:
+        raise ValueError(f"{night!r} is not spelled as a night is")
+    return night
+
+
+def _place(place: str) -> str:
+    if place not in PLACES:
+        raise ValueError(f"{place!r} is no place where a night has files")
+    return place
+
+
+_FileName = Annotated[str, AfterValidator(_file_name)]
+_Night = Annotated[str, AfterValidator(_night)]
+_Place = Annotated[str, AfterValidator(_place)]
+
+
+class StagedPartition(BaseModel):
+    """The files of one night in one staged table."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    #: As the engine has called it.
+    folder: Annotated[str, AfterValidator(_folder)]
+    files: list[_FileName]
+    #: The rows of every Parquet file by its footer; earlier versions did not keep them.
+    rows: dict[_FileName, int] = Field(default_factory=dict)
+
+
+class Journal(BaseModel):
+    """What is to become of one evaluation's staging folder."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    evaluation_id: _FileName
+    nights: list[_Night]
+    staged: dict[_Place, dict[_Night, StagedPartition]]
+    #: The old files by place and night, none for an empty folder. Earlier versions did not keep them: None.
+    replaced: dict[_Place, dict[_Night, list[_FileName]]] | None = None
+    record: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        if RECORDS in self.staged:
+            raise ValueError("records are not staged as a table is")
+        for partitions in self.staged.values():
+            for night, partition in partitions.items():
+                if night not in self.nights or store.night_of(partition.folder) != store.night_of(night):
+                    raise ValueError(f"{partition.folder!r} is not staged for a night of this journal")
+        return self
+
+    @property
+    def staging(self) -> str:
+        """The staging folder of the evaluation."""
+        return f"{STAGING}/{self.evaluation_id}"
+
+    @property
+    def path(self) -> str:
+        """Where the journal is."""
+        return f"{self.staging}/{JOURNAL}"
+
+    @property
+    def record_name(self) -> str:
+        """What the record is called in the folder of each night."""
+        return f"{self.evaluation_id}.json"
+
+    def new_files(self, night: str) -> dict[str, list[str]]:
+        """What a night will consist of: the names of its files by place."""
+        staged = {table: partitions[night].files for table, partitions in self.staged.items() if night in partitions}
+        return {**staged, RECORDS: [self.record_name]}
+
+    def old_files(self, place: str, night: str) -> list[str]:
+        """What a night consisted of before."""
+        return (self.replaced or {}).get(place, {}).get(night, [])
+
+    def record_of(self, night: str) -> dict[str, Any]:
+        """The record of a night: that of the evaluation, with the night's files and their rows."""
+        rows = {table: partitions[night].rows for table, partitions in self.staged.items() if night in partitions}
+        return {**self.record, "files": rows} if any(rows.values()) else self.record
+
+    def moves(self, night: str, whole_folders: bool) -> list[Move]:
+        """All moves of a night in order: the old record, the old tables, the new tables, the new record.
+
+        Nobody sees two nights of a date, a record stands only over its files, and a table that the new night lacks is
+        gone.
+        """
+        replaced = self.replaced or {}
+        folders = [
+            (f"{place}/{night}", f"{self.staging}/{REPLACED}/{place}/{night}", replaced[place][night])
+            for place in PLACES
+            if night in replaced.get(place, {})
+        ]
+        folders += [
+            (f"{self.staging}/{table}/{partitions[night].folder}", f"{table}/{night}", partitions[night].files)
+            for table, partitions in self.staged.items()
+            if night in partitions
+        ]
+        folders.append((f"{self.staging}/{RECORDS}/{night}", f"{RECORDS}/{night}", [self.record_name]))
+        if whole_folders:
+            return [Move(source, target, tuple(files)) for source, target, files in folders]
+        return [
+            Move(f"{source}/{name}", f"{target}/{name}", (name,)) for source, target, files in folders for name in files
+        ]
+
+
+def read_journal(found: Store, evaluation_id: str) -> Journal:
+    """The journal of an evaluation's staging folder; StorageError if it is damaged or not of this evaluation."""
+    path = f"{STAGING}/{evaluation_id}/{JOURNAL}"
+    try:
+        journal = Journal.model_validate(found.read_json(path))
+        if journal.evaluation_id != evaluation_id:
+            raise ValueError(f"it is of the evaluation {journal.evaluation_id!r}")
+    except ValueError as error:
+        reason = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = ": ".join([*map(str, first["loc"][:1]), first["msg"].removeprefix("Value error, ")])
+        raise StorageError(
+            f"output: {found.place}/{path} is no journal of a commit, {reason}; nothing was moved, "
+            "restore the file, or remove it to give this evaluation up"
+        ) from error
+    return journal if journal.replaced is not None else _with_replaced(found, journal)
+
+
+def replaced_files(found: Store, journal: Journal) -> dict[str, dict[str, list[str]]]:
+    """What a journal replaces, by place and night: what is in place and not its own, or was moved away already."""
+    replaced: dict[str, dict[str, list[str]]] = {place: {} for place in PLACES}
+    for night in journal.nights:
+        own = journal.new_files(night)
+        for place in PLACES:
+            away, there = f"{journal.staging}/{REPLACED}/{place}/{night}", f"{place}/{night}"
+            names = {*found.names(away), *found.names(there)} - {*own.get(place, ())}
+            is_new = bool({*found.names(there)} & {*own.get(place, ())})
+            if names or (not is_new and (found.exists(away) or found.exists(there))):
+                replaced[place][night] = sorted(names)
+    return replaced
+
+
+def _with_replaced(found: Store, journal: Journal) -> Journal:
+    """A journal of an earlier version, which wrote the record in place and looked for old files while it moved."""
+    for night in journal.nights:
+        folder = f"{RECORDS}/{night}"
+        found.delete(f"{folder}/{journal.record_name}.part")
+        if found.exists(f"{journal.staging}/{REPLACED}/{folder}") and not found.names(folder):
+            found.delete(folder)
+    replaced = replaced_files(found, journal)
+    for names in replaced[RECORDS].values():
+        # By its name it is later: it has replaced this one since.
+        names[:] = [name for name in names if name <= journal.record_name]
+    return journal.model_copy(update={"replaced": replaced})
