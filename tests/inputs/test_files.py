@@ -342,5 +342,7 @@ def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
 
 def test_a_storage_that_does_not_answer_is_refused():
     server = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1"
-    with pytest.raises(InputError, match=r"results: s3://\*\*\*@bucket/runs\S* cannot be listed, .*; check it and its rights"):
+    with pytest.raises(
+        InputError, match=r"results: s3://\*\*\*@bucket/runs\S* cannot be listed, .*; check it and its rights"
+    ):
         find(f"s3://key:secret@bucket/runs?{server}", "results")
