@@ -53,6 +53,9 @@ NO_SCALAR = "\ue000no_scalar"
 #: The columns of a table as read that are not the user's.
 INTERNAL = (BROKEN_LINE, NO_SCALAR)
 
+#: How the columns begin that tell where a row stood: the values of its folders, numbered, and its file.
+OWN = "ndcg_own_"
+
 #: What engines call the folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
@@ -157,6 +160,11 @@ def _number(column: Column, source: str) -> Column:
     return column.cast("string") if source.startswith("decimal") else column
 
 
+def named_by_user(columns: Iterable[str]) -> list[str]:
+    """The columns without those that reading adds, for a message."""
+    return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
+
+
 def refuse_alike(names: Iterable[str], where: str) -> None:
     """InputError where two columns differ by case only: to Spark they are one."""
     alike: dict[str, list[str]] = {}
@@ -182,8 +190,8 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
         raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(sorted(has))}; "
-            f"map names in the configuration, for example columns.{missing[0]} = {sorted(has)[0]!r}"
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(sorted(named_by_user(has)))}; "
+            f"map names in the configuration, for example columns.{missing[0]} = {sorted(named_by_user(has))[0]!r}"
         )
     fields = [field for field in schema if field.name in has]
     wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]

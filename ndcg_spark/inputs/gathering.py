@@ -19,9 +19,10 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs import run_files
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.loading import OWN, carried, literal, loaded, paths_of, quoted
+from ndcg_spark.inputs.loading import carried, literal, loaded, paths_of, quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.storage import is_local, local
+from ndcg_spark.schemas import OWN
 
 #: What a folder's name cannot hold, or an engine takes for something else.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")

@@ -11,9 +11,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.storage import is_local, local
-
-#: How the columns begin that tell where a row stood: the values of its folders, numbered, and its file.
-OWN = "ndcg_own_"
+from ndcg_spark.schemas import OWN
 
 
 def loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: str) -> DataFrame:

@@ -20,7 +20,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.formats import Reader
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
-from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, refuse_alike
+from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, named_by_user, refuse_alike
 
 _CATALOG = "table:"
 
@@ -135,12 +135,14 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
         raise InputError(
-            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {', '.join(has)}"
+            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {', '.join(named_by_user(has))}"
         )
     sources = {field.name: config.columns.get(field.name, field.name) for field in schema}
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
-        raise InputError(f"{where}: none of {', '.join(sources.values())} is a column; it has {', '.join(has)}")
+        raise InputError(
+            f"{where}: none of {', '.join(sources.values())} is a column; it has {', '.join(named_by_user(has))}"
+        )
     return table.select(*kept, *(F.col(quoted(name)) for name in (*INTERNAL, UNIT) if name in has))
 
 

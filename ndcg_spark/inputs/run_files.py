@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.loading import OWN
+from ndcg_spark.schemas import OWN
 
 #: The column that tells the unit of a row, where there are several that may share a run.
 UNIT = f"{OWN}unit"

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ndcg_spark import interrupts
@@ -43,6 +43,8 @@ class _Work:
     plan: Evaluation
     tell: Tell
     clock: Clock
+    #: What is called when the engine has done its work.
+    release: Callable[[], object]
 
 
 def run(config: EvaluationConfig, tell: Tell) -> Outcome:
@@ -58,14 +60,23 @@ def run(config: EvaluationConfig, tell: Tell) -> Outcome:
         with clock.step("engine"):
             opened = stack.enter_context(open_engine(config.engine, config.remote))
         tell("engine", opened.name)
-        return run_on(opened, config, tell, clock)
+        return run_on(opened, config, tell, clock, release=opened.close)
 
 
-def run_on(opened: Engine, config: EvaluationConfig, tell: Tell, clock: Clock) -> Outcome:
-    """Evaluate as configured, on an engine that is open. Raises as `run`."""
+def run_on(
+    opened: Engine,
+    config: EvaluationConfig,
+    tell: Tell,
+    clock: Clock,
+    release: Callable[[], object] = lambda: None,
+) -> Outcome:
+    """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
+
+    `release` is called when the engine has done its work and only publishing is left.
+    """
     with clock.step("read"):
         sources = sources_of(opened, config)
-    work = _Work(opened, config, sources, stamps_of(sources), evaluation_of(opened, config), tell, clock)
+    work = _Work(opened, config, sources, stamps_of(sources), evaluation_of(opened, config), tell, clock, release)
     with clock.step("check"), explained(sources):
         checked = validation.check(*sources, config)
     tell_what_was_read(sources, checked, tell)
@@ -121,8 +132,8 @@ def _published(work: _Work, checked: Checked, output: str) -> list[dict[str, Any
             rows = _staged(work, checked, publication, counts)
             _refuse(work, checked, rows)
         work.tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
-        # The engine has done its work: its port need not wait with us for others that publish.
-        work.engine.close()
+        # The engine's port need not stay open while we wait for others that publish.
+        work.release()
         with work.clock.step("publish"), interrupts.committing(output):
             record = commit_record(work.config, work.plan, work.engine, work.sources, checked, work.clock.seconds)
             publication.commit(record)

@@ -1,6 +1,6 @@
-"""Evaluates a small case on the engine named, under every preset (on Connect, six), and prints the scores as JSON.
+"""Evaluates a small case on the engine named, under the presets named or all, and prints the scores as JSON.
 
-A process is either classic or Connect, so the tests run this once for each engine: python evaluate_on.py ENGINE
+A process is either classic or Connect, so the tests run this once for each engine: evaluate_on.py ENGINE [PRESET]...
 """
 
 import json
@@ -50,10 +50,6 @@ def session_of(name: str) -> Iterator[SparkSession]:
             yield engine.session
 
 
-#: What a plan can be made of; Connect has the engine of classic Spark, and only the way there is its own.
-VARIED = ["standard", "trec_eval_9", "sklearn", "catboost", "elasticsearch", "retrieved_list"]
-
-
 def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list[Any]]]:
     """The query scores of the presets, and of a gain and a discount written in Python."""
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
@@ -72,4 +68,4 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
 
 if __name__ == "__main__":
     with session_of(sys.argv[1]) as started:
-        sys.stdout.write(json.dumps(scores(started, VARIED if sys.argv[1] == "connect" else PRESETS)))
+        sys.stdout.write(json.dumps(scores(started, sys.argv[2:] or PRESETS)))
