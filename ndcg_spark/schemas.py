@@ -189,9 +189,10 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
+        known = sorted(named_by_user(has))
         raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(sorted(named_by_user(has)))}; "
-            f"map names in the configuration, for example columns.{missing[0]} = {sorted(named_by_user(has))[0]!r}"
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; "
+            f"map names in the configuration, for example columns.{missing[0]} = {known[0]!r}"
         )
     fields = [field for field in schema if field.name in has]
     wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]

@@ -5,7 +5,7 @@ from chispa import assert_df_equality
 from tables import judgment, judgments, result, results
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform, query_key
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, conform, query_key
 
 
 def test_columns_come_out_under_their_own_names_in_the_schemas_order(spark):
@@ -139,3 +139,9 @@ def test_columns_that_differ_by_case_only_are_refused_with_both(spark):
     table = judgments(spark, [judgment()]).selectExpr("*", "1 as RELEVANCE", "1 as x", "2 as X")
     with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; name each once"):
         conform(table, JUDGMENTS, "judgments")
+
+
+def test_a_message_lists_no_column_that_reading_has_added(spark):
+    read = spark.createDataFrame([("q", None)], f"query_id string, `{BROKEN_LINE}` string")
+    with pytest.raises(InputError, match=r"column\(s\) missing, doc_id, relevance; it has query_id; map names"):
+        conform(read, JUDGMENTS, "judgments")

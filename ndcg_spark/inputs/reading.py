@@ -132,17 +132,14 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
     """The schema's columns under the schema's names, and our own columns where there are such."""
     has = table.columns
     refuse_alike(has, where)
+    known = ", ".join(named_by_user(has))
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
-        raise InputError(
-            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {', '.join(named_by_user(has))}"
-        )
+        raise InputError(f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}")
     sources = {field.name: config.columns.get(field.name, field.name) for field in schema}
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
-        raise InputError(
-            f"{where}: none of {', '.join(sources.values())} is a column; it has {', '.join(named_by_user(has))}"
-        )
+        raise InputError(f"{where}: none of {', '.join(sources.values())} is a column; it has {known}")
     return table.select(*kept, *(F.col(quoted(name)) for name in (*INTERNAL, UNIT) if name in has))
 
 
