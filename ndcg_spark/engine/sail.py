@@ -1,4 +1,4 @@
-"""Sail, the engine without Java: in this process (pysail), or on a server that its address does not tell from Spark."""
+"""Sail, the engine without Java: in this process (pysail), or on a server, whose address looks like that of Spark."""
 
 import contextlib
 import functools
@@ -20,7 +20,7 @@ LEAST_PARTITIONS = 16
 
 
 def embedded() -> Engine:
-    """Sail in this process, behind a port on loopback that is shut to everybody else; EngineError without pysail."""
+    """Sail in this process, behind a port on loopback that is closed to everybody else; EngineError without pysail."""
     pool = str(int(machine_memory() * MEMORY_SHARE))
     for name, value in {
         "RUST_LOG": "off",
@@ -30,7 +30,7 @@ def embedded() -> Engine:
     }.items():
         os.environ.setdefault(name, value)
     try:
-        # The client too, so that the port is not open any longer than it takes to connect.
+        # The client is imported here too, so that the port is only open for as long as it takes to connect.
         import pyspark.sql.connect.session  # noqa: F401
         from pysail.spark import SparkConnectServer
     except ImportError as error:
@@ -51,18 +51,19 @@ def embedded() -> Engine:
 
 @functools.lru_cache(maxsize=8)
 def is_sail(session: SparkSession) -> bool:
-    """Whether Sail runs a session; a Spark Connect session is asked once."""
+    """Whether a session runs on Sail. A Spark Connect session is only asked once."""
     return type(session).__module__ != "pyspark.sql.session" and version_of(session) is not None
 
 
 def version_of(session: SparkSession) -> str | None:
-    """The version of Sail that runs a session on a server; none if it is Spark."""
+    """The version of Sail that a session on a server runs on; None if the server is Spark."""
     try:
         found = session.sql("SELECT version()").first()
     except failures():
         return None
     version = str(found[0]) if found else ""
-    # Spark's has the revision that it was built from after it. What a client may ask besides, Sail answers as Spark.
+    # Spark's version() ends with the revision it was built from. To everything else that can be asked, Sail answers as
+    # Spark does.
     return version if version and " " not in version and version != session.version else None
 
 
@@ -72,8 +73,7 @@ def on_a_server(session: SparkSession, version: str, place: str) -> Engine:
     Raises
     ------
     EngineError
-        It reads its own: Sail names files in a way that cannot be told apart from other files when this process does
-        not see them.
+        It reads other files than this process sees, and what Sail tells of their names is ambiguous.
     """
     if not _reads_our_files(session):
         raise EngineError(
@@ -86,7 +86,7 @@ def on_a_server(session: SparkSession, version: str, place: str) -> Engine:
 def _reads_our_files(session: SparkSession) -> bool:
     secret = uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="ndcg-spark-") as folder:
-        # A server of another user must be able to read it; what it says is worth nothing to anybody.
+        # A server that runs as another user must be able to read it; its content is of no use to anybody.
         Path(folder).chmod(0o755)
         path = Path(folder, "seen.txt")
         path.write_text(secret, encoding="ascii")
