@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from ndcg_spark.engine import door, patience
 from ndcg_spark.engine.failing import failures
-from ndcg_spark.engine.opened import BOTH_WAYS, CALL_SITES, MEMORY_SHARE, Engine, machine_memory, quietly
-from ndcg_spark.errors import EngineError
+from ndcg_spark.engine.opened import BOTH_WAYS, CALL_SITES, MEMORY_SHARE, Engine, created, machine_memory, quietly
+from ndcg_spark.errors import EngineError, first_line
 
 #: Fewer partitions than this were slower even on 2 cores (1.97 s against 2.42 s).
 LEAST_PARTITIONS = 16
@@ -36,11 +36,16 @@ def embedded() -> Engine:
     except ImportError as error:
         raise EngineError(f"engine: the embedded engine is not installed, {error}; {BOTH_WAYS}") from error
     with contextlib.ExitStack() as ending:
-        server = SparkConnectServer("127.0.0.1", 0)
-        server.start(background=True)
+        try:
+            server = SparkConnectServer("127.0.0.1", 0)
+            server.start(background=True)
+        except Exception as error:  # it raises many kinds, above all for its settings in the environment
+            raise EngineError(
+                f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*"
+            ) from error
         ending.callback(quietly(server.stop))
         _, port = server.listening_address
-        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+        session = created(SparkSession.builder.remote(f"sc://127.0.0.1:{port}"), "the embedded engine's session")
         ending.callback(quietly(session.stop))
         patience.bound(session, "own")
         session.conf.set(CALL_SITES, "false")

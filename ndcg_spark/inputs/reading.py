@@ -19,7 +19,7 @@ from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import file_formats, finding, limits, run_files, trec
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.formats import Reader
+from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, refuse_alike

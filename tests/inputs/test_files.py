@@ -420,7 +420,7 @@ def test_a_name_of_a_far_storage_is_taken_literally(monkeypatch, name):
 
 
 def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_path):
-    near = file(tmp_path / "a.run")
+    (near,) = find(file(tmp_path / "a.run").path, "results")
     system = stored(monkeypatch, "bucket", "bucket/b.run")
     (far,) = find("s3://bucket/b.run", "results")
     source = SimpleNamespace(name="results", files=[near, far], seen=True)
