@@ -40,8 +40,14 @@ def gathered(
     copies of the files are read in their place. InputError for a file that cannot be read; EngineError if there is no
     room for temporary files.
     """
-    if copy or (engine.sees_local_files and all(is_local(file.path) for file in group)):
+    if copy:
         return _through_links(engine, kind, group, units, where, copy)
+    near = [file for file in group if engine.sees_local_files and is_local(file.path)]
+    if 0 < len(near) < len(group):
+        far = [file for file in group if not is_local(file.path)]
+        return united([gathered(engine, kind, some, units, where) for some in (near, far)])
+    if near:
+        return _through_links(engine, kind, group, units, where, None)
     if engine.kind != "embedded":
         table = _by_paths(engine, kind, group, units, where)
         if table is not None:

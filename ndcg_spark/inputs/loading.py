@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.storage import is_local
 
 #: The names of columns that tell where a row came from begin with this: the values of its folders, and its unit.
 OWN = "ndcg_own_"
@@ -43,7 +44,9 @@ def paths_of(group: list[File]) -> list[str]:
 def literal(engine: Engine, paths: list[str]) -> list[str]:
     """The paths with every wildcard escaped, so that each stands for one file only."""
     if engine.kind == "embedded":
-        return [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in paths]
+        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
+        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
+        return [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
     return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
 
 
