@@ -1,6 +1,6 @@
-"""argv -> configuration -> one evaluation -> exit code.
+"""The commands: arguments become a configuration, a configuration becomes one call of a job, a failure an exit code.
 
-What takes long to import waits inside the commands: help answers at once.
+Modules that take long to import are imported inside the commands, so that help answers at once.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import typer
 
 from ndcg_spark.convention.explanation import explain_preset
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.interrupts import give_way, stand
 from ndcg_spark.masking import masked
 from ndcg_spark.options import EngineName, Format, configured
@@ -35,10 +35,10 @@ app = typer.Typer(
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
 
-#: What stands when a command is interrupted that changes what is kept.
+#: What is said when a command that changes the kept scores is interrupted.
 _HALF_DONE = "run it again, as it may be half done"
 
-#: What a check has no use for: it scores nothing.
+#: The options that a check does not have, as it scores nothing.
 _OF_SCORES = ("output", "cutoffs", "dataset")
 
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
@@ -62,6 +62,8 @@ def evaluate(
     from ndcg_spark.report.terminal import Progress, print_scores
 
     if explain_plan:
+        if json_:
+            raise ConfigurationError("arguments: --explain-plan prints text; leave --json out")
         _say(explain(config).split("\n"))
         return
     with Progress(_silent(json_)).running() as progress:
@@ -82,7 +84,7 @@ def check(
 ) -> None:
     """Hold judgments and results to the input contract of a convention; nothing is scored.
 
-    Unlike an evaluation it looks for duplicates in all of both tables, not just where they could change a score.
+    Unlike an evaluation, it looks for duplicates everywhere, not only where they could change a score.
     """
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
@@ -107,7 +109,7 @@ def _print_json(value: Any) -> None:
 
 
 def _silent(json_: bool) -> bool:
-    """Whether steps are left out: spark-submit folds stderr into stdout, where the JSON object must stand alone."""
+    """Whether steps are not shown: spark-submit merges stderr into stdout, where the JSON object must be alone."""
     return json_ and "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -118,18 +120,22 @@ def show_conventions(
         tuple[str, str] | None,
         typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
     ] = None,
-    cutoffs: Annotated[str, typer.Option(help="Ranks of the comparison, and all.")] = "10",
+    cutoffs: Annotated[str | None, typer.Option(help="Ranks of the comparison, and all. [default: 10]")] = None,
     format_: Format = None,
     engine: EngineName = None,
 ) -> None:
     """List the presets, explain one, or compare them all on your data."""
+    if compare is not None and name is not None:
+        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
+    if compare is None and any((cutoffs, format_, engine)):
+        raise ConfigurationError("arguments: --cutoffs, --format and --engine are of a comparison; give --compare too")
     if compare is not None:
         from ndcg_spark.config import validate
         from ndcg_spark.job.every_preset import compare_presets
         from ndcg_spark.report.terminal import Progress, print_comparison
 
         judgments, results = ({"path": path, "format": format_} for path in compare)
-        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs, "engine": engine or "auto"}
+        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs or "10", "engine": engine or "auto"}
         with Progress().running() as progress:
             rows = compare_presets(validate(settings, "arguments"), progress.tell)
         with printing():
@@ -158,7 +164,7 @@ def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", h
 
 @app.command()
 def recover(output: _Output) -> None:
-    """Finish or remove what evaluations that were killed have left; every evaluation does this first."""
+    """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
     from ndcg_spark.nights.recovery import recover as recover_nights
 
     stand(_HALF_DONE)
@@ -170,7 +176,7 @@ def expire(
     output: _Output,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
 ) -> None:
-    """Remove old nights whole, and what dead evaluations have left; says what it removed."""
+    """Remove old nights, and what dead evaluations have left behind; say what was removed."""
     from ndcg_spark.nights.committed import expire as expire_nights
 
     today = datetime.datetime.now(datetime.UTC).date()
@@ -181,13 +187,13 @@ def expire(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; a failure that can be explained prints one message."""
     prepare_streams()
-    # What libraries have to say of a failure is left out, as ours says it once.
+    # What libraries log about a failure is left out, as our own message says it once.
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     try:
         app(args=arguments, prog_name="ndcg-spark")
     except NdcgSparkError as error:
-        # One that a signal has brought about is not told.
+        # A failure that was caused by a signal is not reported.
         give_way()
         complain(str(error))
         raise SystemExit(error.exit_code) from error

@@ -38,7 +38,7 @@ def _cutoff(text: str) -> Cutoff | str:
 
 
 def _convention(given: object) -> object:
-    """A preset's name, or a table of options with `preset` for the one they start from."""
+    """The convention for a preset's name, or for a table of options, in which `preset` names what they start from."""
     if isinstance(given, str):
         return Convention.preset(given)
     if isinstance(given, Mapping):
@@ -73,7 +73,7 @@ class _Strict(BaseModel):
 
 
 class TableConfig(_Strict):
-    """Where a table is and how it is written."""
+    """Where a table is, and in which format and under which names of columns."""
 
     path: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_paths), Field(min_length=1)]
     format: Format | None = None
@@ -107,7 +107,7 @@ class ResultsConfig(TableConfig):
 
 
 class EvaluationConfig(_Strict):
-    """Everything one evaluation needs, resolved: what is read, which NDCG, where it goes, what computes it."""
+    """Everything that one evaluation needs: what is read, which NDCG, where scores go, which engine computes them."""
 
     judgments: JudgmentsConfig
     results: ResultsConfig
@@ -140,15 +140,15 @@ class EvaluationConfig(_Strict):
 
 
 def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """The configuration of a file, if any, with the command line's values over it.
+    """The configuration of a file, if there is one, overridden by the command line.
 
-    `overrides` is nested like the file; None stands for an argument that was not given. A convention named there
-    replaces the file's, options and all; options alone change the file's.
+    `overrides` is nested like the file; None stands for an argument that was not given. If it names a convention, that
+    replaces the file's with all options; options without a name change the file's.
 
     Raises
     ------
     ConfigurationError
-        The file cannot be read, is no TOML, or any value or key is wrong: all problems at once.
+        The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
     settings = _read(file) if file else {}
     for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path")):
@@ -190,7 +190,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` on top of `under`, within each table too; None leaves what is there."""
+    """`under` with the values of `over` in their place, also within tables; None changes nothing."""
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key, {})

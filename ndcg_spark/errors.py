@@ -1,4 +1,4 @@
-"""Every failure that can be explained, each with its exit code.
+"""Every failure that can be explained to people, each with its exit code.
 
 A message reads ``where: what, how many, one example; what to do``.
 """
@@ -16,7 +16,7 @@ class NdcgSparkError(Exception):
 
 
 class ConfigurationError(NdcgSparkError, ValueError):
-    """Arguments, configuration or convention that cannot mean anything."""
+    """The arguments, the configuration or the convention make no sense."""
 
     exit_code = 2
 
@@ -44,7 +44,7 @@ class DuplicatesError(InputError):
 
 
 class EngineError(NdcgSparkError):
-    """No engine can be had, or the engine failed at its work."""
+    """No engine is available, or the engine failed."""
 
     exit_code = 4
 
@@ -56,5 +56,5 @@ class StorageError(NdcgSparkError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an exception says, short enough for a message; its class where it says nothing."""
+    """The first line of an exception's text, short enough for a message; the name of its class if it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]

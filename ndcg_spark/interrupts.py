@@ -1,10 +1,10 @@
 """SIGINT, SIGTERM and SIGHUP end the process within two seconds, whatever the threads of an engine are doing.
 
-Python runs a signal's handler between two steps of its main thread, which may wait for an engine for minutes, and the
-embedded engine puts handlers of its own into their place. So the signals are blocked in every thread, and one thread
-does nothing but wait for them. When one comes, it ends the engine, removes what was staged, and ends the process.
+Python calls a signal handler in its main thread, which may be waiting for an engine for minutes, and the embedded
+engine installs handlers of its own. So the signals are blocked in every thread, and one thread does nothing but wait
+for them. When a signal comes, that thread stops the engine, removes what was staged, and ends the process.
 
-A process that never calls `watch`, as one that uses this package as a library, keeps the signals as they are.
+A process that never calls `watch`, such as one that uses this package as a library, handles signals as before.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ndcg_spark.plain import message
 
-#: Seconds until the process ends at the latest; of these, for a commit to be completed, and for each cleanup.
+#: Seconds until the process ends at the latest, and how many of these a commit and each cleanup may take.
 _SECONDS = 1.6
 _COMMIT_SECONDS = 1.0
 _CLEANUP_SECONDS = 0.5
@@ -36,11 +36,10 @@ _standing = _NOTHING_PUBLISHED
 def watch() -> None:
     """From now on, SIGINT, SIGTERM and SIGHUP end the process with the exit code 128 and the signal's number.
 
-    To be called before any thread is started, as a thread blocks what the thread blocks that starts it.
+    Call it before any thread is started: a thread inherits which signals are blocked.
 
-    A signal that the process was started to ignore is still ignored, with one exception. A shell that runs a script
-    starts what it puts into the background so that Ctrl-C does not reach it; a SIGINT that another process sends to
-    it, and to nobody else, is meant.
+    A signal that the process was started to ignore is still ignored, with one exception. A script's shell starts
+    background jobs so that they ignore Ctrl-C, but a SIGINT that another process sends to this one is obeyed.
     """
     ignored = {number for number in _ENDING if signal.getsignal(number) is signal.SIG_IGN}
     awaited = {number for number in _ENDING if number == signal.SIGINT or number not in ignored}
@@ -49,9 +48,9 @@ def watch() -> None:
 
 
 def unwatch() -> None:
-    """The work is done: the signals end the process as they end any other, also while the interpreter closes.
+    """Let signals end the process as any other: the work is done, and closing the interpreter may take long.
 
-    Does not return if one has come before: the process is about to end by it.
+    If a signal has already come this does not return, as the process is about to end.
     """
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -75,9 +74,9 @@ def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def committing(output: str) -> Iterator[None]:
-    """A signal waits, for a second, until the block has published its night; then it says what stands.
+    """Around the publishing of a night, for which a signal waits up to a second.
 
-    Staging must have no cleanup any more: a signal that cannot wait leaves the rest to `ndcg-spark recover`.
+    No cleanup may remove staging any more: if the second is over, the rest is left to `ndcg-spark recover`.
     """
     global _committing, _standing  # noqa: PLW0603  # there is one process to end
     with _turn:
@@ -99,18 +98,18 @@ def committing(output: str) -> Iterator[None]:
 
 
 def standing() -> str:
-    """What stands so far, for the end of a message: whether a night was published."""
+    """Whether a night has been published so far, in words for the end of a message."""
     return _standing
 
 
 def stand(sentence: str) -> None:
-    """Say this where a message ends by what stands: the command that is under way publishes no night."""
+    """Set what `standing` says, for a command that publishes no night."""
     global _standing  # noqa: PLW0603  # there is one process to end
     _standing = sentence
 
 
 def give_way() -> None:
-    """Wait for the end of the process if a signal has come: what fails now fails by that, and has nothing to tell."""
+    """If a signal has come, wait for the end of the process: errors from now on are only its effect."""
     if _ended_by is not None:
         threading.Event().wait()
 
@@ -123,7 +122,7 @@ def _wait(awaited: Collection[signal.Signals], ignored: Collection[signal.Signal
 
 
 def _next(awaited: Collection[signal.Signals]) -> tuple[int, bool]:
-    """The next of these signals, and whether a process has sent it: a terminal's come from the kernel."""
+    """The next of these signals, and whether a process sent it; the signals of a terminal come from the kernel."""
     if sys.platform == "linux":
         told = signal.sigwaitinfo(awaited)
         return told.si_signo, told.si_code <= 0
@@ -134,7 +133,7 @@ def _end(number: int) -> None:
     global _ended_by  # noqa: PLW0603  # there is one process to end
     end = time.monotonic() + _SECONDS
     with _turn:
-        # Before the wait, so that the main thread does not go on to anything else when its commit is through.
+        # Set before the wait, so that the main thread does not go on to anything else after its commit.
         _ended_by = number
         _turn.wait_for(lambda: not _committing, _COMMIT_SECONDS)
         cleanups = list(_cleanups)

@@ -1,7 +1,7 @@
-"""Secrets in text are masked before it is printed or kept: who logs in to a URL, and what a URL's parameters say.
+"""Secrets in URLs, the user-info and the values of parameters, are masked before text is printed or kept.
 
-`s3://KEY:SECRET@bucket` becomes `s3://***@bucket`, and `sc://host/;token=abc` becomes `sc://host/;token=***`. Which
-parameters are secret nobody can list, so all of them are masked.
+`s3://KEY:SECRET@bucket` becomes `s3://***@bucket`, and `sc://host/;token=abc` becomes `sc://host/;token=***`. Nobody
+can list which parameters are secret, so all of them are masked.
 """
 
 import re
@@ -11,24 +11,24 @@ from typing import Any
 MASK = "***"
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>[^\s'\"<>]+)")
-#: What a colon begins that is no port is a password, which may have slashes in it: it ends at the last @.
+#: What follows a colon and is not a port is a password. It may have slashes in it, so it ends at the last @.
 _PASSWORD = re.compile(r"[^/@:]*:(?!\d*(?:[/?#;]|$)).*@")
 _USER = re.compile(r"[^/?#;]*@")
 _PARAMETER = re.compile(r"(?P<name>[;?&][^=;?&/\s]+=)[^;&\s'\"]+")
-#: A parameter that stands alone, as where a URL was cut at a space: only names that tell a secret.
+#: A parameter without its URL, which may have been cut at a space: only if its name says that it is secret.
 _NAMED = re.compile(
     r"(?P<name>(?:^|[\s;?&,])[\w-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key)[\w-]*=)[^;&\s'\",]+",
     re.IGNORECASE,
 )
-#: Here the part before @ is the container, and where the data is cannot be told without it.
+#: In these the part before @ is the container, which is not a secret and tells where the data is.
 _CONTAINER_BEFORE_HOST = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 
 
 def masked(text: str) -> str:
     """The text with `***` for the user-info and for every parameter's value of the URLs in it.
 
-    A file:// URL has neither. The container of an Azure URL stays, unless a password follows it. Masking twice is the
-    same as masking once.
+    A file:// URL stays as it is, and so does the container of an Azure URL unless a password follows it. Masking text
+    twice is the same as masking it once.
     """
     return _NAMED.sub(_without_value, _URL.sub(_without_secrets, text))
 

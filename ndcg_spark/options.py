@@ -1,4 +1,4 @@
-"""The options that become a configuration, declared once for every command that takes them."""
+"""The command-line options that become a configuration, declared once for all commands."""
 
 import functools
 import inspect
@@ -55,7 +55,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every one of OPTIONS but these; it is called with the configuration that they come to."""
+    """Add all OPTIONS except these to a command, which is called with the configuration that they result in."""
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())[1:]
@@ -81,7 +81,7 @@ def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 
 def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
-    """The configuration of the file that is given and of the options, which override it."""
+    """The configuration of the file, if one is given, overridden by the options."""
     from ndcg_spark.config import load
 
     config, kind, options = given.pop("config"), given.pop("format_"), given.pop("set_")

@@ -43,14 +43,14 @@ RESULTS = _table(
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: The column of a table as read that has the text of a line that is no row; null for every other line. Named as no
-#: column of a user's is: with a private character.
+#: In a table as it was read, the column with the text of a line that is not a row; null for every other line. Its name
+#: has a private character, so no column of a user's file has the same.
 BROKEN_LINE = "\ue000broken_line"
 
-#: Whether that is because a value of the line is an array, an object, true or false. Only JSON lines have the column.
+#: Whether a line is broken only because a value is an array, an object, true or false. Only JSON lines have the column.
 NO_SCALAR = "\ue000no_scalar"
 
-#: The columns of a table as read that are not the user's.
+#: The columns of a table as it was read that are ours and not the user's.
 INTERNAL = (BROKEN_LINE, NO_SCALAR)
 
 #: How the columns begin that tell where a row stood: the values of its folders, numbered, and its file.
@@ -131,17 +131,17 @@ _FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"
 
 
 def query_key(columns: Iterable[str]) -> list[str]:
-    """What names a query in a table with these columns: query_id, and dataset before it where there is one."""
+    """The columns that identify a query in a table with these columns: query_id, after dataset if there is one."""
     return [name for name in ("dataset", "query_id") if name in columns]
 
 
 def as_type(column: Column, kind: DataType, source: str) -> Column:
     """A column that is stored as `source`, in the schema's type; null where a value cannot be read so.
 
-    Text that is no plain number (engines disagree on "1d" and "0x1p3"), and a rank that is not whole, or past 2^31.
-    There is one zero: -0.0, which engines tell from 0.0 in some plans and not in others, becomes 0.0.
+    Null are text that is not a plain number (engines disagree about "1d" and "0x1p3"), and a rank that is not whole or
+    not below 2^31. -0.0 becomes 0.0, because engines tell the two apart in some plans and not in others.
     """
-    # What always fits is only renamed, so that a filter on it reaches the file.
+    # A column that always fits is not cast, so that a filter on it can be applied while the file is read.
     if source == kind.simpleString() and kind != _NUMBER:
         return column
     if source in _FITS[type(kind)] or source == "void" or isinstance(kind, StringType):
@@ -152,11 +152,11 @@ def as_type(column: Column, kind: DataType, source: str) -> Column:
 
 
 def _number(column: Column, source: str) -> Column:
-    """What is cast to a double: of text, plain numbers alone."""
+    """What can be cast to a double: null for text that is not a plain number."""
     if _is_text(source):
         text = F.btrim(column, F.lit(_BLANKS))
         return F.when(text.rlike(_PLAIN_NUMBER), text)
-    # The embedded engine rounds a decimal wrongly, and its text rightly.
+    # The embedded engine casts a decimal wrongly to double, but casts its text rightly.
     return column.cast("string") if source.startswith("decimal") else column
 
 
@@ -166,7 +166,7 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
 
 
 def refuse_alike(names: Iterable[str], where: str) -> None:
-    """InputError where two columns differ by case only: to Spark they are one."""
+    """InputError if two columns have the same name but for its case, which Spark ignores."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(name.lower(), []).append(name)
@@ -178,12 +178,12 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
 
 
 def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """The table with exactly the schema's columns that it has, in the schema's order and types.
+    """Those columns of the schema that the table has, in the schema's order and types.
 
     Raises
     ------
     InputError
-        A column that is neither there nor optional, or one whose type cannot hold such a value.
+        A column that is not optional is missing, or a column has a type that cannot hold such values.
     """
     has = dict(table.dtypes)
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
@@ -207,8 +207,8 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
 
 
 def _holds(source: str, kind: DataType) -> bool:
-    """Whether a column of the source type may hold such values; text is tried value by value."""
-    # A column of nulls alone has no type of its own in some files.
+    """Whether a column of the source type can hold such values; of text, each value is tried."""
+    # In some files a column that is always null has no type (void).
     if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
         return True
     decimal = source.startswith("decimal")

@@ -178,6 +178,32 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     assert "rendezvous" not in answer.lower()
 
 
+@pytest.mark.parametrize("end", ["pass", "import os, signal; os.kill(os.getpid(), signal.SIGTERM); time.sleep(600)"])
+def test_temporary_folders_of_an_engine_end_with_it_also_by_a_signal(end, tmp_path):
+    program = f"""if True:
+        import time
+        from ndcg_spark import interrupts
+        interrupts.watch()
+        from ndcg_spark.engine import open_engine
+        with open_engine("embedded") as engine:
+            (engine.scratch.folder() / "a").symlink_to("/nowhere")
+            print("made", flush=True)
+            {end}
+        import pathlib
+        print([*pathlib.Path({str(tmp_path)!r}).glob("ndcg-spark-*")])
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout == ("made\n[]\n" if end == "pass" else "made\n"), done.stderr
+    assert [*tmp_path.glob("ndcg-spark-*")] == []
+
+
 def test_an_engine_says_why_in_one_line(spark):
     with pytest.raises(Exception, match="no_such") as failed:
         spark.sql("SELECT no_such").collect()

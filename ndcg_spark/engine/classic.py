@@ -22,7 +22,7 @@ from ndcg_spark.engine.opened import (
 )
 from ndcg_spark.errors import EngineError
 
-#: Seconds for a Java machine to end of itself and remove its temporary files, when a signal ends the process.
+#: Seconds that a Java machine has to end by itself and remove its temporary files, when a signal ends the process.
 _SECONDS_TO_END = 0.4
 
 
@@ -30,14 +30,14 @@ def local() -> Engine:
     """Local Spark on every core of this machine; EngineError without Java."""
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {BOTH_WAYS}")
-    # Without it the workers are whatever `python3` is on the path.
+    # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
     memory = max(1, int(machine_memory() * MEMORY_SHARE / 2**30))
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("ndcg-spark")
-        # What fails is told by our own message; Spark would print each task's stack trace before it.
+        # Our own message says what failed; Spark would print the stack trace of each task before it.
         .config("spark.log.level", "OFF")
         .config(CALL_SITES, "false")
         # Spark's generated methods are long, and Java leaves long ones uncompiled: a quarter of an evaluation's time.
@@ -64,12 +64,12 @@ def submitted(choice: str) -> Engine:
 
 
 def is_classic(session: SparkSession) -> bool:
-    """Whether a session has a Java machine of its own, and is no client of a server."""
+    """Whether a session has its own Java machine, and is not a client of a server."""
     return type(session).__module__ == "pyspark.sql.session"
 
 
 def described(session: SparkSession) -> Engine:
-    """What is known of a classic session, which is left running at the end."""
+    """The engine of a classic session, which `close` leaves running."""
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
     keep_partition_names(session)
@@ -78,7 +78,7 @@ def described(session: SparkSession) -> Engine:
 
 
 def end_children() -> None:
-    """End the Java machine, also where it is still starting and has no session."""
+    """End the Java machine, even if it is still starting and there is no session yet."""
     children = psutil.Process().children(recursive=True)
     for child in children:
         quietly(child.terminate)()

@@ -1,7 +1,7 @@
-"""The embedded engine's port, shut to everybody else on this machine.
+"""The embedded engine's port, closed to everybody else on this machine.
 
-Sail knows no password: whoever reaches its port can run code as the user of this process. Loopback is open to every
-user of the machine, so once our own connection stands, the listening socket drops every packet that asks for another.
+Sail has no passwords: whoever reaches its port can run code as the user of this process, and every user of the machine
+can reach ports on loopback. So once our own connection is established, the listening socket drops all other requests.
 """
 
 import contextlib
@@ -16,16 +16,16 @@ from pathlib import Path
 from ndcg_spark.errors import EngineError
 
 _ATTACH_FILTER = 26
-#: A program of one instruction for Linux's packet filter: return 0, drop what came.
+#: The only instruction of a program for Linux's packet filter: return 0, which drops the packet.
 _RETURN, _DROP_ALL = 0x06, 0
-#: The state of a connection that stands, in /proc/net/tcp.
+#: How /proc/net/tcp marks an established connection.
 _ESTABLISHED = "01"
 
 
 def shut(port: int) -> bool:
-    """Refuse every further connection to a port that this process listens on; whether that can be done here.
+    """Refuse every further connection to a port that this process listens on; True if that was possible.
 
-    Linux only: other systems have no such filter, and there the port stays open for as long as the engine runs.
+    Only Linux has such a filter. On other systems the port stays open for as long as the engine runs.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def shut(port: int) -> bool:
 
 
 def _sockets() -> Iterator[socket.socket]:
-    """Another handle on every socket of this process, each closed when the next is asked for."""
+    """Every socket of this process, as a handle of its own that is closed when the next is asked for."""
     for entry in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
             if entry.readlink().name.startswith("socket:"):
@@ -55,7 +55,7 @@ def _sockets() -> Iterator[socket.socket]:
 
 
 def _refuse_others(port: int) -> None:
-    """EngineError if a process of another user is connected to the port: it came between its opening and now."""
+    """EngineError if a process of another user connected to the port before it was closed."""
     ours = os.getuid()
     for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
         for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""How an engine says that it failed."""
+"""Exceptions of engines: which there are, what they mean, and what they say."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from ndcg_spark.errors import first_line
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """The exceptions by which an engine says that it failed, for an except clause."""
+    """The exceptions that an engine raises when it fails, for an except clause."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    # py4j passes the operating system's own errors on when it opens another connection to a Java machine that died.
+    # After a Java machine has died, py4j raises the operating system's errors when it opens another connection.
     kinds: tuple[type[Exception], ...] = (PySparkException, Py4JError, ConnectionRefusedError, ConnectionResetError)
     if importlib.util.find_spec("grpc"):
         from grpc import RpcError
@@ -21,21 +21,21 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def lost(error: BaseException) -> bool:
-    """Whether a failure is that the engine is not there any more: whatever it was doing is not to blame."""
+    """Whether an error means that the engine is gone, so that what it was doing is not to blame."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
     for failure in _behind(error):
         if isinstance(failure, Py4JNetworkError | ConnectionRefusedError | ConnectionResetError):
             return True
-        # An exception of Java's is a Py4JJavaError; py4j's own says that the answer was none.
+        # An exception in Java is a Py4JJavaError; py4j's own means that no answer came.
         if type(failure) is Py4JError or _status(failure) == "UNAVAILABLE":
             return True
     return False
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of what an engine says, short enough for a message."""
-    # A failed call of gRPC is a table of many lines, of which `details` are what was said; pyspark wraps the table.
+    """The first line of an engine's error, short enough for a message."""
+    # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server said.
     said = [failure.details() for failure in _behind(error) if _status(failure)]  # type: ignore[attr-defined]
     text = next((text for text in said if text and text.strip()), None)
     return first_line(Exception(text) if text else error).rstrip(".")
@@ -50,7 +50,7 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> str:
-    """The name of the code that a call of gRPC ended with; empty if it is no such call."""
+    """The name of the status code of a failed gRPC call; empty for any other error."""
     if not importlib.util.find_spec("grpc"):
         return ""
     import grpc

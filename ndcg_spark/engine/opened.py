@@ -1,4 +1,4 @@
-"""An engine that is open: its session, and what the rest of the program must know of it."""
+"""An engine that is open: its session, and what the rest of the program must know about it."""
 
 import contextlib
 import dataclasses
@@ -9,16 +9,18 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError, first_line
 from ndcg_spark.masking import masked
 
-#: How paths, formats and plans must be written: as Sail takes them, as classic Spark does, or as a Connect server does.
+#: Whose way of writing paths, formats and plans is needed: Sail's, classic Spark's, or that of a Spark Connect server.
 Kind = Literal["embedded", "spark", "connect"]
 
-#: Of the machine's memory, what an engine may use before it spills; Python and the rest have the remainder.
+#: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
 MEMORY_SHARE = 0.6
 
-#: Whether every Column notes the line that made it: a quarter of a small evaluation's time. A server's cannot be set.
+#: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time. It
+#: cannot be set on a server.
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
 
 BOTH_WAYS = (
@@ -29,37 +31,39 @@ BOTH_WAYS = (
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """A session and what must be known of it."""
+    """A session and what must be known about it."""
 
     session: SparkSession
     kind: Kind
-    #: Its name and version, as printed and recorded: 'embedded (pysail 0.7.2)'. Without secrets.
+    #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
     name: str
-    #: Whether the files it reads are those this process sees.
+    #: Whether the files that it reads are the files that this process sees.
     sees_local_files: bool
-    #: Ends what was started for it, a port that listens included; a second call does nothing.
+    #: Stops everything that was started for it, including a listening port; a second call does nothing.
     close: Callable[[], None] = lambda: None
     #: Stops its work at once, without waiting for anything, when a signal ends the process.
     abort: Callable[[], object] = lambda: None
+    #: Temporary folders that it reads from.
+    scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
 
 
 def created(builder: SparkSession.Builder, what: str) -> SparkSession:
     """The builder's session; EngineError if it does not start."""
     try:
         return builder.getOrCreate()
-    except Exception as error:  # whatever a JVM or a gRPC channel says while it starts
+    except Exception as error:  # a JVM and a gRPC channel raise many kinds while they start
         raise EngineError(
             f"engine: {masked(what)} does not start, {masked(first_line(error))}; check its address, Java and logs"
         ) from error
 
 
 def keep_partition_names(session: SparkSession) -> None:
-    """A folder run=007 is the run 007, not the number 7."""
+    """Let a folder run=007 be the run 007, and not the number 7."""
     session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
 
 
 def machine_memory() -> int:
-    """Bytes of memory this process may use: the machine's, or its control group's limit where that is less."""
+    """The memory that this process may use, in bytes: the machine's, or its control group's limit if that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
@@ -68,7 +72,7 @@ def machine_memory() -> int:
 
 
 def quietly(stop: Callable[[], object]) -> Callable[[], None]:
-    """The same without a word: the evaluation has ended, well or with its own error."""
+    """The same function without its exceptions: the evaluation already has its result or its own error."""
 
     def stopped() -> None:
         with contextlib.suppress(Exception):

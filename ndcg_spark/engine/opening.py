@@ -1,4 +1,4 @@
-"""Which engine it is, and how long it lives."""
+"""Choose an engine, open it, and close it at the end."""
 
 import contextlib
 import importlib.util
@@ -26,12 +26,13 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     Raises
     ------
     EngineError
-        The engine that was asked for, or any engine at all, is not to be had here; or it died within the block.
+        The engine that was asked for, or any engine at all, is not available; or it died within the block.
     """
     running = None if remote else SparkSession.getActiveSession()
     if running is not None:
-        with _noticing_a_loss():
-            yield classic.described(running) if classic.is_classic(running) else described(running)
+        engine = classic.described(running) if classic.is_classic(running) else described(running)
+        with _working(engine):
+            yield engine
         return
     remote = remote or os.environ.get("SPARK_REMOTE")
     if remote:
@@ -43,18 +44,24 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     else:
         engine = classic.local()
     try:
-        with interrupts.cleaned_up_by(engine.abort), _noticing_a_loss():
+        with interrupts.cleaned_up_by(engine.abort), _working(engine):
             yield engine
     finally:
         engine.close()
 
 
 @contextlib.contextmanager
-def _noticing_a_loss() -> Iterator[None]:
-    """Whatever fails because the engine died fails with an EngineError, also where the input was blamed for it."""
+def _working(engine: Engine) -> Iterator[None]:
+    """Around all work on an engine: its temporary folders are removed at the end, also if a signal ends the process.
+
+    EngineError for whatever fails because the engine died, even if the input was blamed for it.
+    """
     try:
-        yield
+        with interrupts.cleaned_up_by(engine.scratch.remove):
+            yield
     except Exception as error:
         if not lost(error):
             raise
         raise EngineError(f"engine: it died at its work, {masked(reason_of(error))}; its log may say more") from error
+    finally:
+        engine.scratch.remove()

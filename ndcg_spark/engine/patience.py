@@ -1,4 +1,4 @@
-"""How long a client of Spark Connect waits for its server, which by itself is ten minutes and more."""
+"""How long a client of Spark Connect waits for its server; without this module, more than ten minutes."""
 
 import os
 import uuid
@@ -9,11 +9,12 @@ from ndcg_spark.engine.failing import reason_of
 from ndcg_spark.errors import EngineError, first_line
 from ndcg_spark.masking import masked
 
-#: Seconds for a server to answer its first question.
+#: Seconds until a server must have answered its first request.
 ANSWER_SECONDS = 30.0
-#: The codes of gRPC that a server of another kind, none at all, or one that lets nobody in ends with.
+#: The gRPC status codes that mean that there is no server, one of another kind, or one that does not let us in.
 _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN", "UNAUTHENTICATED", "PERMISSION_DENIED")
-#: How often a server that does not answer is asked again, and the longest pause between: about 1 and 40 seconds in all.
+#: How often a server that does not answer is asked again, and the longest pause in milliseconds: in all about 1 second
+#: for our own server and 40 for a remote one.
 _TRIES = {"own": (3, 1_000), "remote": (8, 10_000)}
 
 
@@ -23,9 +24,9 @@ def ask(url: str) -> None:
     Raises
     ------
     EngineError
-        It is no address, or nothing answers there within ANSWER_SECONDS as a Spark Connect server does.
+        It is not an address, or no Spark Connect server answers there within ANSWER_SECONDS.
     """
-    # What fails is told by our own message; gRPC would print its own before it.
+    # Our own message says what failed; gRPC would print another before it.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import grpc
     from pyspark.errors import PySparkException
@@ -40,7 +41,7 @@ def ask(url: str) -> None:
             f"engine: {masked(url)} is no address of a Spark Connect server, {masked(first_line(error))}; "
             "write sc://host:port"
         ) from error
-    # The end of a session that never began: the one question that leaves nothing behind on the server.
+    # Asks to end a session that never began: the only request that leaves nothing behind on the server.
     question = proto.ReleaseSessionRequest(session_id=str(uuid.uuid4()))
     question.user_context.user_id = address.userId or ""
     try:
@@ -48,7 +49,7 @@ def ask(url: str) -> None:
             question, timeout=ANSWER_SECONDS, metadata=address.metadata()
         )
     except grpc.RpcError as error:
-        # Any other refusal comes from a Spark Connect server, and the session will be told why.
+        # Any other code comes from a Spark Connect server; opening the session will show what is wrong.
         if error.code().name in _NO_ANSWER:
             encrypted = " (encrypted, as use_ssl or a token demands)" if address.secure else ""
             raise EngineError(
@@ -60,7 +61,7 @@ def ask(url: str) -> None:
 
 
 def bound(session: SparkSession, whose: str) -> None:
-    """Let a session give up on its server within seconds: one of our `own`, or a `remote` one, which may come back."""
+    """Let a session give up within seconds on its server: our `own`, or a `remote` one, which may come back."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     tries, longest_pause = _TRIES[whose]

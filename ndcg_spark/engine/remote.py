@@ -18,7 +18,7 @@ def connected(url: str) -> Engine:
     Raises
     ------
     EngineError
-        Nothing answers there as a Spark Connect server does, or it is one that cannot be used.
+        No Spark Connect server answers there, or it is one that cannot be used.
     """
     own = url.startswith("local")
     if own:
@@ -38,7 +38,7 @@ def connected(url: str) -> Engine:
 
 
 def described(session: SparkSession, url: str = "running session") -> Engine:
-    """What is known of a session on a server, which is left running at the end; EngineError if it cannot be used."""
+    """The engine of a session on a server, which `close` leaves running; EngineError if it cannot be used."""
     place = masked(url)
     version = sail.version_of(session)
     if version:

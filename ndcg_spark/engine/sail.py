@@ -1,4 +1,4 @@
-"""Sail, the engine without Java: in this process (pysail), or on a server that its address does not tell from Spark."""
+"""Sail, the engine without Java: in this process (pysail), or on a server, whose address looks like that of Spark."""
 
 import contextlib
 import functools
@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 
 from ndcg_spark.engine import door, patience
 from ndcg_spark.engine.failing import failures
-from ndcg_spark.engine.opened import BOTH_WAYS, CALL_SITES, MEMORY_SHARE, Engine, machine_memory, quietly
-from ndcg_spark.errors import EngineError
+from ndcg_spark.engine.opened import BOTH_WAYS, CALL_SITES, MEMORY_SHARE, Engine, created, machine_memory, quietly
+from ndcg_spark.errors import EngineError, first_line
 
 #: Fewer partitions than this were slower even on 2 cores (1.97 s against 2.42 s).
 LEAST_PARTITIONS = 16
 
 
 def embedded() -> Engine:
-    """Sail in this process, behind a port on loopback that is shut to everybody else; EngineError without pysail."""
+    """Sail in this process, behind a port on loopback that is closed to everybody else; EngineError without pysail."""
     pool = str(int(machine_memory() * MEMORY_SHARE))
     for name, value in {
         "RUST_LOG": "off",
@@ -30,17 +30,22 @@ def embedded() -> Engine:
     }.items():
         os.environ.setdefault(name, value)
     try:
-        # The client too, so that the port is not open any longer than it takes to connect.
+        # The client is imported here too, so that the port is only open for as long as it takes to connect.
         import pyspark.sql.connect.session  # noqa: F401
         from pysail.spark import SparkConnectServer
     except ImportError as error:
         raise EngineError(f"engine: the embedded engine is not installed, {error}; {BOTH_WAYS}") from error
     with contextlib.ExitStack() as ending:
-        server = SparkConnectServer("127.0.0.1", 0)
-        server.start(background=True)
+        try:
+            server = SparkConnectServer("127.0.0.1", 0)
+            server.start(background=True)
+        except Exception as error:  # it raises many kinds, above all for its settings in the environment
+            raise EngineError(
+                f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*"
+            ) from error
         ending.callback(quietly(server.stop))
         _, port = server.listening_address
-        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+        session = created(SparkSession.builder.remote(f"sc://127.0.0.1:{port}"), "the embedded engine's session")
         ending.callback(quietly(session.stop))
         patience.bound(session, "own")
         session.conf.set(CALL_SITES, "false")
@@ -51,18 +56,19 @@ def embedded() -> Engine:
 
 @functools.lru_cache(maxsize=8)
 def is_sail(session: SparkSession) -> bool:
-    """Whether Sail runs a session; a Spark Connect session is asked once."""
+    """Whether a session runs on Sail. A Spark Connect session is only asked once."""
     return type(session).__module__ != "pyspark.sql.session" and version_of(session) is not None
 
 
 def version_of(session: SparkSession) -> str | None:
-    """The version of Sail that runs a session on a server; none if it is Spark."""
+    """The version of Sail that a session on a server runs on; None if the server is Spark."""
     try:
         found = session.sql("SELECT version()").first()
     except failures():
         return None
     version = str(found[0]) if found else ""
-    # Spark's has the revision that it was built from after it. What a client may ask besides, Sail answers as Spark.
+    # Spark's version() ends with the revision it was built from. To everything else that can be asked, Sail answers as
+    # Spark does.
     return version if version and " " not in version and version != session.version else None
 
 
@@ -72,8 +78,7 @@ def on_a_server(session: SparkSession, version: str, place: str) -> Engine:
     Raises
     ------
     EngineError
-        It reads its own: Sail names files in a way that cannot be told apart from other files when this process does
-        not see them.
+        It reads other files than this process sees, and what Sail tells of their names is ambiguous.
     """
     if not _reads_our_files(session):
         raise EngineError(
@@ -86,7 +91,7 @@ def on_a_server(session: SparkSession, version: str, place: str) -> Engine:
 def _reads_our_files(session: SparkSession) -> bool:
     secret = uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="ndcg-spark-") as folder:
-        # A server of another user must be able to read it; what it says is worth nothing to anybody.
+        # A server that runs as another user must be able to read it; its content is of no use to anybody.
         Path(folder).chmod(0o755)
         path = Path(folder, "seen.txt")
         path.write_text(secret, encoding="ascii")

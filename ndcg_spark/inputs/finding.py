@@ -1,4 +1,4 @@
-"""The files of a table as the engine at hand has them, and the refusal of those that no engine can read."""
+"""The files of a table as the engine sees them, and the refusal of tables and names that engines cannot read."""
 
 import re
 import urllib.parse
@@ -6,54 +6,59 @@ import urllib.parse
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import files, table_formats
+from ndcg_spark.inputs.file_formats import sniffed
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.listing import before_wildcards
 from ndcg_spark.inputs.loading import loaded
-from ndcg_spark.inputs.storage import is_local
+from ndcg_spark.inputs.storage import is_local, refuse_credentials
 
-_BINARY = ("parquet", "orc")
-#: The logs of tables, for the glob of an engine that hides them in a listing.
+#: The logs of table formats, as globs: Spark leaves them out when it lists a folder.
 _LOGS, _ICEBERG = "{_delta_log,.hoodie}", "metadata/*.metadata.json"
 
 
 def find(engine: Engine, path: str, name: str) -> list[File]:
-    """The files behind a path, as `files.find` has them; asked of the engine where this process may not see them."""
+    """The files behind a path, sorted by path.
+
+    This process looks for them where it sees what the engine sees. Otherwise the engine is asked, and nothing is known
+    of their content.
+
+    Raises
+    ------
+    InputError
+        As `files.find`; or the path has credentials in it.
+    """
+    refuse_credentials(path, name)
     if engine.sees_local_files:
-        return files.sniffed(files.find(path, name), name)
-    fixed = files.before_wildcards(path)
-    # The engine's own storage, which this process may not see: ask it for names and sizes, not for content.
+        return sniffed(files.find(path, name), name)
+    fixed = before_wildcards(path)
     listing = loaded(engine, "binaryFile", [path], name, recursiveFileLookup="true").select("path", "length")
     root = urllib.parse.urlsplit(fixed).path.rstrip("/")
-    rows = [(row["path"], urllib.parse.urlsplit(row["path"]).path, row["length"]) for row in listing.collect()]
-    table_formats.refuse([row[0] for row in rows], name)
-    found = sorted((files.below(root, *row, fixed) for row in rows), key=lambda file: file.path)
+    rows = [(row["path"], row["length"]) for row in listing.collect()]
+    table_formats.refuse([path for path, _ in rows], name)
+    found = [File(path, size, files.partition_of(root, urllib.parse.urlsplit(path).path), fixed) for path, size in rows]
     if not found:
         raise InputError(f"{name}: no files in {path}, an empty folder; check what should have written it")
+    found.sort(key=lambda file: file.path)
     _refuse_logs(engine, fixed, found, name)
     return found
 
 
-def refuse_unreadable(engine: Engine, found: list[File], kind: str, name: str) -> None:
-    """InputError for files without a byte, of another format than `kind`, or with a name that Spark cannot read."""
-    if sum(file.size for file in found) == 0:
-        raise InputError(
-            f"{name}: {len(found)} file(s) without a byte, e.g. {found[0].path}; an empty table is refused"
-        )
-    for file in found:
-        other = file.content if file.content in _BINARY or (file.content and kind in _BINARY) else kind
-        if other != kind:
-            raise InputError(f"{name}: {file.path} is {other} by its first bytes, not {kind}; name its format")
+def refuse_colons(engine: Engine, found: list[File], name: str) -> None:
+    """InputError for names with a colon in an object store, which Spark cannot read."""
+    if engine.kind == "embedded" or not engine.sees_local_files:
+        return
     far = [file for file in found if not is_local(file.path)]
-    colons = [file.path for file in far if ":" in file.path.split("://", 1)[-1]]
-    if colons and engine.kind != "embedded" and engine.sees_local_files:
+    colons = [file.path for file in far if ":" in file.path.split("://", 1)[-1].partition("/")[2]]
+    if colons:
         raise InputError(
             f"{name}: {len(colons)} name(s) with a colon, e.g. {colons[0]}; Spark cannot read them, rename"
         )
 
 
 def _refuse_logs(engine: Engine, fixed: str, found: list[File], name: str) -> None:
-    """InputError where a file is in a table whose log the engine's storage has, in a folder above the file.
+    """InputError if a file belongs to a table of such a format, whose log is in a folder above the file.
 
-    Above the path that was asked for, only folders of partitions and one called data are looked out of.
+    Above the path that was asked for, the search goes on only from folders of partitions and from one called data.
     """
     folder = fixed.rstrip("/")
     deepest = max(file.path.count("/") for file in found) - found[0].path.count("/", 0, len(folder))

@@ -1,14 +1,11 @@
-"""Many files as one table: with the values of their folders, and with the unit that each row is of.
+"""Many files as one table, with the values of their folders and the unit (see `run_files`) of each row as columns.
 
-Engines differ in the folders that give columns, in the names they pass over or take for wildcards, and in how many
-tables can be united. Local files are therefore read through a temporary folder of symbolic links with plain names, one
-read whatever the number of files; others by their paths.
+Engines differ in which folders add columns, in which names they skip or take for wildcards, and in how many tables they
+can unite. So local files are read through a temporary folder of symbolic links with plain names: one read, however many
+files there are. Other files are read by their paths.
 """
 
-import atexit
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -24,26 +21,34 @@ from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.storage import is_local, local
 from ndcg_spark.schemas import OWN
 
-#: What a folder's name cannot hold, or an engine takes for something else.
+#: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
-#: How the value of a folder begins that is one, or null.
+#: In the name of a link's folder, the first letter of a value, and what stands for null.
 _VALUE, _NULL = "v", "n"
+#: The endings by which engines know what is in a link.
+_SUFFIXES = {"text": ".txt", "orc": ".orc", "parquet": ".parquet"}
 
-
-#: Writes Parquet that the engine can read from a file that it cannot: of which file, where to, for messages.
+#: Copies a file that the engine cannot read to a Parquet file that it can: the file, the copy, the name of the table.
 Copy = Callable[[File, Path, str], None]
 
 
 def gathered(
     engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str, copy: Copy | None = None
 ) -> DataFrame:
-    """What the files hold as `kind` (text, parquet or orc), and columns of our own: see `folder` and `UNIT`.
+    """The rows of the files, read as `kind` (text, parquet or orc), with our own columns: `folder` and `UNIT`.
 
-    All files have the same names of folders. Files of text must be alike compressed or not. With `copy` the table is
-    read from what that writes.
+    The folders of all files must give the same columns, and text files must be all compressed or all not. With `copy`,
+    copies of the files are read in their place. InputError for a file that cannot be read; EngineError if there is no
+    room for temporary files.
     """
-    if copy or (engine.sees_local_files and all(is_local(file.path) for file in group)):
+    if copy:
         return _through_links(engine, kind, group, units, where, copy)
+    near = [file for file in group if engine.sees_local_files and is_local(file.path)]
+    if 0 < len(near) < len(group):
+        far = [file for file in group if not is_local(file.path)]
+        return united([gathered(engine, kind, some, units, where) for some in (near, far)])
+    if near:
+        return _through_links(engine, kind, group, units, where, None)
     if engine.kind != "embedded":
         table = _by_paths(engine, kind, group, units, where)
         if table is not None:
@@ -52,12 +57,12 @@ def gathered(
 
 
 def folder(number: int) -> str:
-    """The column with the value of a file's folder of this number, null where the folder says so."""
+    """The name of our column for the value of a file's folder of this number, counted from 0."""
     return f"{OWN}folder_{number}"
 
 
 def united(tables: list[DataFrame]) -> DataFrame:
-    """All rows, by the columns' names. A tree: a chain of some hundred unions is more than an engine's stack holds."""
+    """All rows, with columns matched by name. The unions form a tree, as a long chain overflows an engine's stack."""
     while len(tables) > 1:
         pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
         tables = [pair[0].unionByName(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
@@ -68,14 +73,12 @@ def _through_links(
     engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str, copy: Copy | None
 ) -> DataFrame:
     kind = "parquet" if copy else kind
-    suffix = {"text": ".txt", "orc": ".orc", "parquet": ".parquet"}[kind]
     try:
-        root = Path(tempfile.mkdtemp(prefix="ndcg-spark-"))
-        atexit.register(shutil.rmtree, root, ignore_errors=True)
+        root = engine.scratch.folder()
         for number, file in enumerate(group):
             place = root.joinpath(*_folders(file, units))
             place.mkdir(parents=True, exist_ok=True)
-            link = place / f"{number:07}{suffix}{'.gz' if kind == 'text' and file.compressed else ''}"
+            link = place / f"{number:07}{_SUFFIXES[kind]}{'.gz' if kind == 'text' and file.compressed else ''}"
             if copy:
                 copy(file, link, where)
             else:
@@ -84,7 +87,7 @@ def _through_links(
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
-    table = loaded(engine, kind, [str(root)], where)
+    table = loaded(engine, kind, literal(engine, [str(root)]), where)
     values = {name: _value(name) for name in carried(table) if name != UNIT}
     if units:
         values[UNIT] = F.col(UNIT).cast("int")
@@ -92,7 +95,7 @@ def _through_links(
 
 
 def _folders(file: File, units: Mapping[str, int]) -> list[str]:
-    """The folders of the link to a file, which engines read columns from."""
+    """The folders that the link to a file is put in, from which engines read our columns."""
     names = [
         f"{folder(number)}={_NULL if value is None else _VALUE + _UNSAFE.sub(_escaped, value)}"
         for number, (_, value) in enumerate(file.partition)
@@ -109,14 +112,14 @@ def _value(name: str) -> Column:
 
 
 def _by_paths(engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str) -> DataFrame | None:
-    """The files by their paths, on Spark; None where it does not see the columns that the folders give."""
+    """The files by their paths, on Spark; None if Spark does not see the columns that the folders give."""
     by_root: dict[str, list[File]] = {}
     for file in group:
         by_root.setdefault(file.root if file.partition else "", []).append(file)
     tables = []
     for root, files in by_root.items():
         options = {"basePath": root} if root else {}
-        table = loaded(engine, kind, literal(paths_of(files)), where, **options)
+        table = loaded(engine, kind, literal(engine, paths_of(files)), where, **options)
         keys = [key for key, _ in files[0].partition]
         if any(key not in table.columns for key in keys):
             return None
@@ -128,7 +131,7 @@ def _by_paths(engine: Engine, kind: str, group: list[File], units: Mapping[str, 
 
 
 def _one_by_one(engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str) -> DataFrame:
-    """The files that agree on folders and unit in one read each."""
+    """The files by their paths: one read for all that agree on their folders and their unit."""
     alike: dict[tuple[object, ...], list[File]] = {}
     for file in group:
         alike.setdefault((file.partition, units.get(file.path)), []).append(file)
@@ -138,6 +141,6 @@ def _one_by_one(engine: Engine, kind: str, group: list[File], units: Mapping[str
         columns = {folder(number): F.lit(value).cast("string") for number, value in enumerate(values)}
         if units:
             columns[UNIT] = F.lit(units[files[0].path])
-        table = loaded(engine, kind, paths_of(files), where)
+        table = loaded(engine, kind, literal(engine, paths_of(files)), where)
         tables.append(table.withColumns(columns) if columns else table)
     return united(tables)

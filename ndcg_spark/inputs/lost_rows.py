@@ -1,19 +1,19 @@
-"""Rows that a file holds and an engine did not read: refused, as an engine may pass over a file without a word."""
+"""Rows that are in a file but were not read: an engine may silently skip a file."""
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import checks
+from ndcg_spark.inputs.footers import footers
 from ndcg_spark.inputs.reading import Source
 
 
 def refuse_lost_rows(source: Source, rows: int) -> None:
-    """InputError if these `rows`, read of the source, are not as many as the footers of its files say.
+    """InputError if `rows`, the number of rows read from the source, differs from what the footers of its files say.
 
-    Only then each file is read alone, to find which it is. Text has no footers, and is not held to this.
+    Only then is each file read alone, to name those that differ. Text has no footers and is not checked.
     """
     if source.expected_rows is None or rows == source.expected_rows:
         return
     wrong = []
-    for file, footer in zip(source.files, checks.footers(source.files, source.format, source.name), strict=True):
+    for file, footer in zip(source.files, footers(source.files, source.format, source.name), strict=True):
         read = source.reread([file]).count() if source.reread else None
         if read != footer.rows:
             wrong.append(f"{file.path} ({read} of {footer.rows})")

@@ -1,29 +1,25 @@
 """ORC for the embedded engine, which has no reader of its own."""
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs.copying import empty
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.storage import storage
 
 
-def write_parquet(columns: list[str], file: File, target: Path, where: str) -> None:
-    """The wanted columns of an ORC file as a Parquet file, stripe by stripe; all columns if it has none of them.
+def orc_batches(columns: list[str], file: File, where: str) -> Iterator[pa.RecordBatch]:
+    """The wanted columns of an ORC file, stripe by stripe; all its columns if it has none of the wanted.
 
-    InputError for a file that is damaged.
+    Before them comes a batch without rows. OSError or ArrowException for a damaged file.
     """
     from pyarrow import orc
-    from pyarrow import parquet as pq
 
-    try:
-        system, place = storage(file.path, where)
-        stored = orc.ORCFile(system.open_input_file(place))
+    system, place = file.located(where)
+    with system.open_input_file(place) as stream:
+        stored = orc.ORCFile(stream)
         names = [name for name in stored.schema.names if name in columns] or stored.schema.names
         schema = pa.schema([stored.schema.field(name) for name in names])
-        with pq.ParquetWriter(target, schema) as writer:
-            for stripe in range(stored.nstripes):
-                writer.write_batch(stored.read_stripe(stripe, columns=names).select(names))
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{where}: {file.path} is no whole ORC file, {first_line(error)}; write it again") from error
+        yield empty(schema)
+        for stripe in range(stored.nstripes):
+            yield stored.read_stripe(stripe, columns=names).select(names)

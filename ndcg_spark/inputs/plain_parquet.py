@@ -1,24 +1,23 @@
-"""Parquet with types that an engine cannot read, though their values are plain: copied with plain types.
+"""Parquet with types that an engine cannot read although their values are plain numbers or text.
 
-These are pandas' categories (Arrow dictionaries), which the embedded engine cannot read, nor any file with such a
-column; unsigned numbers, which it reads and cannot hash; and half-precision floats, which no engine can.
+These are pandas' categories (Arrow dictionaries): the embedded engine cannot read a file that has such a column. It
+also reads unsigned numbers but cannot hash them, and no engine can read half-precision floats.
 """
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
 from ndcg_spark.engine import Kind
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.copying import empty
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.storage import storage
 
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 
 
 def must_be_copied(schemas: Iterable[Mapping[str, pa.DataType]], names: list[str], kind: Kind) -> bool:
-    """Whether the engine cannot read files with such columns, or not as what they are; `names` are wanted of them."""
+    """Whether this kind of engine cannot read files with these columns, or misreads one of the wanted `names`."""
     unknown = [pa.types.is_float16, pa.types.is_duration]
     if kind == "embedded":
         unknown += [pa.types.is_dictionary, pa.types.is_fixed_size_binary]
@@ -27,26 +26,25 @@ def must_be_copied(schemas: Iterable[Mapping[str, pa.DataType]], names: list[str
     return unsigned or any(is_unknown(found) for _, found in columns for is_unknown in unknown)
 
 
-def write_plain(columns: list[str], file: File, target: Path, where: str) -> None:
-    """The wanted columns of a Parquet file with plain types, batch by batch.
+def plain_batches(columns: list[str], file: File, where: str) -> Iterator[pa.RecordBatch]:
+    """The wanted columns of a Parquet file with plain types, a part at a time, after a batch without rows.
 
     Raises
     ------
     InputError
-        A damaged file, a wanted column that is a duration, or no wanted column at all.
+        A wanted column is a duration, or there is no wanted column at all.
+    OSError, ArrowException
+        The file is damaged.
     """
-    from pyarrow import parquet as pq
+    from pyarrow import parquet
 
-    try:
-        system, place = storage(file.path, where)
-        with pq.ParquetFile(place, filesystem=system) as stored:
-            plain = _plain(stored.schema_arrow, columns, f"{where}: {file.path}")
-            with pq.ParquetWriter(target, plain) as writer:
-                for batch in stored.iter_batches(columns=plain.names):
-                    values = [batch[field.name].cast(field.type) for field in plain]
-                    writer.write_batch(pa.record_batch(values, schema=plain))
-    except pa.ArrowException as error:
-        raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; write it again") from error
+    system, place = file.located(where)
+    with parquet.ParquetFile(place, filesystem=system) as stored:
+        plain = _plain(stored.schema_arrow, columns, f"{where}: {file.path}")
+        yield empty(plain)
+        for batch in stored.iter_batches(columns=plain.names):
+            values = [batch[field.name].cast(field.type) for field in plain]
+            yield pa.record_batch(values, schema=plain)
 
 
 def _plain(schema: pa.Schema, names: list[str], where: str) -> pa.Schema:

@@ -1,7 +1,8 @@
-"""Tables from storage: TREC text, Parquet, ORC, CSV, TSV, JSON lines and catalog tables, under the schema's names.
+"""Judgments and results from storage: TREC text, Parquet, ORC, CSV, TSV, JSON lines and catalog tables.
 
-A column keeps the type it was stored with, and text formats stay text, so that checking can still show what a value
-was before `schemas.conform` makes it a number. Lines that are no row at all have their text in `broken_line`.
+Columns have the schema's names. They keep the types they were stored with, and text formats stay text, so that a
+message can still show a bad value before `schemas.conform` makes it a number. The column BROKEN_LINE of `schemas` has
+the text of lines that are not rows.
 """
 
 import dataclasses
@@ -15,9 +16,10 @@ from pyspark.sql.types import StructType
 from ndcg_spark.config import ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs import checks, files, finding, limits, run_files, trec
+from ndcg_spark.inputs import file_formats, finding, limits, run_files, trec
+from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.formats import Reader
+from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, named_by_user, refuse_alike
@@ -35,16 +37,16 @@ class Source:
     files: list[File]
     #: Whether this process can open the files.
     seen: bool
-    #: How many rows the footers of Parquet and ORC say; None where there are none, or this process does not see them.
+    #: The number of rows according to the footers of Parquet and ORC; None for text, and for files not seen.
     expected_rows: int | None = None
-    #: The number of the unit that a file is of, by path; nothing where the table has no column for it (run_files).
+    #: The number of each file's unit, by path; empty if the table has no column UNIT (see run_files).
     units: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    #: Reads some of the files again, as the table was read.
+    #: Reads some of the files again, the way the table was read. None for a catalog table.
     reread: Callable[[list[File]], DataFrame] | None = None
 
     @property
     def is_text(self) -> bool:
-        """Whether rows are parsed from lines: every look at a column parses them again."""
+        """Whether rows are parsed from lines, which every plan that uses a column does again."""
         return self.format in ("trec", "csv", "tsv", "jsonl")
 
     @property
@@ -56,20 +58,22 @@ class Source:
 
 
 def read_judgments(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
-    """The judgments (qrels): query_id, doc_id, relevance, and dataset where there is such a column.
+    """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are stored.
 
     Raises
     ------
     InputError
-        A path that is not there, an empty folder, a damaged file, a column that is missing.
+        A path does not exist, a folder is empty, a file is damaged, or a mapped column or every column is missing.
+    ConfigurationError
+        Columns are mapped, but TREC text has no names of columns.
     """
     return _read(engine, "judgments", config, paths, JUDGMENTS, trec.QRELS)
 
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
-    """The results (runs): run, query_id, doc_id, score and rank as far as stored, and dataset where there is such.
+    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored.
 
-    `config.run` names the run of every row, whatever the files say. Raises as `read_judgments`.
+    If `config.run` is given, it is the run of every row, whatever the files say. Raises as `read_judgments`.
     """
     column = config.columns.get("run", "run") if config.run is None else None
     source = _read(engine, "results", config, paths, RESULTS, trec.RUN, column)
@@ -95,8 +99,9 @@ def _read(
         return Source(_renamed(table, config, schema, name), name, catalog[0], [], False)
     limits.raise_open_files()
     found = [file for path in paths for file in finding.find(engine, path, name)]
-    kind = config.format or files.format_of(found, name)
-    finding.refuse_unreadable(engine, found, kind, name)
+    kind = config.format or file_formats.format_of(found, name)
+    file_formats.refuse_unreadable(found, kind, name)
+    finding.refuse_colons(engine, found, name)
     if kind == "trec" and config.columns:
         raise ConfigurationError(f"{name}: columns are mapped, and TREC text has no names; leave columns out")
     units = run_files.units_of(found, run_column) if schema is RESULTS else {}
@@ -113,7 +118,7 @@ def _read(
         rows = reader.check(found)
         table = read(found)
     except failures() as error:
-        damage = checks.damaged(found, kind) if engine.sees_local_files else None
+        damage = damaged(found, kind) if engine.sees_local_files else None
         reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
         raise InputError(f"{name}: {reason}; write it again, or name its format") from error
     return Source(table, name, kind, found, engine.sees_local_files, rows, units, read)
@@ -122,14 +127,14 @@ def _read(
 def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
     try:
         found = engine.session.table(table)
-        _ = found.schema  # Connect looks the table up only when it is asked something
+        _ = found.schema  # Connect only looks the table up when something is asked of it
     except PySparkException as error:
         raise InputError(f"{name}: no catalog table {table}, {first_line(error)}; check its name") from error
     return found
 
 
 def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: str) -> DataFrame:
-    """The schema's columns under the schema's names, and our own columns where there are such."""
+    """The schema's columns under the schema's names, and those of our own columns that there are."""
     has = table.columns
     refuse_alike(has, where)
     known = ", ".join(named_by_user(has))
@@ -144,6 +149,6 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
 
 
 def _with_valid_text(table: DataFrame) -> DataFrame:
-    """Null for text that is not UTF-8, of which Spark makes the same replacement; the embedded engine refuses it."""
+    """Null for text that is not UTF-8, which Spark would make equal. The embedded engine refuses such text itself."""
     columns = {name: F.try_validate_utf8(F.col(quoted(name))) for name, kind in table.dtypes if kind == "string"}
     return table.withColumns(columns) if columns else table

@@ -1,9 +1,9 @@
-"""Which files may share a query of one run, and the refusal of those that may not.
+"""Which files may hold results of the same query and run, and the refusal of those that may not.
 
-The tag `Anserini` is in every run that Anserini wrote: two systems with one tag would silently be one run. So a query
-of one run must stand in one unit. A unit is a file, except that the files of one parallel write are one, as its writer
-cuts wherever it likes: names such as part-00000-<id>.parquet are one unit for each id (Spark), names without an id
-(part-00000, part.0.parquet, data_0.parquet, 000000000000.csv) one for each folder. That holds for every format.
+Every run that Anserini wrote has the tag `Anserini`, so two systems could silently become one run. So all results of a
+query and run must be in one unit. A unit is a file, or all files of one parallel write, which splits its rows
+anywhere: files such as part-00000-<id>.parquet with the same id (Spark), and files without an id (part-00000,
+part.0.parquet, data_0.parquet, 000000000000.csv) in the same folder. This holds for every format.
 """
 
 import dataclasses
@@ -17,17 +17,17 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.schemas import OWN
 
-#: The column that tells the unit of a row, where there are several that may share a run.
+#: The column with the unit of a row. A table only has it if several of its units may share a run.
 UNIT = f"{OWN}unit"
 _ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-#: The files of a parallel write, by their names: Spark and Hadoop, Dask; DuckDB; BigQuery and Polars; pysail.
+#: The names of the files of parallel writes, by Spark, Hadoop and Dask; DuckDB; BigQuery and Polars; pysail.
 _PART = r"(part[-_.]([rm]-)?\d|data_\d+\.|0\d{5,}[._]|[A-Za-z0-9]{16}_\d+\.)[^/]*"
 _PYSAIL = r"^[A-Za-z0-9]{16}(?=_\d+\.)"
 
 
 @dataclasses.dataclass(frozen=True)
 class SplitRun:
-    """A run of which a query stands in two units: how many such queries, and the first of them with both units."""
+    """A run with queries in two units: the number of such queries, and the first of them with both units."""
 
     run: str
     queries: int
@@ -37,7 +37,7 @@ class SplitRun:
 
 
 def unit_of(path: str) -> str:
-    """What a file is a part of: itself, or a parallel write."""
+    """The unit of a file: its path, or for a file of a parallel write the id of the write or its folder."""
     folder, _, name = path.rpartition("/")
     if not re.match(_PART, f"{name}."):
         return path
@@ -46,9 +46,9 @@ def unit_of(path: str) -> str:
 
 
 def units_of(files: list[File], run_column: str | None) -> dict[str, int]:
-    """The number of each file's unit, by path; nothing where no two units can share a run.
+    """The number of each file's unit, by path; empty if no two units can share a run.
 
-    `run_column` is what folders call the run; None where every row has the run that was given.
+    `run_column` is the name that folders give the run; None if the run of every row was given.
     """
     numbers: dict[str, int] = {}
     units = {file.path: numbers.setdefault(unit_of(file.path), len(numbers)) for file in files}
@@ -59,7 +59,7 @@ def units_of(files: list[File], run_column: str | None) -> dict[str, int]:
 
 
 def unit_column() -> Column:
-    """The unit of a row, of the file that Spark read it from."""
+    """The unit of each row, from the path of the file that Spark read it from."""
     path = F.input_file_name()
     name = F.substring_index(path, "/", -1)
     written = F.regexp_extract(name, f"({_ID}|{_PYSAIL})", 1)
@@ -68,7 +68,7 @@ def unit_column() -> Column:
 
 
 def refuse_split_runs(found: Sequence[SplitRun], units: Mapping[str, int], where: str) -> None:
-    """InputError (run_in_two_files) if there is one, whatever a convention says of duplicates."""
+    """InputError (run_in_two_files) if any run is split, whatever the convention does with duplicates."""
     if not found:
         return
     first = min(found, key=lambda split: split.run)

@@ -10,20 +10,20 @@ from ndcg_spark.schemas import BROKEN_LINE
 
 
 def separated(table: DataFrame, header: str, separator: str, on_java: bool) -> DataFrame:
-    """CSV or TSV lines with RFC 4180 quotes as text, an empty field as null; lines like the header are left out.
+    """The fields of CSV or TSV lines (RFC 4180) as text columns, and BROKEN_LINE.
 
-    A row is one line. Written with columns, as no engine's own reader both keeps the lines that are no row and
-    says which they are; without lambdas, which the embedded engine cannot filter by. `on_java` says whose regular
-    expressions they are; both find the same.
+    A row is one line; an empty field is null; lines that equal the header are left out. No engine's own reader both
+    keeps broken lines and tells which they are, so this is made of Column expressions, without lambdas, by which the
+    embedded engine cannot filter. `on_java` tells which dialect of regular expressions is used; both find the same.
     """
     names = header_names(header, separator)
-    # Java's go a level down the stack for every pair of quotes unless they may not go back; Rust's never do either.
+    # Java needs possessive quantifiers, or its stack overflows at many quotes; Rust never backtracks.
     kept = "+" if on_java else ""
-    # In quotes, where two stand for one; or not begun by one.
+    # In quotes, where "" is one quote; or not beginning with a quote; or empty.
     field = f'{separator}("[^"]*{kept}(?:""[^"]*{kept})*{kept}"|[^{separator}"][^{separator}]*|)'
     fields = F.regexp_extract_all(F.concat(F.lit(separator), F.col("value")), F.lit(field), F.lit(1))
     rows = table.where(F.col("value") != header).select("value", fields.alias("fields"), *carried(table))
-    # What no field has matched is missing from their sum.
+    # If part of the line matched no field, the fields joined again differ from the line.
     whole = (F.size("fields") == len(names)) & (F.array_join("fields", separator) == F.col("value"))
     values = (_unquoted(F.get("fields", F.lit(at))).alias(name) for at, name in enumerate(names))
     broken = F.when(~(whole & F.is_valid_utf8("value")), F.col("value"))
@@ -31,7 +31,7 @@ def separated(table: DataFrame, header: str, separator: str, on_java: bool) -> D
 
 
 def header_names(line: str, separator: str) -> list[str]:
-    """The columns that the first line of a CSV or TSV file names; ValueError where it is no line of such a file."""
+    """The names of columns in the header of a CSV or TSV file; ValueError if it is not a line of such a file."""
     try:
         return next(csv.reader([line], delimiter=separator, strict=True), [])
     except csv.Error as error:

@@ -1,4 +1,4 @@
-"""The storage behind a path: local, or whatever pyarrow.fs knows by its scheme."""
+"""The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme."""
 
 import os
 import re
@@ -11,20 +11,21 @@ from ndcg_spark.errors import InputError, NdcgSparkError, first_line
 from ndcg_spark.masking import masked
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
-#: Seconds and tries until a storage that does not answer is a failure; its own defaults are for long transfers.
+_HDFS_USER = re.compile(r"^(hdfs|viewfs)://[^/@:?;&]+@[^?;&]*$")
+#: Seconds and tries until a storage that does not answer counts as failed. The defaults allow for long transfers.
 _CONNECT_SECONDS, _REQUEST_SECONDS, _TRIES = 10, 60, 3
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is one of this machine's: without a scheme, or file://."""
+    """Whether a path is on this machine: it has no scheme, or file://."""
     return "://" not in _FILE_SCHEME.sub("", path, count=1)
 
 
 def local(path: str) -> str:
-    """A local path, or a file:// URI of one, as an absolute path without `..`.
+    """A local path or file:// URI as an absolute path without `..`.
 
-    What `..` leads to is asked of the operating system, which goes up from where a symbolic link leads to; engines
-    and pyarrow only drop the name before it.
+    The operating system resolves `..` after a symbolic link to the parent of the folder that the link leads to.
+    Engines and pyarrow would just drop the name before it.
     """
     parts = Path(_FILE_SCHEME.sub("", path, count=1)).absolute().parts
     if ".." not in parts:
@@ -33,8 +34,23 @@ def local(path: str) -> str:
     return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:]))
 
 
+def refuse_credentials(path: str, where: str) -> None:
+    """InputError for a URI with keys or parameters in it: pyarrow would use them, and an engine would not.
+
+    The user of an hdfs:// URI is no secret, and engines take it.
+    """
+    if not is_local(path) and masked(path) != path and not _HDFS_USER.match(path):
+        raise InputError(
+            f"{where}: {masked(path)} has keys or parameters in it, which engines do not take; leave them out and set "
+            "them in the environment, such as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL"
+        )
+
+
 def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> tuple[fs.FileSystem, str]:
-    """The file system of a path and its place there; a path without a scheme is local. `error` where there is none."""
+    """The file system of a path, and the place there. A path without a scheme is local.
+
+    Raises `error` if pyarrow knows no such storage.
+    """
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
     try:
@@ -45,7 +61,7 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> 
 
 
 def _impatient(system: fs.FileSystem) -> fs.FileSystem:
-    """The same S3 storage, which gives up on a server that does not answer."""
+    """The same S3 storage, but it gives up soon on a server that does not answer."""
     rebuild, (options,) = system.__reduce__()
     retries = fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES)
     limits = {"connect_timeout": _CONNECT_SECONDS, "request_timeout": _REQUEST_SECONDS, "retry_strategy": retries}

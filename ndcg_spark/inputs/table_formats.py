@@ -1,7 +1,7 @@
-"""Delta, Iceberg and Hudi: folders whose files are not all rows of the table.
+"""Delta, Iceberg and Hudi: tables that also keep files with rows that were deleted or replaced.
 
-Such a table keeps the files that were deleted or rewritten, and only its log says which count. They are recognised by
-the log, and refused: read as plain files, a table has rows that it no longer has.
+Only the log of such a table tells which files count. Tables are recognised by their log and refused, because read as
+plain files they would still have the deleted rows.
 """
 
 import re
@@ -11,18 +11,18 @@ from pyarrow import fs
 
 from ndcg_spark.errors import InputError
 
-#: The format that a path tells, in a folder's listing.
+#: By format, the paths in a listing that belong to its log.
 _MARKS = {
     "Delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "Hudi": re.compile(r"(^|/)\.hoodie(/|$|_partition_metadata)"),
     "Iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: What stands in a folder of such a table, to be asked for by name: by format, a folder and the names in it that tell.
+#: By format, the folder of its log in the folder of a table, and the end of a name that must be in it.
 _LOGS = {"Delta": ("_delta_log", ""), "Hudi": (".hoodie", ""), "Iceberg": ("metadata", "metadata.json")}
 
 
 def refuse(paths: Iterable[str], where: str) -> None:
-    """InputError if one of the paths, of a folder and all in it, is the log of such a table."""
+    """InputError if one of the paths in a listing belongs to the log of such a table."""
     for path in paths:
         for name, mark in _MARKS.items():
             found = mark.search(path)
@@ -31,9 +31,9 @@ def refuse(paths: Iterable[str], where: str) -> None:
 
 
 def refuse_above(system: fs.FileSystem, place: str, where: str) -> None:
-    """InputError if a file, folder or glob is a part of such a table, whose log is in a folder above it.
+    """InputError if a file or folder belongs to such a table, whose log is in a folder above it.
 
-    A storage that is not local is only asked as far up as folders of partitions, or one called data, may lead.
+    On other storage than this machine, the search goes on only above folders of partitions and one called data.
     """
     folders = place.rstrip("/").split("/")
     local = isinstance(system, fs.LocalFileSystem)

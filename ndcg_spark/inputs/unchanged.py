@@ -1,4 +1,4 @@
-"""Whether the files of a table are still those that were looked at: a file may be replaced while it is evaluated."""
+"""Whether files have changed while they were evaluated: whatever was checked must be what was scored."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,20 +6,20 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.files import storage
 from ndcg_spark.inputs.reading import Source
 
-#: Size in bytes and time of the last change, where the storage tells it; None for a file that is not there.
+#: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not tell); None if the file
+#: does not exist.
 Stamp = tuple[int, int] | None
 
 
 def stamps_of(sources: Iterable[Source]) -> dict[str, Stamp]:
-    """The stamp of every file of the tables, by its path; none of files that this process cannot see."""
+    """The stamp of every file of the tables, by path. Files that this process cannot see have none."""
     return {path: stamp for source in sources if source.seen for path, stamp in _stamps(source).items()}
 
 
 def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> None:
-    """InputError where a file has another size or time than before, or is gone: what was checked was not scored."""
+    """InputError if a file has another size or time than before, or is gone."""
     for source in sources:
         if source.seen:
             changed = [path for path, stamp in _stamps(source).items() if stamp != before[path]]
@@ -31,16 +31,21 @@ def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> No
 
 
 def _stamps(source: Source) -> dict[str, Stamp]:
-    if not source.files:
-        return {}
-    paths = [file.path for file in source.files]
-    system, _ = storage(paths[0], source.name)
-    places = [storage(path, source.name)[1] if "://" not in path else path.split("://", 1)[1] for path in paths]
-    try:
-        found = system.get_file_info(places)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{source.name}: {paths[0]} cannot be looked at, {first_line(error)}; check rights") from error
-    return {path: _stamp(info) for path, info in zip(paths, found, strict=True)}
+    by_system: dict[int, tuple[fs.FileSystem, dict[str, str]]] = {}
+    for file in source.files:
+        system, place = file.located(source.name)
+        by_system.setdefault(id(system), (system, {}))[1][place] = file.path
+    stamps: dict[str, Stamp] = {}
+    for system, paths in by_system.values():
+        try:
+            found = system.get_file_info(list(paths))
+        except (OSError, pa.ArrowException) as error:
+            example = next(iter(paths.values()))
+            raise InputError(
+                f"{source.name}: {example} cannot be looked at, {first_line(error)}; check its rights"
+            ) from error
+        stamps |= {path: _stamp(info) for path, info in zip(paths.values(), found, strict=True)}
+    return stamps
 
 
 def _stamp(info: fs.FileInfo) -> Stamp:

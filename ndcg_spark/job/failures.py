@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import engine
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSparkError, StorageError
-from ndcg_spark.inputs import checks
+from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.nights import store
 from ndcg_spark.scoring import evaluation
@@ -60,7 +60,7 @@ def explained(sources: Sequence[Source]) -> Iterator[None]:
         if engine.lost(error):
             raise
         for source in sources:
-            damage = checks.damaged(source.files, source.format) if source.seen else None
+            damage = damaged(source.files, source.format) if source.seen else None
             if damage:
                 raise InputError(f"{source.name}: {damage}; write it again") from error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.inputs import files
+from ndcg_spark.inputs.storage import storage
 from ndcg_spark.masking import masked
 
 TABLES = ("query_scores", "dataset_scores", "rejected_rows")
@@ -53,7 +53,7 @@ class Store:
         #: The output as messages name it.
         self.place = masked(self.output)
         try:
-            self._system, self._root = files.storage(self.output, "output", StorageError)
+            self._system, self._root = storage(self.output, "output", StorageError)
         except StorageError as error:
             raise StorageError(masked(str(error))) from error
 

@@ -1,1 +1,1 @@
-"""What a person sees: the steps while a command works, and its tables."""
+"""What people see: the steps while a command works, and its tables."""

@@ -1,4 +1,4 @@
-"""What the program says on its way out: JSON, messages, and an error where stdout does not take the results."""
+"""What the program writes to stdout and stderr at its end, and what happens if they cannot be written."""
 
 import contextlib
 import json
@@ -13,22 +13,22 @@ from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.interrupts import standing
 from ndcg_spark.plain import message
 
-#: What a shell reports for a program that wrote to a pipe nobody reads: 128 and the number of SIGPIPE.
+#: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
 
 
 def as_json(value: Any) -> str:
-    r"""One line of JSON; what is not printable, or not in the alphabet of stdout, is ``\uXXXX`` in it."""
+    r"""One line of JSON. A character that is not printable, or that stdout cannot encode, is written as ``\uXXXX``."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     text = json.dumps(value, default=str, ensure_ascii=not encoding.lower().startswith("utf"))
-    return re.sub(r"[^ -~]", lambda sign: sign[0] if sign[0].isprintable() else json.dumps(sign[0])[1:-1], text)
+    return re.sub(r"[^ -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take every name, whatever the locale, and keep their places where they are closed."""
+    """Let stdout and stderr take every name in any locale; lead them to /dev/null if they are closed."""
     for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
         if stream is None:
-            # The next file that is opened would take its place, and be written to by whoever prints.
+            # Otherwise the next file that is opened gets this descriptor, and what others print goes into it.
             with contextlib.suppress(OSError):
                 opened = os.open(os.devnull, os.O_WRONLY)
                 if opened != descriptor:
@@ -45,9 +45,9 @@ def printing() -> Iterator[None]:
     Raises
     ------
     StorageError
-        stdout is closed, or what it leads to is full; the message says whether a night was published.
+        stdout is closed, or cannot be written to; the message says whether a night was published.
     SystemExit
-        Nobody reads any more; that is no failure of ours.
+        Nobody reads stdout any more (exit code BROKEN_PIPE), which is not our failure.
     """
     if sys.stdout is None:
         raise StorageError(f"stdout: it is closed, so the results could not be printed; {standing()}")
@@ -63,7 +63,7 @@ def printing() -> Iterator[None]:
 
 
 def complain(text: str) -> None:
-    """Say a message on stderr, if there is one that takes it."""
+    """Print a message on stderr, if it can be written to."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"ndcg-spark: {message(text)}\n")
@@ -71,6 +71,6 @@ def complain(text: str) -> None:
 
 
 def _leave_stdout() -> None:
-    """What is still in the buffer goes nowhere: the interpreter would fail at it again when it ends."""
+    """Send what is still in the buffer nowhere, or the interpreter would fail at it again when it ends."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What a person sees: steps on stderr, and the table of scores on stdout."""
+"""What people see in a terminal: steps on stderr, and tables on stdout."""
 
 import contextlib
 import errno
@@ -17,12 +17,12 @@ from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.plain import message, printable
 
 _STEP_WIDTH = 9
-#: No line of a table is cut where no terminal limits it.
+#: The width of a table without a terminal, where no line may be cut.
 _UNLIMITED = 10_000
 
 
 class _Console(Console):
-    """One that leaves a stream nobody reads to its caller; rich would end the program, with the exit code 1."""
+    """A console that raises BrokenPipeError if nobody reads its stream; rich would end the program with exit code 1."""
 
     def on_broken_pipe(self) -> None:
         """Called by rich while it handles the error."""
@@ -30,9 +30,9 @@ class _Console(Console):
 
 
 class Progress:
-    """Lines of what was done; between them, on a terminal only, a spinner that says what is under way.
+    """Lines that say what was done and, on a terminal, a spinner that says what is being done.
 
-    With `silent`, nothing of either.
+    With `silent`, neither is shown.
     """
 
     def __init__(self, silent: bool = False) -> None:
@@ -43,7 +43,7 @@ class Progress:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Progress"]:
-        """Show the spinner until the block ends, or a signal ends the process: it hides the cursor."""
+        """Show the spinner until the block ends. A signal stops it too, because it hides the cursor."""
         if self._status is None:
             yield self
             return
@@ -51,7 +51,7 @@ class Progress:
             yield self
 
     def tell(self, step: str, sentence: str) -> None:
-        """One step is done; the sentence has its counts. An evaluation goes on where nobody can be told."""
+        """Say that a step is done, in a sentence with its counts. Once stderr cannot be written to, say no more."""
         said = message(sentence)
         try:
             self._console.print(f"{step:<{_STEP_WIDTH}}{said}")
@@ -62,7 +62,7 @@ class Progress:
 
 
 def print_scores(outcome: Outcome) -> None:
-    """The dataset scores, one row per dataset and run, best first at the deepest cutoff; the formula below."""
+    """The dataset scores, one row per dataset and run, the best at the deepest cutoff first; the formula below."""
     console = _console(sys.stdout)
     rows = outcome.dataset_scores
     cutoffs = list(dict.fromkeys(row["cutoff"] for row in rows))
@@ -78,7 +78,7 @@ def print_scores(outcome: Outcome) -> None:
 
 
 def print_check(found: Mapping[str, Any]) -> None:
-    """The counts of a check, and each run's judged rate, a line each."""
+    """The counts of a check and the judged rate of each run, one per line."""
     console = _console(sys.stdout)
     for name, count in found["counts"].items():
         console.print(f"{count:>12,}  {name.replace('_', ' ')}", soft_wrap=True)
@@ -88,7 +88,7 @@ def print_check(found: Mapping[str, Any]) -> None:
 
 
 def print_comparison(compared: list[Compared]) -> None:
-    """A table for each dataset and run: a row per preset with its means and counts, or why it refuses the data."""
+    """A table per dataset and run with a row per preset: its means and counts. Below, why presets refuse the data."""
     console = _console(sys.stdout)
     names = list(dict.fromkeys((row["dataset"], row["run"]) for entry in compared for row in entry.rows))
     for dataset, run in names:
@@ -105,7 +105,7 @@ def print_comparison(compared: list[Compared]) -> None:
 
 
 def print_nights(nights: list[CommittedNight]) -> None:
-    """The committed nights, a row each, by dataset and date."""
+    """The committed nights, one per row, by dataset and date."""
     names = ["dataset", "date", "runs", "queries", "convention", "evaluation_id", "committed", "version"]
     table = Table(*names, box=None, pad_edge=False, header_style="bold")
     for night in nights:
@@ -128,7 +128,7 @@ def _score_table(names: list[str], cutoffs: list[int | None]) -> Table:
 
 
 def _cells(rows: list[dict[str, Any]]) -> list[str]:
-    """The scores of one run at every cutoff, and the counts, which but for the rate are the same at each."""
+    """The scores of one run at every cutoff, and the counts of the last; only the judged rate differs by cutoff."""
     last = rows[-1]
     counts = [last[name] for name in ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")]
     return [

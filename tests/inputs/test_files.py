@@ -1,21 +1,34 @@
 """The files behind a path: which there are, what format they have, and which are damaged."""
 
+import functools
 import gzip
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.inputs.checks import check_headers, damaged, footers, refuse_different_types
-from ndcg_spark.inputs.files import File, find, format_of, storage
+from ndcg_spark.inputs import files as files_module
+from ndcg_spark.inputs.copying import write_parquet
+from ndcg_spark.inputs.damage import damaged
+from ndcg_spark.inputs.file_formats import format_of
+from ndcg_spark.inputs.files import File, find
+from ndcg_spark.inputs.first_lines import common_header
+from ndcg_spark.inputs.footers import footers, refuse_different_types
+from ndcg_spark.inputs.orc import orc_batches
+from ndcg_spark.inputs.plain_parquet import plain_batches
+from ndcg_spark.inputs.storage import refuse_credentials, storage
+from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 
 LINES = b"q1 Q0 d1 1 0.5 bm25\n" * 1000
 
@@ -170,14 +183,14 @@ def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, othe
 def test_headers_that_are_the_same_line_pass_however_it_ends_or_is_packed(tmp_path):
     headers = [b"run,score\n1,2\n", b"run,score\r\n", b"\xef\xbb\xbfrun,score"]
     plain = [file(tmp_path / f"{number}.csv", header) for number, header in enumerate(headers)]
-    check_headers([*plain, file(tmp_path / "z.csv.gz", gzip.compress(headers[0]))], "results")
+    common_header([*plain, file(tmp_path / "z.csv.gz", gzip.compress(headers[0]))], "results")
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", ""])
 def test_headers_that_differ_are_refused_with_both(tmp_path, header):
     files = [file(tmp_path / "1.csv", "run,score\n"), file(tmp_path / "2.csv", header)]
     with pytest.raises(InputError, match=r"different headers, .*/1\.csv has 'run,score', .*/2\.csv has ") as refused:
-        check_headers(files, "results")
+        common_header(files, "results")
     assert repr(header.strip()) in str(refused.value)
 
 
@@ -340,9 +353,104 @@ def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
     assert "Permission denied; check its rights" in done.stdout
 
 
+@pytest.fixture
+def _no_s3(monkeypatch):
+    """An S3 storage at an address where nothing answers."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("_no_s3")
 def test_a_storage_that_does_not_answer_is_refused():
-    server = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1"
-    with pytest.raises(
-        InputError, match=r"results: s3://\*\*\*@bucket/runs\S* cannot be listed, .*; check it and its rights"
-    ):
-        find(f"s3://key:secret@bucket/runs?{server}", "results")
+    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be listed, .*; check it and its rights"):
+        find("s3://bucket/runs", "results")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"],
+)
+def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
+    with pytest.raises(InputError, match=r"\*\*\*.* has keys or parameters in it, .*AWS_ACCESS_KEY_ID") as refused:
+        refuse_credentials(path, "results")
+    assert not re.search(r"KEY:|:SECRET|h:1", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://bucket/a?.run", "hdfs://anna@host:9000/x", "abfss://in@a.dfs.core.windows.net/x", "/a;b=c/d@e"]
+)
+def test_a_uri_without_secrets_is_taken(path):
+    refuse_credentials(path, "results")
+
+
+def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
+    """A storage with these files, whose top pyarrow calls `root`, behind every URI."""
+    system = fs._MockFileSystem()
+    for place in places:
+        system.create_dir(place.rpartition("/")[0])
+        with system.open_output_stream(place) as stream:
+            stream.write(b"PAR1")
+    monkeypatch.setattr(files_module, "storage", lambda path, _: (system, root))
+    return system
+
+
+@pytest.mark.parametrize(
+    ("root", "address"),
+    [("bucket", "s3://bucket"), ("in/", "abfss://in@account.dfs.core.windows.net"), ("", "hdfs://anna@host:9000")],
+)
+def test_a_file_of_a_far_storage_is_named_below_the_address_that_was_asked_for(monkeypatch, root, address):
+    stored(monkeypatch, root, f"{root.rstrip('/')}/runs/run=a/x.run")
+    (found,) = find(f"{address}/runs", "results")
+    assert (found.path, found.root) == (f"{address}/runs/run=a/x.run", f"{address}/runs")
+    assert found.partition == (("run", "a"),)
+
+
+@pytest.mark.parametrize("name", ["run=a%2Fb/x 1.parquet", "a[1]#?.run"])
+def test_a_name_of_a_far_storage_is_taken_literally(monkeypatch, name):
+    system = stored(monkeypatch, "bucket", f"bucket/runs/{name}")
+    for given in ("runs", f"runs/{name}"):
+        (found,) = find(f"s3://bucket/{given}", "results")
+        assert found.path == f"s3://bucket/runs/{name}"
+        assert found.located("results") == (system, f"bucket/runs/{name}")
+
+
+def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_path):
+    (near,) = find(file(tmp_path / "a.run").path, "results")
+    system = stored(monkeypatch, "bucket", "bucket/b.run")
+    (far,) = find("s3://bucket/b.run", "results")
+    source = SimpleNamespace(name="results", files=[near, far], seen=True)
+    before = stamps_of([source])
+    assert {path: stamp[0] for path, stamp in before.items()} == {near.path: 1, far.path: 4}
+    refuse_changed([source], before)
+    system.delete_file("bucket/b.run")
+    with pytest.raises(InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"):
+        refuse_changed([source], before)
+
+
+def orc_file(path: Path) -> File:
+    from pyarrow import orc
+
+    orc.write_table(pa.table({"run": [f"r{number}" for number in range(1000)]}), path)
+    return File(str(path), path.stat().st_size)
+
+
+def parquet_file(path: Path) -> File:
+    return parquet(path, run=[f"r{number}" for number in range(1000)])
+
+
+@pytest.mark.parametrize(("make", "batches"), [(orc_file, orc_batches), (parquet_file, plain_batches)])
+def test_a_copy_that_has_no_room_is_not_blamed_on_the_file_nor_damage_on_the_room(tmp_path, make, batches):
+    whole = make(tmp_path / "a")
+    wanted = functools.partial(batches, ["run"])
+    write_parquet(wanted, whole, tmp_path / "copy", "results")
+    assert pq.read_table(tmp_path / "copy")["run"].to_pylist() == [f"r{number}" for number in range(1000)]
+    with pytest.raises(OSError, match="No space left on device"):
+        write_parquet(wanted, whole, Path("/dev/full"), "results")
+    spoilt(whole, content(whole)[:8] + b"\xff" * 500 + content(whole)[508:])
+    with pytest.raises(InputError, match=r"results: .*/a cannot be read, .*; write it again"):
+        write_parquet(wanted, whole, tmp_path / "copy", "results")

@@ -278,8 +278,10 @@ def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
 
 def test_files_of_a_far_storage_are_united_one_by_one_on_an_engine_without_their_names(engine, tmp_path):
     for run in ("a", "b c"):
-        write(tmp_path / f"run={run}" / "x.run", run_lines("x"))
+        write(tmp_path / f"run={run}" / "x[1].run", run_lines("x"))
     found = find(str(tmp_path), "results")
+    # x[1].run, taken for a glob, would match this file.
+    write(tmp_path / "run=a" / "x1.run", run_lines("x", documents=("d1", "d2", "d3")))
     table = gathering._one_by_one(engine, "text", found, {file.path: at for at, file in enumerate(found)}, "results")
-    rows = table.select(gathering.folder(0), run_files.UNIT).distinct().collect()
-    assert sorted(map(tuple, rows)) == [("a", 0), ("b c", 1)]
+    rows = table.select(gathering.folder(0), run_files.UNIT).collect()
+    assert sorted(map(tuple, rows)) == [("a", 0)] * 2 + [("b c", 1)] * 2

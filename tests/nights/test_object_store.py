@@ -76,6 +76,29 @@ def ndcg_spark(*arguments):
     return done.stdout
 
 
+@pytest.mark.parametrize("near", ["", "near%2F[1].run"])
+def test_a_name_on_an_object_store_is_read_as_it_is(bucket, tmp_path, near):
+    names = ["plain", "a%2Fb", "a b", "x[1]", "x*", "a?", "{a}", "é", "a#b", "a:b", "deep%2F/x"]
+    folder = f"bucket/names{bool(near)}"
+    system, _ = fs.FileSystem.from_uri(bucket)
+    for number, name in enumerate(names):
+        with system.open_output_stream(f"{folder}/{name}.run") as stream:
+            stream.write(f"q1 Q0 {number} 1 2.5 r{number}\n".encode())
+    (tmp_path / near if near else tmp_path / "unused").write_text("q1 Q0 near 1 2.5 near\n", encoding="utf-8")
+    paths = [f"s3://{folder}", *([str(tmp_path / near)] if near else [])]
+    program = f"""
+from ndcg_spark.config import ResultsConfig
+from ndcg_spark.engine import open_engine
+from ndcg_spark.inputs.reading import read_results
+with open_engine("embedded") as opened:
+    table = read_results(opened, ResultsConfig(path={paths}), {paths}).table
+    print(sorted(row["doc_id"] for row in table.collect()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    expected = sorted([*map(str, range(len(names))), *(["near"] if near else [])])
+    assert done.stdout.strip() == str(expected), done.stderr[-2000:]
+
+
 def test_an_evaluation_reads_from_an_object_store_and_a_rerun_replaces_its_date_only(bucket, output):
     put(f"{bucket}/in/judgments.qrels", QRELS)
     put(f"{bucket}/in/bm25.run", RUN)
