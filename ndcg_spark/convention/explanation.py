@@ -1,4 +1,4 @@
-"""A preset explained: its tool, its formula, its options, and what of the tool is not reproduced."""
+"""The description of a preset that `conventions NAME` prints."""
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import OPTIONS
@@ -7,7 +7,7 @@ from ndcg_spark.convention.values import show
 
 
 def explain_preset(name: str) -> list[str]:
-    """A preset, line by line: its tool, options, formula, what differs from `standard`, what is not reproduced."""
+    """The lines about a preset: tool, formula, options, what differs from `standard`, what is not reproduced."""
     chosen, standard = Convention.preset(name), Convention()
     preset = PRESETS[name]
     differences = chosen.differences(standard) or ["nothing: it is the default"]

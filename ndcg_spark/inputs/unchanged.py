@@ -1,4 +1,4 @@
-"""Whether the files of a table are still those that were looked at: a file may be replaced while it is evaluated."""
+"""Whether a file was replaced or removed while it was evaluated, told by its size and time."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,17 +9,17 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import storage
 from ndcg_spark.inputs.reading import Source
 
-#: Size in bytes and time of the last change, where the storage tells it; None for a file that is not there.
+#: Size in bytes, and time of the last change in nanoseconds (0 if the storage has none); None if the file is gone.
 Stamp = tuple[int, int] | None
 
 
 def stamps_of(sources: Iterable[Source]) -> dict[str, Stamp]:
-    """The stamp of every file of the tables, by its path; none of files that this process cannot see."""
+    """The stamp of every file by its path, but for the files that this process cannot see."""
     return {path: stamp for source in sources if source.seen for path, stamp in _stamps(source).items()}
 
 
 def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> None:
-    """InputError where a file has another size or time than before, or is gone: what was checked was not scored."""
+    """InputError if a file is gone, or its size or time is not what it was before: scores may be of unchecked rows."""
     for source in sources:
         if source.seen:
             changed = [path for path, stamp in _stamps(source).items() if stamp != before[path]]
@@ -37,10 +37,10 @@ def _stamps(source: Source) -> dict[str, Stamp]:
     system, _ = storage(paths[0], source.name)
     places = [storage(path, source.name)[1] if "://" not in path else path.split("://", 1)[1] for path in paths]
     try:
-        found = system.get_file_info(places)
+        infos = system.get_file_info(places)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{source.name}: {paths[0]} cannot be looked at, {first_line(error)}; check rights") from error
-    return {path: _stamp(info) for path, info in zip(paths, found, strict=True)}
+    return {path: _stamp(info) for path, info in zip(paths, infos, strict=True)}
 
 
 def _stamp(info: fs.FileInfo) -> Stamp:
