@@ -77,7 +77,7 @@ class Publication:
         Raises
         ------
         StorageError
-            The staged files are not those that were verified, or the storage fails. The message says which night stands.
+            The staged files are not the verified ones, or the storage fails. The message says which night stands.
         """
         try:
             with lock.claimed(self._store, self._id) as claim:
@@ -112,22 +112,20 @@ class Publication:
         """A journal of what is staged. StorageError unless that is what was verified."""
         staged: dict[str, dict[str, StagedPartition]] = {}
         for name, verified in self._verified.items():
-            staged_now = self._footers(name)
-            if verified is None or staged_now != verified:
-                gone = sorted({*(verified or {})} - {*staged_now}) or [name]
+            read = self._footers(name)
+            if verified is None or read != verified:
+                gone = sorted({*(verified or {})} - {*read}) or [name]
                 raise StorageError(
-                    f"output: {name} is not staged as it was verified, {len(staged_now)} of {len(verified or {})} file(s) "
+                    f"output: {name} is not staged as it was verified, {len(read)} of {len(verified or {})} file(s) "
                     f"in {self._store.place}/{self._staging}, e.g. not {gone[0]}; nothing was published. "
                     "Find out what removes files there, then run again"
                 )
             staged[name] = {}
-            for folder in sorted({path.rpartition("/")[0] for path in staged_now}):
+            for folder in sorted({path.rpartition("/")[0] for path in read}):
                 staged[name][store.partition(*store.night_of(folder))] = StagedPartition(
                     folder=folder,
                     files=self._store.names(f"{self._staging}/{name}/{folder}"),
-                    rows={
-                        path.rpartition("/")[2]: n for path, n in staged_now.items() if path.startswith(f"{folder}/")
-                    },
+                    rows={path.rpartition("/")[2]: n for path, n in read.items() if path.startswith(f"{folder}/")},
                 )
         nights = sorted(set().union(*staged.values()))
         if not nights:

@@ -65,7 +65,7 @@ def settle(store: Store, claim: Claim) -> list[str]:
 
 @contextlib.contextmanager
 def working(store: Store) -> Iterator[Claim]:
-    """A claim for upkeep, which is no evaluation, with a staging folder of its own; both are removed after the block."""
+    """Run the block under a claim for upkeep, in a staging folder of its own, which is removed afterwards."""
     # This name sorts after every evaluation's, so the claim yields to all that wait.
     name = f"upkeep-{uuid.uuid4().hex[:8]}"
     try:

@@ -98,7 +98,7 @@ class Store:
         return [path.removeprefix(f"{folder}/") for path in self.files(folder)]
 
     def touched(self, path: str) -> float:
-        """When a file, or anything in a folder, was last written, in seconds since 1970; 0 if the storage does not say."""
+        """When a file, or anything in a folder, was last written, in seconds since 1970; 0 if unknown."""
         found = [self._system.get_file_info(self._at(path))]
         if found[0].type != fs.FileType.File:
             found += self._listed(path, recursive=True)
@@ -184,7 +184,7 @@ class Store:
             return None
 
     def find_note(self, path: str) -> tuple[dict[str, Any], float] | None:
-        """The content of a small file and when it was written; None if it does not exist, empty if it cannot be read."""
+        """The content of a small file, empty if it cannot be read, and when it was written; None if there is none."""
         try:
             note = self.find_json(path)
         except (StorageError, *FAILURES):
@@ -196,7 +196,7 @@ class Store:
 
 
 def _with_plain_scheme(output: str) -> str:
-    """The output with its scheme, if it has one, in lower case. StorageError for a scheme without ://, but for file:"""
+    """The output with its scheme, if any, in lower case. StorageError for a scheme without ://, except file:."""
     scheme = _SCHEME.match(output)
     if scheme is None:
         return output

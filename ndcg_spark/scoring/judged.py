@@ -54,7 +54,7 @@ def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> Da
 
 
 def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
-    """`scores` with ideal_dcg_K for every cutoff K: the DCG of the first min(K, returned) ranks of the ideal ranking."""
+    """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K, returned) ranks."""
     run_key = ["run", *query_key]
     reached = F.col(IDEAL_RANK) <= F.col("returned")
     sums = {named("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
