@@ -20,6 +20,9 @@ from ndcg_spark.nights.recovery import recover, working
 from ndcg_spark.nights.store import FAILURES, RECORDS, TABLES, Store, night_of
 from ndcg_spark.schemas import KEPT
 
+#: How often nights are looked at again while other files of them are missing than before.
+_LOOKS = 10
+
 
 @dataclasses.dataclass(frozen=True)
 class CommittedNight:
@@ -44,9 +47,13 @@ def committed(output: str) -> list[CommittedNight]:
     store.refuse_a_file()
     with _as_storage_error(store, "cannot be read from"):
         nights, missing = _nights_and_missing_files(store)
-        if missing:
+        for _ in range(_LOOKS):
+            before = missing
             # A rerun may have replaced a night after its record was read and before its files were listed.
-            nights, missing = _nights_and_missing_files(store)
+            if before:
+                nights, missing = _nights_and_missing_files(store)
+            if missing == before:
+                break
     if missing:
         place, name = missing[0]
         raise StorageError(
