@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ndcg_spark.convention.explanation import explain_preset
-from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.interrupts import give_way, stand
 from ndcg_spark.masking import masked
@@ -124,7 +123,7 @@ def show_conventions(
     format_: Format = None,
     engine: EngineName = None,
 ) -> None:
-    """List the presets, explain one, or compare them all on your data."""
+    """List the presets and options, explain a preset, or compare them all on your data."""
     if compare is not None and name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
     if compare is None and any((cutoffs, format_, engine)):
@@ -143,9 +142,7 @@ def show_conventions(
     elif name is not None:
         _say(explain_preset(name))
     else:
-        width = max(map(len, PRESETS))
-        listed = [(f"{n:<{width}}  {p.tool}", f"{'':<{width}}  verified with {p.verified}") for n, p in PRESETS.items()]
-        _say([line for lines in listed for line in lines])
+        _say(list_presets_and_options())
 
 
 @app.command("nights")

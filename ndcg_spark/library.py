@@ -1,4 +1,4 @@
-"""The evaluation for who has DataFrames: nothing is read, written or computed until the scores are asked for."""
+"""The evaluation as a function of DataFrames. Nothing is computed until the scores are asked for."""
 
 import dataclasses
 import datetime
@@ -12,7 +12,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import ascending
 from ndcg_spark.engine import is_sail
 from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform
-from ndcg_spark.scoring import evaluation
+from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
@@ -40,7 +40,7 @@ def evaluate(
     Parameters
     ----------
     judgments : DataFrame
-        Columns query_id, doc_id, relevance, and dataset if there are several. Other columns are ignored.
+        Columns query_id, doc_id, relevance, and dataset if there is more than one. Other columns are ignored.
     results : DataFrame
         Columns run, query_id, doc_id, score (or rank, with order=rank), and dataset if the judgments have it.
     cutoffs : sequence of int or None
@@ -48,35 +48,37 @@ def evaluate(
     convention : Convention or str
         Which NDCG; the name of a preset, or a Convention.
     dataset : str
-        The name of the dataset where the tables do not have the column.
+        The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
-        What the scores are dated; today in UTC.
+        The date of the scores; by default today in UTC.
 
     Returns
     -------
     Scores
-        query_scores and dataset_scores, lazy, in no order; nothing is computed until they are asked for. A document
-        returned or judged twice within the depth that counts, an empty id, a number that is none, and grades or queries
-        that the convention refuses, fail them then, with the engine's exception and a message that begins with
-        ``ndcg_spark refuses``.
+        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
+        lazy and in no order. A row that breaks a rule makes them fail when they are computed: an empty id, a relevance,
+        score or rank that is no number, a document returned or judged twice within the deepest cutoff, or whatever the
+        convention refuses. The exception is the engine's, and its message contains ``ndcg_spark refuses``.
 
     Raises
     ------
-    ConventionError, ConfigurationError
-        An unknown convention; a cutoff below 1.
+    ConventionError
+        The convention is unknown.
+    ConfigurationError
+        There is no cutoff, or one that is no whole number from 1.
     InputError
-        A column that is missing or has the wrong type.
+        A column is missing or has the wrong type.
 
     Examples
     --------
     >>> evaluate(judgments, results, [10, None], "trec_eval").dataset_scores.show()  # doctest: +SKIP
     """
     chosen = Convention.preset(convention) if isinstance(convention, str) else convention
-    plan = evaluation.Evaluation(
+    asked = Evaluation(
         chosen,
         ascending(cutoffs),
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
-        evaluation.new_id(),
+        new_id(),
         dataset,
         list_by_list if is_sail(results.sparkSession) else by_window,
     )
@@ -88,6 +90,6 @@ def evaluate(
     good_judgments = refuse_rows(typed_judgments, broken, "judgments")
     broken = rules.broken_results(dict(typed_results.dtypes), chosen)
     good_results = refuse_rows(typed_results, broken, "results")
-    runs = evaluation.count_unjudged_queries(good_judgments, good_results)
-    per_query = evaluation.query_scores(good_judgments, good_results, runs, plan)
-    return Scores(per_query, evaluation.dataset_scores(per_query, runs, plan))
+    runs = count_unjudged_queries(good_judgments, good_results)
+    per_query = query_scores(good_judgments, good_results, runs, asked)
+    return Scores(per_query, dataset_scores(per_query, runs, asked))

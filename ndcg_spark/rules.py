@@ -1,6 +1,6 @@
-"""Every rule that a row of input must hold, stated once: its code, its words, and which rows break it.
+"""Every rule for the rows of the input, stated once: its code, its words, and which rows break it.
 
-The job counts the rows that break a rule, the library fails the plan at one: both ask here.
+The job counts the rows that break a rule; the library fails when it meets one. Both use these definitions.
 """
 
 import dataclasses
@@ -17,18 +17,18 @@ from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, as_type
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A rule by its code; the words say what breaks it and follow a number of rows in a message."""
+    """A rule for one row. In messages its words follow the number of rows that break it."""
 
     code: str
     words: str
-    #: The column that the rule is about; None where it is about the whole row.
+    #: The column that the rule is about; None if it is about the whole row.
     column: str | None = None
 
 
 #: A rule, and a Column of boolean, never null, that is true for the rows that break it.
 Broken = tuple[Rule, Column]
 
-#: In the order in which they are looked at: a row that breaks several counts once, under the first.
+#: By code, in the order in which they are tested: a row that breaks several rules counts once, for the first.
 RULES = {
     rule.code: rule
     for rule in (
@@ -52,15 +52,15 @@ RULES = {
     )
 }
 
-#: The rule that a document which stands twice for one query breaks, by table.
+#: By table, the rule that is broken by a document that occurs twice for one query.
 TWICE = {"judgments": RULES["judged_twice"], "results": RULES["returned_twice"]}
 
 
 def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convention) -> list[Broken]:
-    """The rules for judgments with columns of these types, as they were read or in their schema.
+    """The rules for judgments, each with the rows that break it; `types` has the type of every column of the table.
 
-    `gain` is the gain of the row's grade, null where it has none that is finite; negative grades need one only if the
-    convention keeps them.
+    `gain` is the gain of the row's grade, null if there is none or it is not finite. A negative grade needs a gain only
+    if the convention keeps negative grades.
     """
     relevance = as_type(F.col("relevance"), DoubleType(), types["relevance"])
     broken = [
@@ -74,7 +74,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
 
 
 def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:
-    """The rules for results with columns of these types; score and rank matter only if the convention ranks by them."""
+    """As `broken_judgments`, for results. Score and rank are tested only if the convention ranks by them."""
     broken = _of_names(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
         score = as_type(F.col("score"), DoubleType(), types["score"])
@@ -86,12 +86,20 @@ def broken_results(types: Mapping[str, str], convention: Convention) -> list[Bro
 
 
 def reason_of(broken: Iterable[Broken]) -> Column:
-    """The code of the first rule that a row breaks, null for a good row."""
+    """A column of string: the code of the first rule that a row breaks, null for a good row."""
     return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in broken))
 
 
 def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str = "the table") -> None:
-    """InputError where the results lack what the convention ranks by, or one table names datasets and one does not."""
+    """Refuse tables that lack a column which the convention needs; `place` says in messages where the results are.
+
+    Raises
+    ------
+    MissingColumnError
+        The results lack the column that the convention ranks by.
+    InputError
+        Only one of the tables has the column dataset.
+    """
     needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
     for name in needed:
         if name not in results:
@@ -109,7 +117,7 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
 
 
 def _of_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
-    """A broken line has no names at all, so it comes first; one with a value that is no scalar is broken by that."""
+    """The rules for lines and names. Lines come first, because a broken line has no names at all."""
     broken = [_broken("value_is_no_scalar", F.col(NO_SCALAR))] if NO_SCALAR in types else []
     broken += [_broken("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in types else []
     for name in names:

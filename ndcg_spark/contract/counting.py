@@ -1,7 +1,7 @@
-"""Both tables counted as they were read, in one scan of each: rows, breaches, queries, a fingerprint of every row."""
+"""What both tables contain, each counted in one scan: rows, rows that break a rule, queries, and a fingerprint."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -19,7 +19,10 @@ _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for fiel
 
 @dataclasses.dataclass(frozen=True)
 class _Question:
-    """What one question asks of every row, of the rows of every query, and of the queries of a run or dataset."""
+    """One thing to count: columns of every row, sums over the rows of a query, sums over the queries of a run.
+
+    For judgments the last are over the queries of a dataset. All questions are answered by one scan.
+    """
 
     of_rows: Mapping[str, Column]
     of_queries: Mapping[str, Column]
@@ -27,9 +30,9 @@ class _Question:
 
 
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
-    """Scan the judgments as read; `reason` is the code of the rule that a row breaks, if any. An action."""
+    """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null. An action."""
     key = query_key(table.columns)
-    questions = [_how_many(reason), _fingerprint_of(table, key)]
+    questions = [_row_counts(reason), _fingerprint_of(table, key)]
     queries = _by_query(table, key, questions)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
@@ -43,26 +46,26 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
 def count_results(
     table: DataFrame, reason: Column, judged_queries: DataFrame, pruning: Pruning | None = None
 ) -> ResultCounts:
-    """Scan the results as read; `judged_queries` has one row per judged query. An action.
+    """Counts of the results in one scan; `judged_queries` has one row per judged query. An action.
 
-    Each run's queries are counted as judged and unjudged; queries without a good row are no queries of a run. With
-    `pruning`, the queries are found whose results must be kept whole.
+    The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
+    the counts also name the queries of which all results must be kept.
     """
     key = query_key(table.columns)
-    questions = [_how_many(reason), _fingerprint_of(table, ["run", *key]), _who_is_judged()]
+    questions = [_row_counts(reason), _fingerprint_of(table, ["run", *key])]
     if pruning:
-        questions.append(_which_are_whole(pruning, reason, dict(table.dtypes)))
+        questions.append(_queries_kept_whole(pruning, reason, dict(table.dtypes)))
     if UNIT in table.columns:
-        questions.append(_which_are_split(reason))
+        questions.append(_split_queries(reason))
     judged = judged_queries.withColumn("judged", F.lit(True))
     queries = _by_query(table, ["run", *key], questions).join(judged, on=key, how="left")
-    rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions)).collect()
+    rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions), *totals_of_runs()).collect()
     breaches = _breaches("results", table, reason, rows)
     whole = {query for row in rows for query in row["whole"]} if pruning else set()
     few = pruning is not None and len(whole) <= MOST_WHOLE_QUERIES
     return ResultCounts(
         sum(row["rows"] for row in rows),
-        [run_counts(row) for row in rows if row["rows"] > row["bad"]],
+        counts_of_runs(rows),
         breaches,
         _fingerprint(rows),
         tuple(sorted(whole)) if few else None,
@@ -70,67 +73,70 @@ def count_results(
     )
 
 
-def run_counts(row: Row) -> RunCounts:
-    """The counts of one run from a row of totals."""
-    return RunCounts(
-        row.asDict().get("dataset"),
-        row["run"],
-        row["rows"] - row["bad"],
-        row["judged_queries"],
-        row["unjudged_queries"],
-        row["unjudged_rows"],
-    )
+def count_runs(results: DataFrame, judged_queries: DataFrame) -> list[RunCounts]:
+    """The counts of every run of results that are good already, for another set of judged queries. An action."""
+    key = query_key(results.columns)
+    queries = results.groupBy("run", *key).agg(F.count("*").alias("good"))
+    judged = judged_queries.withColumn("judged", F.lit(True))
+    queries = queries.join(judged, on=key, how="left")
+    return counts_of_runs(queries.groupBy("run", *key[:-1]).agg(*totals_of_runs()).collect())
 
 
-def totals_of_judged() -> dict[str, Column]:
-    """Of a run's queries, with the columns `judged` (null: not judged) and `good` rows: how many are judged or not."""
+def totals_of_runs() -> list[Column]:
+    """What `counts_of_runs` needs, from a run's queries with the columns `good` (rows) and `judged` (null: nobody)."""
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    return {
+    totals = {
+        "good_rows": F.sum("good"),
         "judged_queries": F.count_if(is_judged & has_rows),
         "unjudged_queries": F.count_if(~is_judged & has_rows),
         "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
     }
+    return [column.alias(name) for name, column in totals.items()]
+
+
+def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
+    """The counts of every run that has a good row, from rows of `totals_of_runs`."""
+    names = ("run", "good_rows", "judged_queries", "unjudged_queries", "unjudged_rows")
+    return [RunCounts(row.asDict().get("dataset"), *(row[name] for name in names)) for row in rows if row["good_rows"]]
 
 
 def example_of(names: Sequence[str], line: str | None = None) -> Column:
-    """A row in words, or the text of a line that is none; not longer than a message can be."""
+    """A row as `name=value` pairs, or the text of a line that could not be read as a row, cut to fit a message."""
     parts = (F.concat(F.lit(f"{n}="), F.coalesce(F.col(n).cast("string"), F.lit("null"))) for n in names)
     row = F.concat_ws(" ", *parts)
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
-def _how_many(reason: Column) -> _Question:
+def _row_counts(reason: Column) -> _Question:
     """How many rows there are, and how many of them break a rule."""
     counts = {"rows": F.count("*"), "bad": F.count("reason")}
     return _Question({"reason": reason}, counts, {name: F.sum(name) for name in counts})
 
 
 def _fingerprint_of(table: DataFrame, key: Sequence[str]) -> _Question:
-    """A hash of all rows, in whatever order they stand; by query first, as the key is the same for all its rows."""
+    """A hash of all rows that does not depend on their order. Values are hashed by row, the key once per query."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
     row = F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
-    # A sum, unlike xor, sees a row that is there twice; of 40 bits, so that 16 million rows cannot overflow.
+    # A sum notices a row that occurs twice, which xor does not. Of 40 bits: 16 million rows cannot overflow it.
     of_query = F.sum(F.shiftright("row", 24))
     high, low = F.sum(F.shiftrightunsigned("hash", 32)), F.sum(F.col("hash").bitwiseAND(F.lit(_LOW)))
     return _Question({"row": row}, {"hash": of_query}, {"high": high, "low": low})
 
 
-def _who_is_judged() -> _Question:
-    """How many queries somebody judged, and how many nobody did; `judged` is joined to the queries."""
-    return _Question({}, {}, totals_of_judged())
+def _queries_kept_whole(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> _Question:
+    """The judged queries whose ranks cannot be trusted, so that all their results are kept.
 
-
-def _which_are_whole(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> _Question:
-    """The judged queries whose results must be kept whole; one more than can be named where there are too many."""
+    Each run names at most MOST_WHOLE_QUERIES + 1 of them, which is enough to see that there are too many.
+    """
     of_rows = {name: F.when(reason.isNull(), at) for name, at in pruning.columns(kinds).items()}
     refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
     whole = F.slice(F.collect_list(F.when(refuted, F.col("query_id"))), 1, MOST_WHOLE_QUERIES + 1)
     return _Question(of_rows, pruning.aggregates(), {"whole": whole})
 
 
-def _which_are_split(reason: Column) -> _Question:
-    """How many queries of a run stand in two units of files, and the first of them with both."""
+def _split_queries(reason: Column) -> _Question:
+    """How many queries of a run are spread over two units of files (`inputs.run_files`), and one as an example."""
     split = F.col("first_unit") != F.col("last_unit")
     example = F.min(F.when(split, F.struct("query_id", "first_unit", "last_unit")))
     return _Question(
@@ -141,7 +147,7 @@ def _which_are_split(reason: Column) -> _Question:
 
 
 def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[_Question]) -> DataFrame:
-    """One row per query: its key, what the questions ask of its rows, and `good`, its rows that break no rule."""
+    """One row per query: its key, the questions' sums over its rows, and `good`, how many of them break no rule."""
     rows = table.select(*key, *(column.alias(name) for q in questions for name, column in q.of_rows.items()))
     asked = (column.alias(name) for q in questions for name, column in q.of_queries.items())
     queries = rows.groupBy(*key).agg(*asked)
@@ -154,17 +160,17 @@ def _totals(questions: Sequence[_Question]) -> list[Column]:
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:
-    """Both halves of the sum of all queries' hashes, each modulo 2^32."""
+    """The sums of both halves of all queries' hashes, each modulo 2^32, as 16 hexadecimal digits."""
     return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
 def _breaches(name: str, table: DataFrame, reason: Column, rows: Sequence[Row]) -> list[Breach]:
-    """One breach per rule, in the order of the rules; the table is only read again where `rows` count any."""
+    """One breach per rule, in the order of the rules. The table is read again only if `rows` counted a bad row."""
     if not any(row["bad"] for row in rows):
         return []
     names = [name for name in table.columns if name not in (*INTERNAL, UNIT)]
     example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
-    found = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
-    return [found[code] for code in RULES if code in found]
+    breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
+    return [breaches[code] for code in RULES if code in breaches]

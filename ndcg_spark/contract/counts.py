@@ -1,4 +1,4 @@
-"""What holding a table to its rules comes to: how many rows, which queries, which breaches."""
+"""Counts of a table that was held to its rules: rows, queries, runs, and rows that break a rule."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from ndcg_spark.inputs.run_files import SplitRun
 
 @dataclasses.dataclass(frozen=True)
 class Breach:
-    """Rows of a table that are refused for one reason, a code of `rules.RULES`."""
+    """How many rows of a table break one rule. `reason` is the code of the rule, a key of `rules.RULES`."""
 
     table: str
     reason: str
@@ -18,19 +18,19 @@ class Breach:
 
 @dataclasses.dataclass(frozen=True)
 class JudgmentCounts:
-    """What a scan of the judgments found."""
+    """Counts of the judgments."""
 
     rows: int
-    #: Judged queries by dataset; the dataset is None where the table does not name it.
+    #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
     breaches: list[Breach]
-    #: The same for the same rows in any order, from any format: 16 hexadecimal digits.
+    #: 16 hexadecimal digits: the same for the same rows, whatever their order and the format of the files.
     fingerprint: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class RunCounts:
-    """What a scan of the results found of one run."""
+    """Counts of one run, without its bad rows."""
 
     dataset: str | None
     run: str
@@ -43,14 +43,14 @@ class RunCounts:
 
 @dataclasses.dataclass(frozen=True)
 class ResultCounts:
-    """What a scan of the results found."""
+    """Counts of the results."""
 
     rows: int
     runs: list[RunCounts]
     breaches: list[Breach]
-    #: As of JudgmentCounts.
+    #: As in JudgmentCounts.
     fingerprint: str = ""
-    #: Judged queries with a list whose ranks do not tell its best rows; None if nobody asked, or they are too many.
+    #: Judged queries of which all results must be kept (see `pruning`); None if not counted, or if there are too many.
     whole_queries: tuple[str, ...] | None = None
-    #: Runs of which a query stands in two units of files, which `inputs.run_files` explains.
+    #: Runs with a query in more than one file; see `inputs.run_files`.
     split_runs: tuple[SplitRun, ...] = ()

@@ -1,4 +1,4 @@
-"""Rows that break a rule are set aside, as they were read, with their reason."""
+"""Rows that break a rule, kept with the values that were read and the reason."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,7 +9,10 @@ _OF_THE_NIGHT = {*PARTITIONS, "evaluation_id"}
 
 
 def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
-    """The rows that have a reason, as they were read: REJECTED_ROWS without dataset, evaluated_on and evaluation_id."""
+    """One row per row that has a `reason`, its values as text; no key, in no order.
+
+    The columns of REJECTED_ROWS, but for dataset, evaluated_on and evaluation_id, which only the night knows.
+    """
     sources = {"dataset_read": "dataset", "line": BROKEN_LINE}
     described = {"table": F.lit(name), "reason": reason}
     own = [field for field in REJECTED_ROWS.names if field not in {*described, *_OF_THE_NIGHT}]

@@ -1,4 +1,4 @@
-"""What of the counts is refused: breaches past the budget, tables without rows, runs that cover too little."""
+"""Limits on the counts: how many bad rows, missing queries and unjudged queries or documents are accepted."""
 
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ _LONGEST_NAME = 255 - len("dataset=")
 
 
 def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
-    """InputError that tells of every breach, if they are more of the rows than allowed; or if no good row is left."""
+    """InputError if the table is empty, has no good row, or if more than the fraction `allowed` of its rows is bad."""
     if rows == 0:
         raise InputError(f"{table}: no rows in {place}; an empty table is refused, check what should have written it")
     broken = sum(breach.rows for breach in breaches)
@@ -25,12 +25,12 @@ def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: st
 
 
 def in_words(breaches: Iterable[Breach]) -> str:
-    """Each breach with how many rows and an example."""
+    """Each breach in words, with its number of rows and an example."""
     return "; ".join(f"{breach.rows} {RULES[breach.reason].words}, e.g. {breach.example}" for breach in breaches)
 
 
 def refuse_names(datasets: Iterable[str]) -> None:
-    """InputError where the name of a dataset cannot be the name of a folder, which its scores are kept in."""
+    """InputError if the name of a dataset cannot name the folder that keeps its scores."""
     reserved = [name for name in datasets if name == NULL_FOLDER]
     # Engines percent-encode names, some of them every byte beyond ASCII.
     long = [name for name in datasets if len(urllib.parse.quote(name, safe="")) > _LONGEST_NAME]
@@ -41,7 +41,7 @@ def refuse_names(datasets: Iterable[str]) -> None:
 
 
 def refuse_strangers(counts: ResultCounts, place: str) -> None:
-    """InputError where no run has a single judged query: ids that are written differently, or the wrong file."""
+    """InputError if no run has a judged query: the tables write ids differently, or one is the wrong file."""
     if not any(run.judged_queries for run in counts.runs):
         queries = sum(run.unjudged_queries for run in counts.runs)
         raise InputError(
@@ -51,29 +51,32 @@ def refuse_strangers(counts: ResultCounts, place: str) -> None:
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
-    """InputError where a run lacks more of the judged queries than allowed, or has more that nobody judged."""
+    """InputError if a run lacks more of the judged queries than allowed, or if too many of its queries are unjudged.
+
+    Both limits are fractions from 0 to 1: of the judged queries of its dataset, and of the queries of the run.
+    """
     missing, unjudged = [], []
     for run in sorted(returned.runs, key=lambda run: (run.dataset or "", run.run)):
-        expected, found = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
+        expected, answered = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
         if _is_more(expected - run.judged_queries, max_missing, expected):
             missing.append(f"run={run.run} lacks {expected - run.judged_queries} of {expected}")
-        if _is_more(run.unjudged_queries, max_unjudged, found):
-            unjudged.append(f"run={run.run} has {run.unjudged_queries} of {found}")
-    told = []
+        if _is_more(run.unjudged_queries, max_unjudged, answered):
+            unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
+    reasons = []
     if missing:
         limit = f"max_missing_fraction={max_missing:g}"
-        told.append(f"{len(missing)} run(s) lack more of the judged queries than {limit}, e.g. {missing[0]}")
+        reasons.append(f"{len(missing)} run(s) lack more of the judged queries than {limit}, e.g. {missing[0]}")
     if unjudged:
         limit = f"max_unjudged_fraction={max_unjudged:g}"
-        told.append(f"{len(unjudged)} run(s) have more queries that nobody judged than {limit}, e.g. {unjudged[0]}")
-    if told:
-        raise InputError(f"results: {'; '.join(told)}; complete the tables, or allow more")
+        reasons.append(f"{len(unjudged)} run(s) have more queries that nobody judged than {limit}, e.g. {unjudged[0]}")
+    if reasons:
+        raise InputError(f"results: {'; '.join(reasons)}; complete the tables, or allow more")
 
 
 def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Iterable[Mapping[str, Any]]) -> None:
-    """InputError where more queries of a run are missing from its scores than when its results were counted.
+    """InputError if a run has more missing queries in its scores than when its results were counted.
 
-    `scores` are rows of DATASET_SCORES. What was counted and what was scored are two readings of the same files.
+    `scores` are rows of DATASET_SCORES. Counting and scoring each read the files, which may have changed in between.
     """
     several = any(run.dataset is not None for run in returned.runs)
     answered = {(run.dataset, run.run): run.judged_queries for run in returned.runs}
@@ -83,14 +86,14 @@ def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Iterable
         if row["missing_queries"] > missing:
             raise InputError(
                 f"results: run={row['run']} lacks {row['missing_queries']} judged queries in its scores, and lacked "
-                f"{missing} when its results were checked; nothing was published, see whether they change meanwhile"
+                f"{missing} when its results were checked; nothing was published, check what changes them meanwhile"
             )
 
 
 def refuse_unjudged(rates: Mapping[str, float | None], cutoff: int | None, least: float) -> None:
-    """InputError where of a run's returned documents, down to the cutoff, fewer were judged than `least`.
+    """InputError if less than the fraction `least` of a run's documents down to the cutoff was judged.
 
-    `rates` has each run's judged_rate. A run that returned nothing has none, and is told by other limits.
+    `rates` has the judged_rate of each run; None for a run that returned nothing, which other limits refuse.
     """
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:
@@ -102,5 +105,5 @@ def refuse_unjudged(rates: Mapping[str, float | None], cutoff: int | None, least
 
 
 def _is_more(part: int, fraction: float, whole: int) -> bool:
-    """Whether a part is more than a fraction of the whole, as the fraction was written: 29 of 100 is not over 0.29."""
+    """Whether a part is more than a fraction of the whole. Exact, so that 29 of 100 is not more than 0.29."""
     return part > Fraction(repr(fraction)) * whole

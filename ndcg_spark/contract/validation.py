@@ -1,4 +1,4 @@
-"""Validate both inputs: the rows that hold to the rules, the rows that are rejected, and counts of each."""
+"""Validate both inputs: accepted rows, rejected rows, counts."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from ndcg_spark import rules, schemas
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import counting, duplicates, rejecting, thresholds
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.contract.counts import Breach
+from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
 from ndcg_spark.errors import ConfigurationError, DuplicatesError
 from ndcg_spark.inputs import run_files
@@ -20,12 +20,20 @@ from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.pruning import pruning_of
 
-#: What happened to a document that stands twice, and the option that merges its rows.
+#: How a message says that a document occurs twice, and the option that merges its rows.
 _MERGED = {"judgments": ("judged", "judgment_duplicates=max"), "results": ("returned", "duplicates=best")}
 
 
 def typed(judgments: Source, results: Source, config: EvaluationConfig) -> tuple[DataFrame, DataFrame]:
-    """Both tables whole, in their schemas, which asks no row of them; refused if columns are missing or mistyped."""
+    """Both tables with all their rows, in their schemas. Nothing is read.
+
+    Raises
+    ------
+    InputError
+        A column is missing or has the wrong type.
+    ConfigurationError
+        The configuration names a dataset, and the tables name theirs.
+    """
     typed_judgments = schemas.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
     typed_results = schemas.conform(results.table, RESULTS, f"results ({results.place})")
     rules.require_columns(typed_judgments.columns, typed_results.columns, config.convention, results.place)
@@ -38,13 +46,13 @@ def typed(judgments: Source, results: Source, config: EvaluationConfig) -> tuple
 
 
 def check(judgments: Source, results: Source, config: EvaluationConfig) -> Checked:
-    """Both tables without the rows that break a rule; one scan of each. An action.
+    """Both tables without the rows that break a rule, and their counts, by one scan of each. An action.
 
     Raises
     ------
     InputError
-        A table with more rejected rows than `max_rejected_fraction` allows or no good row, results of which no query
-        was judged, runs with larger gaps than allowed.
+        A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results was
+        judged; or a run has larger gaps than allowed.
     """
     allowed, convention = config.max_rejected_fraction, config.convention
     whole_judgments, whole_results = typed(judgments, results, config)
@@ -77,48 +85,65 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
 
 
 def without_duplicates(checked: Checked, judgments: Source, results: Source, config: EvaluationConfig) -> Checked:
-    """The same without the rows of documents that stand twice, unless an option merges them. An action.
+    """`checked` without the documents that occur twice for one query, unless an option merges their rows. An action.
 
-    One scan of each table finds such documents and counts what is left.
+    One scan of each table counts such documents, and what is left without them.
 
     Raises
     ------
     DuplicatesError
-        There are such documents, and no row may be rejected.
+        There are such documents, and the budget for rejected rows is 0.
     InputError
-        As `check`; the budget is for all rows that are rejected.
+        As `check`. The budget is for all rejected rows of a table, whatever the reason.
     """
-    once = _with_judgments_once(checked, judgments, config)
-    merges = config.convention.duplicates != "error"
-    if not merges or once is not checked:
-        # Without the judgments of some documents, other queries may be judged: the runs are counted anew.
-        found, runs = duplicates.in_results(once.results, _queries(once.judgments))
-        once = dataclasses.replace(once, returned=dataclasses.replace(once.returned, runs=runs), pruning=None)
-        if found and not merges:
-            returned = dataclasses.replace(once.returned, breaches=[*once.returned.breaches, found.breach])
-            _refuse_duplicates(found, returned.breaches, returned.rows, results.place, config)
-            good, copies = found.set_aside(once.results)
-            once = dataclasses.replace(once, results=good, returned=returned, rejected=(*once.rejected, copies))
+    once = checked
+    if config.convention.judgment_duplicates == "error":
+        once = _judged_once(checked, judgments.place, config)
+    if config.convention.duplicates == "error":
+        once = _returned_once(once, results.place, config)
+    elif once is not checked:
+        # Queries may have lost all their judgments, so the runs are counted again.
+        once = _with_runs(once, counting.count_runs(once.results, _queries(once.judgments)))
     _refuse_coverage(once, config, results.place)
     return once
 
 
-def _with_judgments_once(checked: Checked, judgments: Source, config: EvaluationConfig) -> Checked:
-    if config.convention.judgment_duplicates != "error":
-        return checked
+def _judged_once(checked: Checked, place: str, config: EvaluationConfig) -> Checked:
+    counts = checked.judgment_counts
     found, queries = duplicates.in_judgments(checked.judgments)
     if not found:
         return checked
-    breaches = [*checked.judged.breaches, found.breach]
-    _refuse_duplicates(found, breaches, checked.judged.rows, judgments.place, config)
+    breaches = [*counts.breaches, found.breach]
+    _refuse_duplicates(found, breaches, counts.rows, place, config)
     good, copies = found.set_aside(checked.judgments)
-    judged = dataclasses.replace(checked.judged, queries=queries, breaches=breaches)
-    return dataclasses.replace(checked, judgments=good, judged=judged, rejected=(*checked.rejected, copies))
+    counts = dataclasses.replace(counts, queries=queries, breaches=breaches)
+    return dataclasses.replace(checked, judgments=good, judgment_counts=counts, rejected=(*checked.rejected, copies))
+
+
+def _returned_once(checked: Checked, place: str, config: EvaluationConfig) -> Checked:
+    found, runs = duplicates.in_results(checked.results, _queries(checked.judgments))
+    if not found:
+        return _with_runs(checked, runs)
+    counts = checked.result_counts
+    breaches = [*counts.breaches, found.breach]
+    _refuse_duplicates(found, breaches, counts.rows, place, config)
+    good, copies = found.set_aside(checked.results)
+    counts = dataclasses.replace(counts, runs=runs, breaches=breaches)
+    # What the ranks of a list prove was found with the duplicates in it.
+    return dataclasses.replace(
+        checked, results=good, result_counts=counts, rejected=(*checked.rejected, copies), pruning=None
+    )
+
+
+def _with_runs(checked: Checked, runs: list[RunCounts]) -> Checked:
+    return dataclasses.replace(checked, result_counts=dataclasses.replace(checked.result_counts, runs=runs))
 
 
 def _refuse_coverage(checked: Checked, config: EvaluationConfig, place: str) -> None:
-    thresholds.refuse_strangers(checked.returned, place)
-    thresholds.refuse_gaps(checked.judged, checked.returned, config.max_missing_fraction, config.max_unjudged_fraction)
+    thresholds.refuse_strangers(checked.result_counts, place)
+    thresholds.refuse_gaps(
+        checked.judgment_counts, checked.result_counts, config.max_missing_fraction, config.max_unjudged_fraction
+    )
 
 
 def _judgment_reason(source: Source, config: EvaluationConfig) -> Column:
@@ -141,7 +166,7 @@ def _refuse_duplicates(
 
 
 def _good(source: Source, whole: DataFrame, reason: Column, breaches: list[Breach], schema: StructType) -> DataFrame:
-    """The table in its schema; only where rows are set aside does it cost another look at each."""
+    """The table in its schema without its bad rows; where there is none, every row need not be tested again."""
     return schemas.conform(source.table.where(reason.isNull()), schema, source.name) if breaches else whole
 
 

@@ -1,4 +1,4 @@
-"""Which NDCG: one definition of it, as options that mean something together."""
+"""Convention: one definition of NDCG, as a set of options."""
 
 import dataclasses
 import math
@@ -28,7 +28,7 @@ class Convention:
     Raises
     ------
     ConventionError
-        One error for all unknown values, and for a combination that has no meaning.
+        An option has an unknown value, or the combination has no meaning. One error names them all.
     """
 
     gain: Gain = "exp2"
@@ -44,7 +44,7 @@ class Convention:
     duplicates: str = "error"
     judgment_duplicates: str = "error"
     exclude_query_as_document: bool = False
-    #: The preset the options started from; it names the convention and changes nothing.
+    #: The preset that the options started from. It only appears in the label.
     based_on: str = dataclasses.field(default="standard", compare=False)
 
     def __post_init__(self) -> None:
@@ -71,18 +71,18 @@ class Convention:
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """The convention of a tool by its name in PRESETS; ConventionError for a name that is not there."""
+        """The convention of a tool, by its name in PRESETS. ConventionError if there is no such name."""
         return cls(based_on=name).replace(**PRESETS[name].options)
 
     def replace(self, **options: Any) -> Self:
-        """The same convention with some options changed; an option that does not exist is a ConventionError."""
+        """The same convention with some options changed. ConventionError if an option does not exist."""
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
             raise ConventionError(f"convention: no option is called {', '.join(unknown)}; one of {', '.join(OPTIONS)}")
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
-        """Every option with its value, in the order of the documentation, fit for JSON and TOML."""
+        """Every option with its value, in the order of the documentation; the values can be written as JSON or TOML."""
         plain = {option: getattr(self, option) for option in OPTIONS}
         return {
             option: {show(grade): gain for grade, gain in value.items()} if isinstance(value, Mapping) else value
@@ -91,7 +91,7 @@ class Convention:
 
     @property
     def label(self) -> str:
-        """The preset it started from and what differs from it: 'trec_eval' or 'trec_eval gain=exp2'."""
+        """The preset it started from, and the options that differ from it: 'trec_eval' or 'trec_eval gain=exp2'."""
         preset = Convention.preset(self.based_on)
         changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
         return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])
@@ -113,17 +113,17 @@ class Convention:
 
     @property
     def mathematics(self) -> list[str]:
-        """The definition in mathematical notation, a line each."""
+        """The definition in mathematical notation, line by line."""
         return formulas.mathematics({option: getattr(self, option) for option in OPTIONS})
 
     def differences(self, other: "Convention") -> list[str]:
-        """What this convention says otherwise than another, in words, option by option."""
+        """The options in which this convention differs from another, each with its value and its meaning in words."""
         changed = [option for option in OPTIONS if getattr(self, option) != getattr(other, option)]
         return [f"{o}={show(getattr(self, o))}: {formulas.say(o, getattr(self, o))}".rstrip(": ") for o in changed]
 
 
 def table_gain(table: Mapping[float, float], grade: float) -> float | None:
-    """The gain a table gives to a grade, None where it lacks it."""
+    """The gain that a table gives to a grade; None if the grade is not in it."""
     return next((gain for known, gain in table.items() if known == grade), None)
 
 
@@ -136,7 +136,7 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _contradictions(convention: Convention) -> list[str]:
-    """Why the options, each known by itself, mean nothing together."""
+    """The reasons why options that are valid by themselves have no meaning together."""
     c = convention
     graded_unjudged = isinstance(c.unjudged, float)
     lacking = isinstance(c.gain, Mapping) and graded_unjudged and table_gain(c.gain, float(c.unjudged)) is None

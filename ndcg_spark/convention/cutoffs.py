@@ -6,7 +6,7 @@ from ndcg_spark.errors import ConfigurationError
 
 Cutoff = int | None
 
-#: Each cutoff is a few more columns of every plan: a hundred take seconds, a thousand took three minutes.
+#: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
 MOST_CUTOFFS = 100
 _LARGEST = 2**31
 
@@ -17,7 +17,7 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     Raises
     ------
     ConfigurationError
-        There is no cutoff, one that is no whole number from 1 (nor None), or more than MOST_CUTOFFS.
+        There is no cutoff, one that is neither None nor a whole number from 1, or more than MOST_CUTOFFS.
     """
     given = list(cutoffs)
     wrong = [repr(cutoff) for cutoff in given if not _is_cutoff(cutoff)]
@@ -37,7 +37,7 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
 
 
 def order_of(cutoff: Cutoff) -> tuple[bool, int]:
-    """By which cutoffs are sorted: by rank, the whole ranking last."""
+    """A sort key for cutoffs: ascending, the whole ranking last."""
     return cutoff is None, cutoff or 0
 
 

@@ -1,13 +1,28 @@
-"""A preset explained: its tool, its formula, its options, and what of the tool is not reproduced."""
+"""The description of a preset that `conventions NAME` prints."""
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.values import show
+from ndcg_spark.convention.values import choices, show
+
+
+def list_presets_and_options() -> list[str]:
+    """Every preset with its tool and the version it was compared with, then every option with the values it takes."""
+    width = max(map(len, PRESETS))
+    presets = (
+        (f"{name:<{width}}  {preset.tool}", f"{'':<{width}}  verified with {preset.verified}")
+        for name, preset in PRESETS.items()
+    )
+    return [
+        *(line for lines in presets for line in lines),
+        "",
+        "Options, each with its values, the default first; change one with --set option=value",
+        *(f"  {option:<26}{choices(option)}" for option in OPTIONS),
+    ]
 
 
 def explain_preset(name: str) -> list[str]:
-    """A preset, line by line: its tool, options, formula, what differs from `standard`, what is not reproduced."""
+    """The lines about a preset: tool, formula, options, what differs from `standard`, what is not reproduced."""
     chosen, standard = Convention.preset(name), Convention()
     preset = PRESETS[name]
     differences = chosen.differences(standard) or ["nothing: it is the default"]

@@ -6,25 +6,25 @@ from typing import Any
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, IDEALS, OPTIONS
 from ndcg_spark.convention.values import show
 
-#: The order in which a sentence speaks of the options: first what makes the numbers.
+#: The order of the options in a formula: first those that matter most to the numbers.
 _SPOKEN = tuple(dict.fromkeys(("gain", "discount", "order", "score_precision", *OPTIONS)))
 
 
 def words(options: Mapping[str, Any]) -> str:
-    """The options as a sentence; what is the plain case is not said."""
+    """The options in words, separated by semicolons, without those whose value goes without saying."""
     said = [say(option, options[option]) for option in _SPOKEN]
     return "; ".join(part for part in said if part)
 
 
 def say(option: str, value: object) -> str:
-    """What one option means; empty where it is the plain case."""
+    """What the value of one option means, in words; empty if it goes without saying."""
     word = show(value)
     known = OPTIONS[option].words.get(word)
     return OPTIONS[option].says.format(word) if known is None else known
 
 
 def mathematics(options: Mapping[str, Any]) -> list[str]:
-    """The definition in mathematical notation, a line each: d a document, r its rank from 1, q a query."""
+    """The definition in mathematical notation, line by line: d is a document, r a rank from 1, q a query."""
     gain, discount = show(options["gain"]), show(options["discount"])
     averaged = options["ties"] == "average"
     return [

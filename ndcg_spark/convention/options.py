@@ -1,7 +1,7 @@
-"""Every option of a convention, stated once: the words it takes, what each says, and what it computes.
+"""Every option of a convention, stated once: its values, the meaning of each in words, and what it computes.
 
-Validation, the formula in words and in mathematical notation, the columns of the plan and the documentation all follow
-from these entries: a new gain is one entry of GAINS.
+Validation, the formula in words and in mathematical notation, the Columns that are computed, and the documentation all
+follow from these entries. A new gain is one entry of GAINS.
 """
 
 import dataclasses
@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 
 class Functions(Protocol):
-    """What an entry computes with: functions of numbers, or the same functions of Columns."""
+    """The functions that formulas are written with. They take numbers or Columns, so one formula serves both."""
 
     def constant(self, value: float) -> Any:
-        """The same for every document or rank."""
+        """A constant."""
 
     def power(self, base: float, exponent: Any) -> Any:
         """base^exponent."""
@@ -29,10 +29,10 @@ class Functions(Protocol):
         """The square root."""
 
     def largest(self, one: float, other: Any) -> Any:
-        """The larger of both."""
+        """The larger of the two."""
 
     def where(self, condition: Any, then: float, otherwise: float) -> Any:
-        """One of two numbers."""
+        """`then` if the condition holds, else `otherwise`."""
 
 
 class Numbers:
@@ -47,7 +47,7 @@ class Numbers:
 
     @staticmethod
     def where(condition: bool, then: float, otherwise: float) -> float:
-        """One of two numbers."""
+        """`then` if the condition holds, else `otherwise`."""
         return then if condition else otherwise
 
 
@@ -57,15 +57,15 @@ class Formula:
 
     words: str
     notation: str
-    #: Of a grade or rank, and the functions to compute with; the same formula serves numbers and Columns.
+    #: Computes the value from a grade or rank, with the given functions.
     of: Callable[[Any, Functions], Any]
-    #: Whether it depends on the grade; a gain that does not is 0 for a document that nobody judged.
+    #: Whether a gain depends on the grade. One that does not is 0 for a document that nobody judged.
     of_grade: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
 class TieRule:
-    """The order among equal scores: by document id, by the rank column, or by what the documents are worth."""
+    """The order among equal scores: by document id, by the rank column, or by gain."""
 
     words: str
     by: str
@@ -76,9 +76,9 @@ class TieRule:
 class Option:
     """An option of a convention."""
 
-    #: Each word it takes with what it says in a formula, the default first; empty where it is the plain case.
+    #: Each value with its meaning in words, the default first. The meaning is empty if it goes without saying.
     words: Mapping[str, str]
-    #: What else it takes, and what such a value says.
+    #: Which other values there are, and their meaning in words.
     other: str = ""
     says: str = "{}"
 

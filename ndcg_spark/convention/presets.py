@@ -1,6 +1,6 @@
-"""The tools whose NDCG can be asked for by name, each as the options that give the same numbers. Only data.
+"""Presets: the tools whose NDCG can be asked for by name, each as the options that give the same numbers.
 
-What a preset does not name has its default. The evidence is `tests/parity`, which asks the live tools.
+An option that a preset does not name has its default. `tests/parity` compares the presets with the live tools.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ class Preset:
     #: The call of the tool that gives the same numbers, and the version they were compared with.
     tool: str
     verified: str
-    #: What the tool does in other cases, and why that is not offered.
+    #: What the tool does in addition, and no option reproduces.
     not_reproduced: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""The values of options: as they are written, as they are kept, and which of them an option takes."""
+"""The values of options: how to parse, show, normalize and validate them."""
 
 import ast
 import math
@@ -9,16 +9,19 @@ from typing import Any
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.errors import ConventionError
 
-#: Beyond this a sum of gains could leave the range of a double: relevance 996 is the last that exp2 takes.
+#: A larger gain could make sums leave the range of a double. With exp2 the largest grade is 996.
 MAX_GAIN = 1e300
-#: Every grade is a branch of the plan: a few hundred take seconds, ten thousand took two minutes.
+#: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
 MOST_GRADES = 500
 
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """``--set option=value`` as the option and its value: a word, a number, a list, a table, true or false."""
+    """The option and the value of ``--set option=value``: a word, number, list, table or bool.
+
+    ConventionError if there is no equals sign. Whether the option takes the value is not looked at.
+    """
     option, equals, value = text.partition("=")
     if not equals:
         raise ConventionError(f"convention: {text!r} is no option=value; write for example gain=linear")
@@ -26,12 +29,12 @@ def parse_option(text: str) -> tuple[str, Any]:
         parsed = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         parsed = None
-    # None is no value of any option: it stays the word that was written, and is refused as such.
+    # None stays the word that was written, which no option takes.
     return option.strip(), value.strip() if parsed is None else parsed
 
 
 def show(value: object) -> str:
-    """An option's value as a person would write it after ``--set option=``."""
+    """The value of an option as one would write it after ``--set option=``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -44,13 +47,13 @@ def show(value: object) -> str:
 
 
 def choices(option: str) -> str:
-    """What an option takes, in words."""
+    """The values that an option takes, for a message."""
     entry = OPTIONS[option]
     return ", ".join([*entry.words, *([entry.other] if entry.other else [])])
 
 
 def normal(option: str, value: Any) -> Any:
-    """The value in the form in which a convention keeps it; what cannot be brought into it is returned as it is."""
+    """The value in the form in which a convention keeps it, or unchanged if it has no such form."""
     if option == "exclude_query_as_document":
         return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
     if option == "gain" and isinstance(value, Mapping):
@@ -66,7 +69,7 @@ def normal(option: str, value: Any) -> Any:
 
 
 def is_known(option: str, value: Any) -> bool:
-    """Whether an option takes a value in its normal form."""
+    """Whether an option takes this value, which must be in its normal form."""
     if option == "exclude_query_as_document":
         return isinstance(value, bool)
     if isinstance(value, str):

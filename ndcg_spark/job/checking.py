@@ -1,4 +1,4 @@
-"""The commands that score nothing: hold the input to its rules, or say how an evaluation would be computed."""
+"""Two commands that publish no scores: check the input, and explain how an evaluation would be computed."""
 
 import contextlib
 import dataclasses
@@ -8,39 +8,39 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import validation
 from ndcg_spark.engine import open_engine
-from ndcg_spark.job.failures import PlanRefusedError, counted, explained
-from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_what_was_read
+from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
+from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
 from ndcg_spark.job.preparing import evaluation_of, runs_table, sources_of
-from ndcg_spark.scoring import evaluation
+from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.in_words import steps
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 
 def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
-    """Hold both tables to the rules of the configured convention: `counts`, `rejected` and `judged_rate`.
+    """Hold both tables to the rules of the configured convention: `counts`, `rejected` and `judged_rate`, for JSON.
 
     Raises
     ------
     InputError
-        More rows break a rule than the budget allows, or a limit is passed. Documents that stand twice anywhere in a
-        table break one here, unless an option merges them.
+        More rows break a rule than the budget allows, or a limit is exceeded. A document that occurs twice for one
+        query breaks a rule at any depth here, unless an option merges its rows.
     """
     with open_engine(config.engine, config.remote) as opened:
         tell("engine", opened.name)
         sources = sources_of(opened, config)
-        plan = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:])
-        with explained(sources):
+        deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:])
+        with translated_failures(sources):
             checked = validation.without_duplicates(validation.check(*sources, config), *sources, config)
-        tell_what_was_read(sources, checked, tell)
+        tell_rows_read(sources, checked, tell)
         runs = runs_table(opened, checked)
         try:
-            with explained(sources):
-                per_query = evaluation.query_scores(checked.judgments, checked.listed, runs, plan)
-                rates = evaluation.dataset_scores(per_query, runs, plan).select(*_RATE).collect()
+            with translated_failures(sources):
+                per_query = query_scores(checked.judgments, checked.pruned_results, runs, deepest)
+                rates = dataset_scores(per_query, runs, deepest).select(*_RATE).collect()
         except PlanRefusedError as refusal:
-            with explained(sources):
-                raise counted(refusal, checked, runs, plan) from refusal
+            with translated_failures(sources):
+                raise counted(refusal, checked, runs, deepest) from refusal
     rows = sorted_rows(rates, _RATE)
     refuse_unjudged(rows, config)
     counts = {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")}
@@ -48,13 +48,13 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
 
 
 def explain(config: EvaluationConfig) -> str:
-    """How the evaluation would be computed: what is cut where and why, in words, and the engine's plan. No action."""
+    """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
     with open_engine(config.engine, config.remote) as opened:
         tables = validation.typed(*sources_of(opened, config), config)
-        plan = evaluation_of(opened, config)
-        runs = evaluation.count_unjudged_queries(*tables)
+        evaluation = evaluation_of(opened, config)
+        runs = count_unjudged_queries(*tables)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            evaluation.query_scores(*tables, runs, plan).explain()
-        numbered = [f"{number}. {step}" for number, step in enumerate(steps(plan), start=1)]
+            query_scores(*tables, runs, evaluation).explain()
+        numbered = [f"{number}. {step}" for number, step in enumerate(steps(evaluation), start=1)]
         return "\n".join([opened.name, *numbered, "", printed.getvalue().strip()])

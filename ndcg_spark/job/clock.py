@@ -1,4 +1,4 @@
-"""The seconds that each step of an evaluation takes."""
+"""How long each step of an evaluation takes."""
 
 import contextlib
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 class Clock:
-    """Seconds of each step, of all its times, and of all steps."""
+    """Measures steps in seconds; a step that runs more than once is summed up."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -14,7 +14,7 @@ class Clock:
 
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Time the block as the step of this name."""
+        """Measure the block as the step of this name."""
         start = time.perf_counter()
         try:
             yield
@@ -22,5 +22,5 @@ class Clock:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
 
     def with_total(self) -> dict[str, float]:
-        """The seconds of every step so far, and since the start."""
+        """The seconds of every step so far, and in all since the clock was made."""
         return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}

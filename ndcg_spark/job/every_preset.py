@@ -15,7 +15,7 @@ from ndcg_spark.job.outcome import Tell
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """A preset's dataset scores of the data, or why it refuses the data."""
+    """The dataset scores under one preset, or the reason why it refuses the data."""
 
     preset: str
     rows: list[dict[str, Any]]
@@ -23,25 +23,25 @@ class Compared:
 
 
 def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
-    """The data of the configuration under every preset, in the order of PRESETS. Presets that are equal run once.
+    """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
-    A preset that breaks ties by rank breaks them by document id where the results have no ranks; its name says so.
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, and its name says so.
 
     Raises
     ------
     InputError
         Every preset refuses the data; the reason is that of the first.
     """
-    found: dict[Convention, Compared] = {}
+    scored: dict[Convention, Compared] = {}
     compared = []
     with open_engine(config.engine, config.remote) as opened:
         tell("engine", opened.name)
         for name in PRESETS:
             convention = Convention.preset(name)
-            if convention not in found:
-                found[convention] = _scored(opened, config, convention)
+            if convention not in scored:
+                scored[convention] = _scored(opened, config, convention)
                 tell("scored", name)
-            same = found[convention]
+            same = scored[convention]
             changed = same.preset.partition(" ")[1:]
             compared.append(dataclasses.replace(same, preset=name + "".join(changed)))
     if all(entry.refused for entry in compared):

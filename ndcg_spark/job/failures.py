@@ -1,4 +1,4 @@
-"""Whose failure it is: what an engine says becomes the input's, the convention's, the storage's or its own error."""
+"""An engine's exception becomes an error of this program, which says whose fault it is: input, convention, storage."""
 
 import contextlib
 import dataclasses
@@ -13,16 +13,12 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSpar
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.nights import store
-from ndcg_spark.scoring import evaluation
-from ndcg_spark.scoring.evaluation import Evaluation
+from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MISSING_QUERY, NO_RELEVANT, NOT_FINITE, RETURNED_TWICE, refused
-
-#: The status of the queries that a refusal is about, by its code.
-_STATUS = {MISSING_QUERY.code: "missing", NO_RELEVANT.code: "no_relevant"}
 
 
 class PlanRefusedError(InputError):
-    """A plan refused a row while it ran; it knows one example."""
+    """The engine met a row that is refused while it computed the scores. The message has one example."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -30,20 +26,20 @@ class PlanRefusedError(InputError):
 
     @property
     def is_of_duplicates(self) -> bool:
-        """Whether a document stands twice."""
+        """Whether the reason is that a document occurs twice for one query."""
         return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code)
 
 
 @contextlib.contextmanager
-def explained(sources: Sequence[Source]) -> Iterator[None]:
-    """An engine's exception becomes the error that says whose failure it is.
+def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
+    """Run the block; an exception of the engine in it becomes one of the errors below.
 
     Raises
     ------
     PlanRefusedError
-        The plan refused a row.
+        A row was refused while the scores were computed.
     InputError
-        A file is damaged, which an engine may not say.
+        A file of the sources is damaged. The files are looked at here, because engines do not always say so.
     ConventionError
         A user's gain or discount failed.
     StorageError
@@ -74,14 +70,18 @@ def explained(sources: Sequence[Source]) -> Iterator[None]:
         raise EngineError(f"engine: {type(error).__name__}, {engine.reason_of(error)}; its log may say more") from error
 
 
-def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, plan: Evaluation) -> NdcgSparkError:
-    """The error for a refusal, with the number of queries where the plan knew only one of them. An action then."""
+def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evaluation: Evaluation) -> NdcgSparkError:
+    """The error to raise for a refusal. If queries are refused, it says how many, which takes an action."""
     if refusal.code == NOT_FINITE.code:
         return ConventionError(str(refusal))
-    if refusal.code not in _STATUS:
+    if refusal.code not in (MISSING_QUERY.code, NO_RELEVANT.code):
         return refusal
-    lenient = plan.convention.replace(no_relevant="skip", missing_query="skip")
-    relaxed = dataclasses.replace(plan, convention=lenient, cutoffs=plan.cutoffs[-1:])
-    scores = evaluation.query_scores(checked.judgments, checked.listed, runs, relaxed)
-    rows = scores.where(F.col("status") == _STATUS[refusal.code]).count()
+    # The refused queries are those that the same convention would leave out, if it refused none.
+    missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
+    lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
+    relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
+    scores = query_scores(checked.judgments, checked.pruned_results, runs, relaxed)
+    is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
+    is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
+    rows = scores.where(is_refused).count()
     return InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1))

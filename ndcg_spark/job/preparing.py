@@ -1,4 +1,4 @@
-"""What every command does with the configuration before it scores, checks or explains."""
+"""What every command prepares from the configuration before it scores, checks or explains."""
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,27 +16,27 @@ Sources = tuple[Source, Source]
 
 
 def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
-    """Both tables, found and opened, of which no row is read yet. Raises InputError, ConventionError."""
-    # Asked first, so that a Python gain that cannot be imported is told before any table is read.
+    """Both tables, found and opened but not read. Raises InputError, ConventionError."""
+    # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     gains.unjudged_gain(config.convention)
     judgments = read_judgments(opened, config.judgments, [config.dated(path) for path in config.judgments.path])
     return judgments, read_results(opened, config.results, [config.dated(path) for path in config.results.path])
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
-    """What is to be computed, under a new id."""
+    """The evaluation that the configuration describes, under a new id, ranked in the way that is fastest here."""
     rank = list_by_list if opened.kind == "embedded" else by_window
     return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank)
 
 
 def runs_table(opened: Engine, checked: Checked) -> DataFrame:
     """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
-    runs = checked.returned.runs
+    runs = checked.result_counts.runs
     columns = {
         "run": pa.array([run.run for run in runs], pa.string()),
         "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
     }
     if "dataset" in checked.judgments.columns:
         columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
-    # Of Arrow, not of rows: for rows classic Spark starts Python workers, whenever the plan is run.
+    # Built from Arrow, because a table built from rows makes classic Spark start Python workers.
     return opened.session.createDataFrame(pa.table(columns))

@@ -1,4 +1,4 @@
-"""The commit record: what was evaluated, how, from what and by which versions."""
+"""The record of an evaluation: its configuration, convention, inputs, counts, and the versions that computed it."""
 
 import dataclasses
 import datetime
@@ -19,15 +19,15 @@ from ndcg_spark.scoring.evaluation import Evaluation
 
 def commit_record(
     config: EvaluationConfig,
-    plan: Evaluation,
+    evaluation: Evaluation,
     opened: Engine,
     sources: Sequence[Source],
     checked: Checked,
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:
-    """What a night's record says, in JSON and without secrets; `seconds` are of the steps before the commit."""
+    """The record of a night as JSON values without secrets; `seconds` has the duration of each step so far."""
     record = {
-        "evaluation_id": plan.evaluation_id,
+        "evaluation_id": evaluation.evaluation_id,
         "evaluated_on": config.date.isoformat(),
         "committed_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "configuration": config.model_dump(mode="json", exclude={"convention"}),
@@ -42,18 +42,18 @@ def commit_record(
         },
         "inputs": {
             source.name: _input(source, counts.rows, counts.fingerprint)
-            for source, counts in zip(sources, checked.both, strict=True)
+            for source, counts in zip(sources, checked.both_counts, strict=True)
         },
-        "counts": checked.counts(len(plan.cutoffs)),
+        "counts": checked.counts(len(evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": dict(seconds),
     }
-    # Paths and servers are kept, and who logs in to them is not.
+    # Paths and server names are kept; passwords and keys in them are not.
     return {name: masked_within(value) for name, value in record.items()}
 
 
 def _input(source: Source, rows: int, fingerprint: str) -> dict[str, Any]:
-    """Equal fingerprints: the same rows, in whatever order and format."""
+    """What identifies an input: inputs with equal fingerprints have the same rows, in any order and format."""
     return {
         "format": source.format,
         "rows": rows,

@@ -1,1 +1,1 @@
-"""The folder that keeps scores. A night (one dataset's date) is published whole or not at all, even after a crash."""
+"""The folder that keeps the scores. A night (one date of one dataset) is published whole or not at all."""

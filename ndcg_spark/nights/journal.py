@@ -1,7 +1,7 @@
-"""The journal of a commit: which files become which nights and which old files they replace, as a list of moves.
+"""The journal of a commit: which staged files become which nights, which old files they replace, as a list of moves.
 
-It is written once, before anything moves, and says all that is needed to go on or to go back from any point. What it
-names is checked when it is read, so that a damaged journal can move nothing that is not of its output and evaluation.
+It is written once, before anything is moved, and is all that is needed to complete or undo the commit from any point.
+Its names are checked when it is read, so that a damaged journal cannot move files of other folders or evaluations.
 """
 
 import re
@@ -10,20 +10,19 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights import store
-from ndcg_spark.nights.store import RECORDS, STAGING, TABLES, Store
+from ndcg_spark.nights.store import RECORDS, STAGING, TABLES, Store, night_of, partition
 
 JOURNAL = "_commit.json"
-#: Where the files of the old night wait, within the staging folder.
+#: The folder in staging that keeps the old night until the commit is complete.
 REPLACED = "_replaced"
-#: Where a night has files, in the order in which the old ones go.
+#: The folders in which a night has files, in the order in which the old ones are moved away.
 PLACES = (RECORDS, *TABLES)
 
 _NIGHT = re.compile(r"dataset=[^/\0]+/evaluated_on=[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Move(NamedTuple):
-    """A folder or file from where to where, and the names of the files that it brings there."""
+    """One move of a folder or a file, with the names of the files that are moved."""
 
     source: str
     target: str
@@ -43,7 +42,7 @@ def _folder(folder: str) -> str:
 
 
 def _night(night: str) -> str:
-    if store.partition(*store.night_of(_folder(night))) != night:
+    if partition(*night_of(_folder(night))) != night:
         raise ValueError(f"{night!r} is not spelled as a night is")
     return night
 
@@ -64,22 +63,22 @@ class StagedPartition(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    #: As the engine has called it.
+    #: As the engine named it, which may be another spelling of the night.
     folder: Annotated[str, AfterValidator(_folder)]
     files: list[_FileName]
-    #: The rows of every Parquet file by its footer; earlier versions did not keep them.
+    #: The number of rows of every Parquet file; earlier versions of the program did not keep it.
     rows: dict[_FileName, int] = Field(default_factory=dict)
 
 
 class Journal(BaseModel):
-    """What is to become of one evaluation's staging folder."""
+    """How the staging folder of one evaluation is published."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
     evaluation_id: _FileName
     nights: list[_Night]
     staged: dict[_Place, dict[_Night, StagedPartition]]
-    #: The old files by place and night, none for an empty folder. Earlier versions did not keep them: None.
+    #: The old files by place and night; an empty list for an empty folder. None in journals of earlier versions.
     replaced: dict[_Place, dict[_Night, list[_FileName]]] | None = None
     record: dict[str, Any]
 
@@ -88,9 +87,9 @@ class Journal(BaseModel):
         if RECORDS in self.staged:
             raise ValueError("records are not staged as a table is")
         for partitions in self.staged.values():
-            for night, partition in partitions.items():
-                if night not in self.nights or store.night_of(partition.folder) != store.night_of(night):
-                    raise ValueError(f"{partition.folder!r} is not staged for a night of this journal")
+            for night, staged in partitions.items():
+                if night not in self.nights or night_of(staged.folder) != night_of(night):
+                    raise ValueError(f"{staged.folder!r} is not staged for a night of this journal")
         return self
 
     @property
@@ -100,33 +99,33 @@ class Journal(BaseModel):
 
     @property
     def path(self) -> str:
-        """Where the journal is."""
+        """The path of the journal."""
         return f"{self.staging}/{JOURNAL}"
 
     @property
     def record_name(self) -> str:
-        """What the record is called in the folder of each night."""
+        """The name of the record in the folder of each night."""
         return f"{self.evaluation_id}.json"
 
     def new_files(self, night: str) -> dict[str, list[str]]:
-        """What a night will consist of: the names of its files by place."""
+        """The names of the new files of a night, by place."""
         staged = {table: partitions[night].files for table, partitions in self.staged.items() if night in partitions}
         return {**staged, RECORDS: [self.record_name]}
 
     def old_files(self, place: str, night: str) -> list[str]:
-        """What a night consisted of before."""
+        """The names of the old files of a night in a place."""
         return (self.replaced or {}).get(place, {}).get(night, [])
 
     def record_of(self, night: str) -> dict[str, Any]:
-        """The record of a night: that of the evaluation, with the night's files and their rows."""
+        """The record of a night: that of the evaluation, and the night's files with their numbers of rows."""
         rows = {table: partitions[night].rows for table, partitions in self.staged.items() if night in partitions}
         return {**self.record, "files": rows} if any(rows.values()) else self.record
 
     def moves(self, night: str, whole_folders: bool) -> list[Move]:
         """All moves of a night in order: the old record, the old tables, the new tables, the new record.
 
-        Nobody sees two nights of a date, a record stands only over its files, and a table that the new night lacks is
-        gone.
+        In this order nobody sees two nights of one date, a record is only there while all its files are, and a table
+        that the new night does not have is removed.
         """
         replaced = self.replaced or {}
         folders = [
@@ -147,11 +146,11 @@ class Journal(BaseModel):
         ]
 
 
-def read_journal(found: Store, evaluation_id: str) -> Journal:
-    """The journal of an evaluation's staging folder; StorageError if it is damaged or not of this evaluation."""
+def read_journal(store: Store, evaluation_id: str) -> Journal:
+    """The journal in an evaluation's staging folder. StorageError if it is damaged or of another evaluation."""
     path = f"{STAGING}/{evaluation_id}/{JOURNAL}"
     try:
-        journal = Journal.model_validate(found.read_json(path))
+        journal = Journal.model_validate(store.read_json(path))
         if journal.evaluation_id != evaluation_id:
             raise ValueError(f"it is of the evaluation {journal.evaluation_id!r}")
     except ValueError as error:
@@ -160,35 +159,35 @@ def read_journal(found: Store, evaluation_id: str) -> Journal:
             first = error.errors()[0]
             reason = ": ".join([*map(str, first["loc"][:1]), first["msg"].removeprefix("Value error, ")])
         raise StorageError(
-            f"output: {found.place}/{path} is no journal of a commit, {reason}; nothing was moved, "
+            f"output: {store.place}/{path} is no journal of a commit, {reason}; nothing was moved, "
             "restore the file, or remove it to give this evaluation up"
         ) from error
-    return journal if journal.replaced is not None else _with_replaced(found, journal)
+    return journal if journal.replaced is not None else _with_replaced(store, journal)
 
 
-def replaced_files(found: Store, journal: Journal) -> dict[str, dict[str, list[str]]]:
-    """What a journal replaces, by place and night: what is in place and not its own, or was moved away already."""
+def replaced_files(store: Store, journal: Journal) -> dict[str, dict[str, list[str]]]:
+    """The old files by place and night: those in place that are not the journal's, and those moved away already."""
     replaced: dict[str, dict[str, list[str]]] = {place: {} for place in PLACES}
     for night in journal.nights:
         own = journal.new_files(night)
         for place in PLACES:
             away, there = f"{journal.staging}/{REPLACED}/{place}/{night}", f"{place}/{night}"
-            names = {*found.names(away), *found.names(there)} - {*own.get(place, ())}
-            is_new = bool({*found.names(there)} & {*own.get(place, ())})
-            if names or (not is_new and (found.exists(away) or found.exists(there))):
+            names = {*store.names(away), *store.names(there)} - {*own.get(place, ())}
+            is_new = bool({*store.names(there)} & {*own.get(place, ())})
+            if names or (not is_new and (store.exists(away) or store.exists(there))):
                 replaced[place][night] = sorted(names)
     return replaced
 
 
-def _with_replaced(found: Store, journal: Journal) -> Journal:
-    """A journal of an earlier version, which wrote the record in place and looked for old files while it moved."""
+def _with_replaced(store: Store, journal: Journal) -> Journal:
+    """The journal of an earlier version with its old files, which that version looked for while it moved."""
     for night in journal.nights:
         folder = f"{RECORDS}/{night}"
-        found.delete(f"{folder}/{journal.record_name}.part")
-        if found.exists(f"{journal.staging}/{REPLACED}/{folder}") and not found.names(folder):
-            found.delete(folder)
-    replaced = replaced_files(found, journal)
+        store.delete(f"{folder}/{journal.record_name}.part")
+        if store.exists(f"{journal.staging}/{REPLACED}/{folder}") and not store.names(folder):
+            store.delete(folder)
+    replaced = replaced_files(store, journal)
     for names in replaced[RECORDS].values():
-        # By its name it is later: it has replaced this one since.
+        # A record with a later name is of an evaluation that has replaced this one since.
         names[:] = [name for name in names if name <= journal.record_name]
     return journal.model_copy(update={"replaced": replaced})

@@ -1,7 +1,7 @@
 """Whether the process that wrote a note (`_owner.json`, `_claim.json`) may still be at work.
 
-A process can be looked up only where it runs: in the same boot of the same machine and in the same process namespace.
-Of any other process nobody can tell, so it counts as alive until its note is too old.
+A process can only be looked up from the same machine, since the same boot, and in the same process namespace. Any
+other process counts as alive until its note is too old.
 """
 
 import math
@@ -15,27 +15,27 @@ from typing import Any
 
 import psutil
 
-#: After so many hours without a sign of life, an evaluation that cannot be looked up is taken for dead.
+#: An evaluation whose process cannot be looked up counts as dead after this many hours.
 HOURS_UNTIL_DEAD = 12
-#: Clocks of machines may be apart by so much; a note from further in the future says nothing about its age.
+#: The clocks of two machines may differ by this much. The time of a note from further in the future is ignored.
 _SECONDS_APART = 3600.0
-#: `started` is counted in these after the boot, as Linux does.
+#: The unit of `started`, the time since the boot, as on Linux.
 _TICKS_PER_SECOND = 100
-#: A boot time is known to the second, twice.
+#: The boot time is rounded to a second, in the note and again when it is compared.
 _TICKS_APART = 2 * _TICKS_PER_SECOND
 _HAS_ENDED = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
 
 def owner() -> dict[str, Any]:
-    """A note about this process, by which others can tell whether it is still at work."""
+    """A note about this process, from which others can tell whether it is still running."""
     started = _started(os.getpid()) if _sees_processes() else None
     return {**_whereabouts(), "pid": os.getpid(), "started": started, "at": time.time()}
 
 
 def may_be_alive(note: Mapping[str, Any], written: float, seconds: float = HOURS_UNTIL_DEAD * 3600) -> bool:
-    """Whether the process of a note may still be at work; if it cannot be told, whether the note is recent enough.
+    """Whether the process of a note may still be running. If it cannot be looked up, whether the note is recent enough.
 
-    `written` is when the note's file was written; it stands in for a note that does not say so, or nothing sensible.
+    `written` is the time of the note's file, which is used if the note has no sensible time of its own.
     """
     runs = _runs(note)
     if runs is not None:
@@ -44,14 +44,14 @@ def may_be_alive(note: Mapping[str, Any], written: float, seconds: float = HOURS
 
 
 def written_at(note: Mapping[str, Any], written: float) -> float:
-    """When a note was written, in seconds since 1970, by its own word or else by its file's time."""
+    """When a note was written, in seconds since 1970: what it says itself, or else the time of its file."""
     at = note.get("at")
     sensible = isinstance(at, int | float) and math.isfinite(at) and at < time.time() + _SECONDS_APART
     return float(at) if sensible and at is not None else written
 
 
 def _runs(note: Mapping[str, Any]) -> bool | None:
-    """Whether the process of a note runs; None where this process cannot tell."""
+    """Whether the process of a note is running; None if it cannot be looked up from here."""
     pid, started = note.get("pid"), str(note.get("started"))
     if type(pid) is not int or pid < 1 or not started.isdecimal() or not _sees_processes():
         return None
@@ -62,12 +62,12 @@ def _runs(note: Mapping[str, Any]) -> bool | None:
     runs = since is not None and abs(int(since) - int(started)) <= _TICKS_APART
     if all(note.get(name) == here[name] is not None for name in ("boot", "namespace")):
         return runs
-    # Earlier versions noted the host only: a process that is found here is theirs, one that is not may be elsewhere.
+    # Earlier versions noted only the host. Such a process is alive if it runs here; if not, it may run elsewhere.
     return True if runs and "boot" not in note else None
 
 
 def _whereabouts() -> dict[str, str | None]:
-    """The table of processes that this process is in: host name, boot of the machine and process namespace."""
+    """What tells whether two processes can look each other up: host name, boot and process namespace."""
     return {"host": socket.gethostname(), "boot": _boot(), "namespace": _namespace()}
 
 
@@ -83,7 +83,7 @@ def _boot() -> str | None:
 
 
 def _namespace() -> str | None:
-    """Of other systems than Linux, each machine has one table of processes."""
+    """The process namespace; other systems than Linux have only one."""
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:
@@ -91,7 +91,7 @@ def _namespace() -> str | None:
 
 
 def _sees_processes() -> bool:
-    """Whether processes of others can be looked up: a missing or restricted /proc shows not even the first."""
+    """Whether other processes can be looked up, by the first of all: a missing or restricted /proc does not show it."""
     try:
         return bool(psutil.pid_exists(1) and psutil.pid_exists(os.getpid()))
     except (OSError, psutil.Error):
@@ -99,10 +99,10 @@ def _sees_processes() -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When a process started, in ticks after the boot; None if it has ended."""
+    """When a process started, in ticks since the boot; None if it has ended."""
     try:
         process = psutil.Process(pid)
-        # In a container without an init nobody may ever take note that a process has ended.
+        # In a container without an init process, one that has ended may stay in the table forever.
         if process.status() in _HAS_ENDED:
             return None
         return str(round((process.create_time() - psutil.boot_time()) * _TICKS_PER_SECOND))

@@ -1,8 +1,8 @@
-"""One commit of an output at a time, without a lock of the storage's own.
+"""One commit to an output at a time, without any lock that the storage would have to offer.
 
-An evaluation that wants to commit writes a claim into its own staging folder and then looks for the claims of others.
-Requires only that listings are consistent after a write: of two that claim at once, at least one sees the other, and
-nobody goes on before its own claim is the only one.
+An evaluation that wants to commit writes a claim into its own staging folder, then looks for the claims of others, and
+goes on only when its own is the only one. Requires only that listings are consistent after a write: of two evaluations
+that claim at once, at least one sees the other.
 """
 
 import contextlib
@@ -16,42 +16,42 @@ from ndcg_spark.nights import liveness
 from ndcg_spark.nights.store import FAILURES, STAGING, Store
 
 CLAIM = "_claim.json"
-#: A claim whose process cannot be looked up counts for so long: a commit takes seconds, one of 10,000 objects minutes.
+#: How long a claim counts if its process cannot be looked up. A commit takes seconds, of 10,000 objects minutes.
 SECONDS_VALID = 600.0
-#: Its holder stops moving a minute earlier, which is more than clocks are apart and a single move takes.
+#: Its holder stops a minute earlier, which is longer than a single move takes and more than clocks differ.
 SECONDS_TO_WORK = 540.0
-#: As long as a claim counts: who has waited for longer waits for a process of this machine that does not move.
+#: As long as a claim counts: after a longer wait, the holder can only be a process of this machine that hangs.
 SECONDS_TO_WAIT = 600.0
-#: Whoever waits with its claim standing writes it anew, so that its time to work is not spent with waiting.
+#: A claim that waits is renewed when it is this old, so that waiting does not use up its time to work.
 _SECONDS_FRESH = 60.0
-#: Between two looks at the claims of others.
+#: The pause between two looks at the claims of others.
 SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class LostClaimError(StorageError):
-    """Another process may move what is in the output by now, so this one neither goes on nor goes back."""
+    """Another process may be changing the output by now, so this one must neither go on nor undo."""
 
 
 class Standing(NamedTuple):
-    """The claim of a process that may be alive, and when it was written."""
+    """The claim of a process that may be alive, and the time of its file in seconds since 1970."""
 
     note: dict[str, Any]
     written: float
 
 
 class Claim:
-    """The right to move what is in an output, from when `take` returns until `withdraw`."""
+    """The right to change an output, from when `take` returns until `withdraw`."""
 
-    def __init__(self, found: Store, evaluation_id: str) -> None:
+    def __init__(self, store: Store, evaluation_id: str) -> None:
         self.evaluation_id = evaluation_id
-        self._store = found
+        self._store = store
         self._path = f"{STAGING}/{evaluation_id}/{CLAIM}"
         self._note: dict[str, Any] | None = None
 
     def hold(self) -> None:
-        """To be called before every move: LostClaimError once another process may have taken the claim for dead.
+        """Call this before every move. LostClaimError if another process may have taken this one for dead.
 
-        What is moved by then stays as it is; the journal tells the next who claims how to go on.
+        What was moved stays as it is; whoever claims next continues from the journal.
         """
         place = self._store.place
         if self._age() > SECONDS_TO_WORK:
@@ -69,7 +69,7 @@ class Claim:
             )
 
     def take(self) -> None:
-        """Wait until this claim is the only one; StorageError, with who stands in the way, when that takes too long."""
+        """Wait until this claim is the only one. StorageError, which names the holder, if that takes too long."""
         deadline = time.time() + SECONDS_TO_WAIT
         while True:
             if self._note is not None and self._age() > _SECONDS_FRESH:
@@ -80,19 +80,19 @@ class Claim:
                 self._note = note
             others, dead = _claims(self._store, self.evaluation_id)
             if not others:
-                # Should one of their processes wake, it moves nothing any more.
+                # If one of their processes was only suspended, it can no longer move anything.
                 for evaluation_id in dead:
                     self._store.delete(f"{STAGING}/{evaluation_id}/{CLAIM}")
                 return
             if time.time() > deadline:
                 raise StorageError(_waited(self._store.place, others))
-            # One of two must yield, and both know which.
+            # The claim with the later id yields.
             if min(others) < self.evaluation_id:
                 self.withdraw()
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     def withdraw(self) -> None:
-        """Let others have their turn."""
+        """Remove the claim, so that others can go on."""
         self._note = None
         self._store.delete(self._path)
 
@@ -101,28 +101,28 @@ class Claim:
 
 
 @contextlib.contextmanager
-def claimed(found: Store, evaluation_id: str) -> Iterator[Claim]:
-    """A claim that is the only one of the output while the block runs. Raises as `Claim.take`."""
-    claim = Claim(found, evaluation_id)
+def claimed(store: Store, evaluation_id: str) -> Iterator[Claim]:
+    """Run the block under a claim that is the only one of the output. Raises as `Claim.take`."""
+    claim = Claim(store, evaluation_id)
     try:
         claim.take()
         yield claim
     finally:
-        # What cannot be withdrawn is dead with its process, or when it is too old.
+        # A claim that cannot be removed is dead when its process is, or when it is too old.
         with contextlib.suppress(*FAILURES):
             claim.withdraw()
 
 
-def standing(found: Store, but: str = "") -> dict[str, Standing]:
-    """The claims of evaluations that may be alive, by evaluation_id; without the one of `but`."""
-    return _claims(found, but)[0]
+def standing(store: Store, but: str = "") -> dict[str, Standing]:
+    """The claims of evaluations that may be alive, by evaluation_id, except that of the evaluation `but`."""
+    return _claims(store, but)[0]
 
 
-def _claims(found: Store, but: str) -> tuple[dict[str, Standing], list[str]]:
-    """The claims of evaluations that may be alive, and the evaluations whose claims are dead."""
+def _claims(store: Store, but: str) -> tuple[dict[str, Standing], list[str]]:
+    """The claims of evaluations that may be alive, and the ids of evaluations whose claims are dead."""
     alive, dead = {}, []
-    for evaluation_id in found.folders(STAGING):
-        note = found.find_note(f"{STAGING}/{evaluation_id}/{CLAIM}") if evaluation_id != but else None
+    for evaluation_id in store.folders(STAGING):
+        note = store.find_note(f"{STAGING}/{evaluation_id}/{CLAIM}") if evaluation_id != but else None
         if note is not None and liveness.may_be_alive(*note, SECONDS_VALID):
             alive[evaluation_id] = Standing(*note)
         elif note is not None:

@@ -1,8 +1,8 @@
 """Scores go to a staging folder, are read back and verified, and are moved into place; the commit record comes last.
 
-What decides is one small file, the journal in the staging folder: until it is there the old night stands and
-staging is waste; once it is there the new night will stand, finished by this process or by the next one. One
-evaluation of an output commits at a time.
+One small file decides: the journal in the staging folder. Before it is written, the old night stands and the staging
+folder is waste. Afterwards the new night will stand, completed by this process or by the next. Only one evaluation at a
+time commits to an output.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ _Rows = dict[str, int]
 
 
 class Publication:
-    """One evaluation on its way to the folder that keeps scores: a night of every dataset in it.
+    """Publishes the scores of one evaluation: one night of each of its datasets.
 
-    For every table stage, verify, and read if it is needed; at the end commit, or abandon if anything failed. Until the
-    commit no reader sees a thing.
+    Call stage and verify for every table, and read where the rows are needed; then commit, or abandon if anything
+    failed. Readers see nothing of it before the commit.
     """
 
     def __init__(self, output: str, evaluation_id: str) -> None:
@@ -39,7 +39,7 @@ class Publication:
         self._verified: dict[str, _Rows | None] = {}
 
     def stage(self, name: str, table: DataFrame) -> None:
-        """Write a score table, partitioned by dataset and evaluated_on, where no reader looks. An action."""
+        """Write a table, partitioned by dataset and evaluated_on, to the staging folder. An action."""
         try:
             if not self._store.exists(f"{self._staging}/{OWNER}"):
                 self._store.write_json(f"{self._staging}/{OWNER}", liveness.owner())
@@ -51,36 +51,39 @@ class Publication:
         table.write.partitionBy(*PARTITIONS).parquet(self._store.for_engine(f"{self._staging}/{name}"))
 
     def read(self, name: str, session: SparkSession, schema: StructType) -> DataFrame:
-        """The staged table as it was written."""
+        """The staged table, in this schema."""
         return session.read.schema(schema).parquet(self._store.for_engine(f"{self._staging}/{name}"))
 
     def verify(self, name: str, rows: int) -> None:
-        """Read back every footer: StorageError unless the staged table has this many rows, and this driver sees it."""
-        found = self._footers(name)
-        if sum(found.values()) != rows:
+        """Read the footers of all staged files. StorageError unless they add up to this many rows.
+
+        On a cluster that also shows whether this process sees the files that the engine wrote.
+        """
+        read = self._footers(name)
+        if sum(read.values()) != rows:
             raise StorageError(
-                f"output: {sum(found.values())} of {rows} rows of {name} were read back from "
+                f"output: {sum(read.values())} of {rows} rows of {name} were read back from "
                 f"{self._store.place}/{self._staging}; nothing was published. If the engine is a cluster, give the "
                 "output as a URI that this machine sees too"
             )
-        self._verified[name] = found
+        self._verified[name] = read
 
     def commit(self, record: Mapping[str, Any]) -> None:
         """Move every partition into place, replacing that dataset's date and nothing else, and write the record.
 
-        Waits for other evaluations that commit to the output, and finishes what dead ones have left midway. A failure
-        puts the old night back; a process that is killed leaves a journal that the next one goes on from.
+        Waits while other evaluations commit to the output, and completes the commits of dead ones. A failure puts the
+        old night back. A process that is killed leaves its journal, from which the next one continues.
 
         Raises
         ------
         StorageError
-            What was verified is no longer staged as it was, or the storage fails. The message says what stands.
+            The staged files are not the verified ones, or the storage fails. The message says which night stands.
         """
         try:
             with lock.claimed(self._store, self._id) as claim:
-                # One that is finished after this commit would put its own night into this one's place.
+                # A commit that is completed after this one would replace this one's night.
                 recovery.settle(self._store, claim)
-                journal = commit.plan(self._store, self._journal(record))
+                journal = commit.with_replaced(self._store, self._journal(record))
                 try:
                     commit.begin(self._store, journal, claim.hold)
                     commit.finish(self._store, journal, claim.hold)
@@ -88,41 +91,41 @@ class Publication:
                     raise
                 except (StorageError, *FAILURES) as error:
                     raise self._undone(journal, claim, error) from error
-                # The night stands; a journal that stays would be finished without a change.
+                # The night stands. If the journal cannot be removed, completing it again changes nothing.
                 with contextlib.suppress(*FAILURES):
                     self._store.delete(journal.path)
         except FAILURES as error:
             raise StorageError(
                 f"output: {self._store.place} cannot be written, {error}; nothing was published, check space and rights"
             ) from error
-        # What is left of the old night is waste now, and the next run removes it too.
+        # What remains in staging is the old night. If it cannot be removed, the next run does it.
         with contextlib.suppress(*FAILURES):
             self._store.delete_staging(self._id)
 
     def abandon(self) -> None:
-        """Remove what was staged, unless it is committed already and only waits to be finished."""
+        """Remove what was staged, unless there is a journal, so that the next process completes the commit."""
         with contextlib.suppress(*FAILURES):
             if not self._store.exists(f"{self._staging}/{JOURNAL}"):
                 self._store.delete_staging(self._id)
 
     def _journal(self, record: Mapping[str, Any]) -> Journal:
-        """What is staged, if all of it is there as it was verified; else StorageError."""
+        """A journal of what is staged. StorageError unless that is what was verified."""
         staged: dict[str, dict[str, StagedPartition]] = {}
         for name, verified in self._verified.items():
-            found = self._footers(name)
-            if verified is None or found != verified:
-                gone = sorted({*(verified or {})} - {*found}) or [name]
+            read = self._footers(name)
+            if verified is None or read != verified:
+                gone = sorted({*(verified or {})} - {*read}) or [name]
                 raise StorageError(
-                    f"output: {name} is not staged as it was verified, {len(found)} of {len(verified or {})} file(s) "
+                    f"output: {name} is not staged as it was verified, {len(read)} of {len(verified or {})} file(s) "
                     f"in {self._store.place}/{self._staging}, e.g. not {gone[0]}; nothing was published. "
                     "Find out what removes files there, then run again"
                 )
             staged[name] = {}
-            for folder in sorted({path.rpartition("/")[0] for path in found}):
+            for folder in sorted({path.rpartition("/")[0] for path in read}):
                 staged[name][store.partition(*store.night_of(folder))] = StagedPartition(
                     folder=folder,
                     files=self._store.names(f"{self._staging}/{name}/{folder}"),
-                    rows={path.rpartition("/")[2]: n for path, n in found.items() if path.startswith(f"{folder}/")},
+                    rows={path.rpartition("/")[2]: n for path, n in read.items() if path.startswith(f"{folder}/")},
                 )
         nights = sorted(set().union(*staged.values()))
         if not nights:
@@ -142,7 +145,7 @@ class Publication:
         return rows
 
     def _undone(self, journal: Journal, claim: Claim, error: BaseException) -> StorageError:
-        """Put the old nights back after a failure; what is to be told, which says what stands."""
+        """Put the old nights back after a failure. Returns the error to raise, which says which night stands."""
         place = self._store.place
         try:
             if commit.undo(self._store, journal, claim.hold):

@@ -1,4 +1,4 @@
-"""Query scores become dataset scores."""
+"""The means of query scores over the queries of a dataset."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -7,10 +7,11 @@ _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
 
 
 def dataset_scores(query_scores: DataFrame) -> DataFrame:
-    """One row per dataset, date, run and cutoff: the mean and pooled NDCG, and what they are means of.
+    """One row per dataset, date, run and cutoff, in no order: mean and pooled NDCG, and counts of the queries.
 
-    `queries` counts the queries with an NDCG; ndcg, ndcg_pooled, ndcg_stddev (of the sample, null for one query) and
-    dcg (the mean) are of those, null where there are none. judged_rate is of all rows, null where nothing is returned.
+    `queries` counts the queries whose ndcg is not null. ndcg and dcg are means over these, ndcg_pooled is the sum of
+    their dcg over the sum of their ideal_dcg, and ndcg_stddev is the sample standard deviation (null for one query);
+    all are null without such queries. judged_rate is over all queries, null if nothing was returned.
     """
     counted = F.col("ndcg").isNotNull()
     ideal = F.sum(F.when(counted, F.col("ideal_dcg")))
@@ -27,15 +28,15 @@ def dataset_scores(query_scores: DataFrame) -> DataFrame:
 
 
 def with_every_run(scores: DataFrame, runs: DataFrame, cutoffs: list[int | None]) -> DataFrame:
-    """The scores with a row for every run and cutoff, and unjudged_queries, from `runs`.
+    """The scores with one row for every run of `runs` and every cutoff, and with the column unjudged_queries.
 
-    `runs` has dataset, evaluated_on, run and unjudged_queries. A run of which no query was judged has counts of 0 and
-    null scores.
+    `runs` has the columns dataset, evaluated_on, run and unjudged_queries. If none of a run's queries is judged, its
+    counts are 0 and its scores null.
     """
-    # A join never finds null, and the whole ranking is cutoff null: 0 stands for it here.
+    # The cutoff of the whole ranking is null, which no join matches, so 0 stands for it here.
     expected = runs.withColumn("at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs))))
-    found = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
-    joined = expected.join(found, on=["dataset", "evaluated_on", "run", "at"], how="left")
+    known = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
+    joined = expected.join(known, on=["dataset", "evaluated_on", "run", "at"], how="left")
     counts = ["queries", "missing_queries", "no_relevant_queries"]
     return joined.withColumns(
         {"cutoff": F.nullif("at", F.lit(0)), **{name: F.coalesce(name, F.lit(0).cast("bigint")) for name in counts}}
@@ -43,5 +44,5 @@ def with_every_run(scores: DataFrame, runs: DataFrame, cutoffs: list[int | None]
 
 
 def _ratio(part: Column, whole: Column) -> Column:
-    """A quotient that is null, not an error, where there is nothing to divide by."""
+    """The quotient, null if the divisor is 0."""
     return F.when(whole != 0, part / whole)

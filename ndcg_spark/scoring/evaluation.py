@@ -1,4 +1,4 @@
-"""The whole evaluation as one expression over tables: no session, no path, no action."""
+"""The whole evaluation as a composition of table steps, without session, path or action."""
 
 import dataclasses
 import datetime
@@ -17,21 +17,21 @@ from ndcg_spark.scoring.ranking import Ranker, by_window
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation is called, and which NDCG it computes where."""
+    """What to compute: which NDCG, at which cutoffs, under which dataset, date and id."""
 
     convention: Convention
-    #: Ascending, each once; None is the whole ranking.
+    #: Ascending, each once, with None (the whole ranking) last.
     cutoffs: Sequence[int | None]
     evaluated_on: datetime.date
     evaluation_id: str
     #: The dataset of tables that do not name theirs.
     dataset: str = "default"
-    #: The way to the ranks that is fastest on the engine; every way gives the same ranks.
+    #: Ranks the lists in the way that is fastest on the engine. Every way gives the same ranks.
     rank: Ranker = by_window
 
     @property
     def depth(self) -> int | None:
-        """The rank to which results matter; None if all of them do."""
+        """The deepest rank that can matter to a score; None if the whole list matters."""
         if self.convention.ideal == "retrieved":
             return None
         return None if None in self.cutoffs else max(k for k in self.cutoffs if k is not None)
@@ -40,7 +40,8 @@ class Evaluation:
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
-    `runs` has a row per run, and dataset where there is one: every run is scored for every judged query.
+    `runs` has one row per run, with its dataset if the tables name datasets. Every run is scored for every judged query
+    of its dataset, whether it returned anything for it or not.
     """
     key = query_key(judgments.columns)
     convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
@@ -72,10 +73,10 @@ def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS of tables as contract.rejecting makes them, in no order.
+    """The table REJECTED_ROWS from tables as `contract.rejecting` makes them, in no order.
 
-    `datasets` are those of the evaluation's nights. A row whose own dataset is none of them, or empty, stands with the
-    first: no other night may come to be, or be replaced, because of a row that was refused.
+    `datasets` are those that this evaluation publishes. A row of another dataset, or of none, is kept with the first of
+    them, so that a rejected row can never create or replace a night of another dataset.
     """
     named = [name for name in datasets if name is not None]
     whole = functools.reduce(DataFrame.unionByName, tables)
@@ -87,7 +88,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
-    """One row per run, and dataset where there is one: unjudged_queries, of its queries those that nobody judged."""
+    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries nobody judged."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct().join(judged, on=key, how="left")
@@ -96,14 +97,14 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFram
 
 
 def new_id() -> str:
-    """A new evaluation_id: the time in UTC and eight random digits, so that ids sort by time."""
+    """A new evaluation_id: the time in UTC and eight random hexadecimal digits, so that ids sort by time."""
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def _named(table: DataFrame, has_dataset: bool, evaluation: Evaluation) -> DataFrame:
     """The table with evaluated_on, and with the evaluation's dataset where it has none of its own.
 
-    That it has one is said, not asked: an engine plans the whole table to tell its columns.
+    `has_dataset` is passed in, because asking for `.columns` makes the engine plan the whole query.
     """
     named = table if has_dataset else table.withColumn("dataset", F.lit(evaluation.dataset))
     return named.withColumn("evaluated_on", F.lit(evaluation.evaluated_on))

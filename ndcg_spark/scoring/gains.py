@@ -1,4 +1,4 @@
-"""Gain of a grade and discount of a rank, as Columns."""
+"""The gain of a grade and the discount of a rank, as Columns."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from ndcg_spark.scoring import udfs
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
-    """The gain of a judged document, null where it has none that can be summed.
+    """The gain of a judged document, null if it is not finite or its grade has none.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ def _gain(relevance: Column, convention: Convention) -> Column:
 
 
 def unjudged_gain(convention: Convention) -> float:
-    """The gain of a returned document that nobody judged: of its policy's grade, 0 unless said otherwise.
+    """The gain of a returned document that nobody judged: that of the grade which `unjudged` gives it.
 
-    With `unjudged=zero` the document has relevance 0: 0 for the named gains; a table's gain of grade 0, and 0 if it
-    lacks one; a user's function of 0.
+    With `unjudged=zero` that is grade 0: the named gains give 0, a table its gain for grade 0 (0 if it has none), a
+    user's function its value at 0. Raises ConventionError if a user's function cannot be computed.
     """
     rule = convention.gain
     grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
@@ -54,7 +54,7 @@ def unjudged_gain(convention: Convention) -> float:
 
 
 def discount(rank: Column, convention: Convention) -> Column:
-    """What a gain at a rank is multiplied by.
+    """The weight of a rank, by which a gain there is multiplied.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def discount(rank: Column, convention: Convention) -> Column:
     rule = convention.discount
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
-    # As doubles: in whole numbers, numpy's 1/2 by `reciprocal` is 0.
+    # A user's function gets doubles, because numpy.reciprocal of the whole number 2 is 0.
     return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else udfs.apply(rule, rank.cast("double"))
 
 
 class _Columns:
-    """The functions that the formulas of options compute with, of Columns."""
+    """The functions of Columns that the formulas in `convention.options` are computed with."""
 
     constant = staticmethod(F.lit)
     log2 = staticmethod(F.log2)
@@ -96,5 +96,5 @@ class _Columns:
 
 
 def _computed(formula: Formula, column: Column) -> Column:
-    found: Column = formula.of(column, _Columns())
-    return found
+    value: Column = formula.of(column, _Columns())
+    return value

@@ -1,4 +1,4 @@
-"""How an evaluation computes, in words, for who asks before it runs."""
+"""The steps of an evaluation in words, for `explain`."""
 
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.evaluation import Evaluation
@@ -6,7 +6,7 @@ from ndcg_spark.scoring.pruning import pruning_of
 
 
 def steps(evaluation: Evaluation) -> list[str]:
-    """How `query_scores` computes, in words: above all what is kept of the results, and which option needs it."""
+    """The steps of `query_scores` in words, in order: what is kept of the results, and which option requires that."""
     c, depth = evaluation.convention, evaluation.depth
     looked_up_first = [f"{o}=drop" for o in ("unjudged", "negative") if getattr(c, o) == "drop"]
     whole = [

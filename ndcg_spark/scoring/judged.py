@@ -1,4 +1,4 @@
-"""What judged documents are worth, and the ideal ranking of each query, from the judgments alone."""
+"""The gains of judged documents, and the ideal ranking of each query. Both need only the judgments."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,31 +8,31 @@ from ndcg_spark.scoring.gains import discount, gain
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
 
-#: Where a document stands in the ideal order, from 1.
+#: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
 
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
-    """The judgments with what each is worth; one row per judged document: query key, doc_id, relevance, gain.
+    """One row per judged document: the query key, doc_id, relevance and gain, in no order.
 
-    `gain` is null for a judgment that does not count (a negative grade, unless negative=keep); the row stays, as it
-    shows that its query was judged.
+    `gain` is null for a negative grade, unless the convention keeps these. Such a row is kept, because it shows that
+    its query was judged.
     """
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
     worth = gain(relevance, convention)
     if convention.judgment_duplicates == "mean":
-        # Each grade has a gain, which the rules for rows see to; their mean need not have one.
+        # The rules for rows ensure that each grade has a gain; the mean of grades need not have one.
         worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
     counted = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
     return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
 
 
 def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The gains of each query's judged documents, largest first, down to `depth`: query key, ideal_rank, discounted.
+    """One row per query and rank of its ideal ranking: the query key, ideal_rank, and discounted, the discounted gain.
 
-    A query without a gain that counts has one row, whose rank and discounted gain are null. A document that is judged
-    twice is refused wherever it stands: one grade may be within the depth and one beyond it.
+    Ranks go from 1 down to `depth`, the largest gain first. A query without any gain has one row, whose rank and gain
+    are null. A document judged twice is refused whatever its gains, as one of them may lie beyond the depth.
     """
     lists = judged.groupBy(*query_key).agg(
         F.sort_array(F.collect_list("gain"), asc=False).alias("gains"), F.collect_list("doc_id").alias("documents")
@@ -48,13 +48,13 @@ def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Conventio
 
 
 def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
-    """One row per judged query: its key and ideal_dcg_K for every cutoff, null where nothing counts as relevant."""
+    """One row per judged query: its key, and ideal_dcg_K for every cutoff K, null if the query has no gains."""
     sums = {named("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
 
 def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
-    """`scores` with ideal_dcg_K of the first min(K, returned) documents of the ideal ranking."""
+    """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K, returned) ranks."""
     run_key = ["run", *query_key]
     reached = F.col(IDEAL_RANK) <= F.col("returned")
     sums = {named("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}

@@ -22,10 +22,11 @@ def listed_gains(
     depth: int | None,
     rank: Ranker = ranking.by_window,
 ) -> DataFrame:
-    """The results of judged queries, ranked and looked up: run, query key, doc_id, the rank, own_gain, gain, judged.
+    """The results of judged queries down to `depth`, ranked and looked up in the judgments, in no order.
 
-    `rank` is the way to the ranks that is fastest on the engine; every way gives the same ranks. `own_gain` is the
-    document's, `gain` what counts at its rank: the mean of a tie group where ties are averaged.
+    One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
+    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` ranks the lists
+    in the way that is fastest on the engine. Every way gives the same ranks.
     """
     run_key = ["run", *query_key]
     table = results.join(judged.select(*query_key).distinct(), on=query_key, how="left_semi")
@@ -43,9 +44,9 @@ def listed_gains(
 def run_scores(
     documents: DataFrame, query_key: list[str], convention: Convention, cutoffs: Cutoffs, depth: int | None
 ) -> DataFrame:
-    """One row per run and query with results: its key, returned, and dcg_K, cg_K, judged_K for every cutoff.
+    """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    `returned` counts the listed documents, up to `depth`. With ideal=retrieved there is ideal_dcg_K too.
+    `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
     """
     run_key = ["run", *query_key]
     listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
@@ -67,7 +68,7 @@ def run_scores(
 
 
 def _looks_up_first(convention: Convention) -> bool:
-    """Whether judgments decide who is on the list, so that the whole list is looked up before it is ranked."""
+    """Whether judgments decide which documents stay on the list, so that they are looked up before it is ranked."""
     return convention.unjudged == "drop" or convention.negative == "drop"
 
 
@@ -76,7 +77,7 @@ def _looked_up(table: DataFrame, judged: DataFrame, query_key: list[str]) -> Dat
 
 
 def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
-    """The table with LISTED, false for documents that the convention takes off their list."""
+    """The table with the column LISTED, if the convention takes documents off their list."""
     rules = []
     if convention.exclude_query_as_document:
         rules.append(F.col("doc_id") != F.col("query_id"))
@@ -92,14 +93,14 @@ def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> Dat
 def _sums_of_distinct_documents(
     table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column
 ) -> DataFrame:
-    """The sums by key, each of which refuses a document that is counted twice."""
+    """The sums by key. Each fails if a document is counted twice, with RETURNED_TWICE."""
     documents = F.when(counted, F.col("doc_id"))
     scores = table.groupBy(*key).agg(
         *(column.alias(name) for name, column in sums.items()),
         F.collect_list(documents).alias("documents"),
     )
     once, refused = are_distinct("documents"), refusal(RETURNED_TWICE, key)
-    # On every column: an engine computes only those that are asked for.
+    # The test guards every sum, because an engine computes only the columns that are asked for.
     return scores.select(
         *key, *(F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))).alias(name) for name in sums)
     )

@@ -1,4 +1,7 @@
-"""NDCG per run, query and cutoff. Which queries count is decided here, from the product of runs and judged queries."""
+"""NDCG per run, query and cutoff, for the product of the runs and the judged queries.
+
+Which queries count is decided here and nowhere else.
+"""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,10 +19,10 @@ def query_scores(
     convention: Convention,
     cutoffs: Cutoffs,
 ) -> DataFrame:
-    """One row per run, judged query and cutoff, whether the run answered the query or not.
+    """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
-    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg.
-    `ndcg` is at most 1 and at least 0 unless negative gains are kept; null where the convention skips the query.
+    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg. `ndcg` is
+    from 0 to 1, unless negative gains are kept or unjudged documents have one; null if the convention skips the query.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -45,10 +48,10 @@ def query_scores(
 
 
 def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
-    """NDCG and status of a row: first whether the run has the query, then whether there is anything to gain."""
+    """The columns ndcg and status: what the convention says of missing queries, and of those without gain."""
     missing, ideal = ~F.col("answered"), F.col("ideal_dcg")
-    # Kept negative grades can make an ideal negative. CatBoost, which scores 1 for no gain, does so for that too; the
-    # tools that skip such a query or score 0 divide by it.
+    # Kept negative grades can make an ideal DCG negative. CatBoost, which scores 1 for a query without gain, does so
+    # here too; the tools that skip such a query, or score it 0, divide by the negative number.
     no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
     finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
     ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(refusal(NOT_FINITE, key))
@@ -57,7 +60,7 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
         refusal(NO_RELEVANT, key),
     )
     scored = F.when(no_gain, nothing).otherwise(ndcg)
-    # An ideal of the returned documents is 0 for every query without results: that says nothing of the query.
+    # An ideal made of the returned documents is 0 for every query without results, relevant documents or not.
     nothing_relevant = no_gain if convention.ideal == "judged" else no_gain & ~missing
     status = F.when(nothing_relevant, "no_relevant").when(missing, "missing").otherwise("scored")
     if convention.missing_query == "zero":
@@ -70,7 +73,10 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
 
 
 def _at_cutoff(cutoff: int | None) -> Column:
-    """The scores at one cutoff, 0 for the whole ranking; alike for every cutoff, as arrays of structs want it."""
+    """The scores at one cutoff, which is 0 for the whole ranking.
+
+    Same fields and types for every cutoff, because `F.array` requires it.
+    """
     judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "

@@ -1,4 +1,4 @@
-"""The order of documents within a query; every order is total, so the same rows always get the same ranks."""
+"""The order of documents within a list. Every order is total, so the same rows always get the same ranks."""
 
 from collections.abc import Callable
 
@@ -8,30 +8,30 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import TIES
 
-#: Where a document stands in its list, from 1, int.
+#: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
-#: The best rank of the documents it ties with; equal for all of a tie group.
+#: The best rank of the documents that it ties with, so the same for a whole tie group.
 TIE_RANK = "tie_rank"
-#: Whether a document is on the list that is scored; there if the convention `takes_documents_off`.
+#: Whether a document stays on the list that is scored. The column exists only if `takes_documents_off`.
 LISTED = "listed"
 
 
 def first_of_each_document(key: list[str], convention: Convention) -> Column:
-    """Whether a row is its document's best in its query: of documents returned twice, exactly one is."""
+    """Whether a row is the best of its document in its list: of a document returned twice, exactly one row is."""
     same = Window.partitionBy(*key, "doc_id").orderBy(*_sort_keys(convention), *_tie_break(convention))
     return F.row_number().over(same) == 1
 
 
-#: A way to the ranks of each list: by_window or list_by_list, whichever is faster on the engine.
+#: A function that ranks every list: by_window or list_by_list, whichever is faster on the engine.
 Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
 
 
 def by_window(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The table with RANK within each key, and TIE_RANK where ties are no matter of ids; cut at `depth`.
+    """The table with RANK within each key, cut at `depth`; with TIE_RANK as well if ties are settled by gain.
 
-    Documents that are not LISTED come last, so that a query whose every document is taken off is still seen.
-    The cut keeps tied groups whole where a tie across it matters. Where ties wait for the gains (best and worst),
-    RANK is by document id and is set anew by `settle_ties`.
+    In that case RANK is by document id until `settle_ties`, and the cut keeps a whole tie group if any of it is within
+    the depth. Documents that are not LISTED come last; they stay in the table so that a query which loses all its
+    documents still counts as answered.
     """
     scored = [*([F.desc(LISTED)] if takes_documents_off(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
@@ -43,11 +43,11 @@ def by_window(table: DataFrame, key: list[str], convention: Convention, depth: i
 
 
 def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The key, doc_id and RANK of each list's best documents; as by a window where that needs more than their order.
+    """The key, doc_id and RANK of the first `depth` documents of each list; the same ranks as `by_window`.
 
-    Lists are collected and sorted one by one: a sort of the whole table, by the text of the key and of every document,
-    took the embedded engine 1.7 times as long. Spark took 1.6 times as long for the lists (it limits a window to the
-    depth before the shuffle).
+    Each list is collected and sorted by itself. On the embedded engine a window took 1.7 times as long, because it
+    sorts the whole table by the text of key and document. On Spark this took 1.6 times as long as a window, which
+    Spark limits to the depth before the shuffle. What needs more than the order of a list is left to `by_window`.
     """
     if depth is None or breaks_ties_by_gain(convention) or takes_documents_off(convention):
         return by_window(table, key, convention, depth)
@@ -61,7 +61,7 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
 
 
 def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
-    """What documents are ordered by before their id, so that all keys go the way the ids go."""
+    """What documents are ordered by before their id, each key negated if needed to sort in the direction of the ids."""
     rank, score = F.col("rank").cast("double"), _score(convention)
     better_is_more = [-rank] if convention.order == "rank" else [score]
     if convention.order == "score" and convention.ties == "rank":
@@ -70,7 +70,7 @@ def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
 
 
 def takes_documents_off(convention: Convention) -> bool:
-    """Whether returned documents can leave the list; the table then has the column LISTED."""
+    """Whether the convention can take returned documents off their list; the table then has the column LISTED."""
     return (
         convention.exclude_query_as_document
         or convention.duplicates == "best"
@@ -80,16 +80,16 @@ def takes_documents_off(convention: Convention) -> bool:
 
 
 def breaks_ties_by_gain(convention: Convention) -> bool:
-    """Whether tied documents are ordered, or averaged, by what they are worth."""
+    """Whether tied documents are ordered, or averaged, by their gain."""
     return TIES[convention.ties].by == "gain"
 
 
 def settle_ties(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """Ties settled by the column `gain`: best or worst first, or every document with its group's mean gain.
+    """The table with ties settled by the column `gain`, cut at `depth` again: largest or smallest first, or averaged.
 
-    A mean gain at each of a group's ranks sums to the expectation over all orders of the group, whatever the
-    discount and wherever the cutoff falls (McSherry and Najork 2008). The table is cut at `depth` again. Ties that
-    ids or ranks break are settled already.
+    Averaged, every document of a tie group gets the mean gain of the group. The DCG is then its expectation over all
+    orders of the group, whatever the discount and wherever the cutoff falls (McSherry and Najork 2008). If ids or
+    ranks break ties, the table is returned as it is.
     """
     if not breaks_ties_by_gain(convention):
         return table
@@ -104,7 +104,7 @@ def settle_ties(table: DataFrame, key: list[str], convention: Convention, depth:
 
 
 def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> DataFrame:
-    """The table with the ideal order's rank, from 1, in the column `name`: largest gain first, null gains last."""
+    """The table with the rank by gain within each key, from 1, in the column `name`: largest first, nulls last."""
     order = Window.partitionBy(*key).orderBy(F.desc_nulls_last(gain), F.desc("doc_id"))
     return table.withColumn(name, F.row_number().over(order))
 
@@ -116,7 +116,7 @@ def _sort_keys(convention: Convention) -> list[Column]:
 
 
 def at_precision(score: Column, convention: Convention) -> Column:
-    """The score as it is compared."""
+    """The score in the precision in which it is compared."""
     # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied. 0.0 is added because
     # a small negative score becomes the float -0.0, which the embedded engine takes for less than 0.0.
     return score.cast("float").cast("double") + F.lit(0.0) if convention.score_precision == "float32" else score

@@ -1,7 +1,7 @@
-"""What a plan refuses while it runs, because it can only be known then, or because nobody has checked the tables.
+"""Rows that are refused while the scores are computed: nothing earlier could know of them, or nobody looked.
 
-Such a refusal reaches the caller as the engine's exception, with the text ``ndcg_spark refuses [code] sentence``. What
-is done about it is decided by the code; the sentence is for people.
+A refusal reaches the caller as an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
+Programs decide by the code; the sentence is for people.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """Why a plan refuses: `what` is wrong in which table, and what is to be done about it."""
+    """A reason to refuse a row: its code, what is wrong in which table, and what the user can do."""
 
     code: str
     what: str
@@ -53,21 +53,21 @@ NOT_FINITE = Refusal(
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """What a plan has refused: the code, and a sentence with one example."""
+    """A refusal that has happened: its code, and the sentence with one example."""
 
     code: str
     sentence: str
 
 
 def refused(error: BaseException) -> Refused | None:
-    """The refusal that an engine's exception carries, None where it is the engine's own failure."""
-    found = _REFUSED.search(str(error))
-    return Refused(found["code"], found["sentence"].strip()) if found else None
+    """The refusal that an engine's exception carries; None if the engine failed for a reason of its own."""
+    match = _REFUSED.search(str(error))
+    return Refused(match["code"], match["sentence"].strip()) if match else None
 
 
 def refusal(why: Refusal, key: Sequence[str]) -> Column:
-    """A column of double that fails the plan when a row reaches it, with the row's `key` as the example."""
-    # As text: on classic Spark each call of a function is a round trip to the JVM, and there are many refusals.
+    """A column of double whose evaluation fails, with the `key` columns of the row as the example."""
+    # Written as SQL: on classic Spark every function call is a round trip to the JVM, and there are many refusals.
     row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
     message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
@@ -75,10 +75,10 @@ def refusal(why: Refusal, key: Sequence[str]) -> Column:
 
 
 def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataFrame:
-    """The table in its schema, whose plan fails at a row that breaks a rule. For tables that nobody has checked.
+    """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
-    Each rule guards its own column, so that a row is refused only for what is used of it. A filter would be shorter,
-    but the embedded engine evaluates every branch of a condition in a filter, and would fail at good rows.
+    It is for tables that were not checked before. A row is refused only for the columns that are used. A filter would
+    be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail at good rows.
     """
     kinds = dict(table.dtypes)
     guarded: dict[str, Column] = {}

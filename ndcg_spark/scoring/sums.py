@@ -1,4 +1,4 @@
-"""Sums at every cutoff, in one pass: what their columns are called, and which rows they take."""
+"""Sums at several cutoffs in one pass: the names of their columns, and the rows that each takes."""
 
 from collections.abc import Sequence
 
@@ -23,5 +23,5 @@ def within(rank: str, cutoff: int | None) -> Column:
 
 def are_distinct(documents: str) -> Column:
     """Whether the documents of an array are all different."""
-    # Not count_distinct: the embedded engine keeps a set for every group, which took half of all the time.
+    # Not count_distinct, for which the embedded engine keeps a set for every group: that took half of all the time.
     return F.size(documents) == F.size(F.array_distinct(documents))

@@ -19,7 +19,7 @@ PREFIX = "python:"
 
 
 def load(name: str) -> Callable[[pd.Series], pd.Series]:
-    """The function that ``python:package.module.function`` names; ConventionError where it cannot be imported."""
+    """The function that ``python:package.module.function`` names. ConventionError if it cannot be imported."""
     module, _, function = name.removeprefix(PREFIX).rpartition(".")
     try:
         found = getattr(importlib.import_module(module), function)
@@ -47,7 +47,7 @@ def apply(name: str, column: Column) -> Column:
 
 
 def value_at(name: str, value: float) -> float:
-    """The user's function of one value, computed here; ConventionError where it does not give one number."""
+    """The user's function of one value, computed in this process. ConventionError unless it gives one finite number."""
     function = load(name)
     try:
         found = pd.Series(function(pd.Series([value], dtype="float64"))).astype("float64")

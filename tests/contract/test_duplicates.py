@@ -12,7 +12,7 @@ def judged(spark):
     return spark.createDataFrame([("q1",)], "query_id string")
 
 
-@pytest.mark.parametrize("most", [0, 10_000], ids=["looked for again", "by name"])
+@pytest.mark.parametrize("most", [0, 10_000], ids=["searched again", "by name"])
 def test_of_a_document_that_stands_twice_no_row_stays(spark, monkeypatch, most):
     monkeypatch.setattr(duplicates, "MOST_NAMED", most)
     rows = [judgment("d1", 1.0), judgment("d1", 2.0), judgment("d2"), judgment("d1", query_id="q2")]

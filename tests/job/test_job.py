@@ -137,6 +137,15 @@ def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configure
     assert {row["queries"] for row in outcome.dataset_scores} == {1}
 
 
+def test_a_run_whose_duplicates_are_merged_is_scored_where_those_of_the_judgments_are_set_aside(configured, tmp_path):
+    (tmp_path / "qrels.txt").write_text(QRELS + "q3 0 x 1\nq3 0 x 2\n", encoding="utf-8")
+    (tmp_path / "run.txt").write_text("q1 Q0 a 1 3 bm25\nq1 Q0 a 2 2 bm25\n", encoding="utf-8")
+    outcome, _ = run(configured(max_rejected_fraction=0.5, convention={"duplicates": "best"}))
+    counts = {name: outcome.counts[name] for name in ("judged_queries", "runs", "missing_queries")}
+    assert counts == {"judged_queries": 2, "runs": 1, "missing_queries": 1}
+    assert [(row["run"], row["missing_queries"]) for row in outcome.dataset_scores] == [("bm25", 1), ("bm25", 1)]
+
+
 def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configured, tmp_path):
     (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\nweb,q,a,1\n", encoding="utf-8")
     header = "dataset,run,query_id,doc_id,score\n"

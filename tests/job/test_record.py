@@ -20,10 +20,10 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     )
     sources = [SimpleNamespace(name=table, format="trec", files=[File(path, 7)]) for table, path in paths.items()]
     counted = SimpleNamespace(rows=1, fingerprint="f")
-    checked = SimpleNamespace(both=(counted, counted), breaches=[], counts=lambda _: {"results": 1})
-    plan = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
+    checked = SimpleNamespace(both_counts=(counted, counted), breaches=[], counts=lambda _: {"results": 1})
+    evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
-    record = commit_record(config, plan, engine, sources, checked, {"read": 0.5})
+    record = commit_record(config, evaluation, engine, sources, checked, {"read": 0.5})
     assert "SECRET" not in json.dumps(record)
     assert record["configuration"]["output"] == "s3://***@bucket/scores"
     assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"

@@ -41,6 +41,23 @@ def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(con
         run(configured())
 
 
+@pytest.mark.parametrize("ideal", ["judged", "retrieved"])
+def test_a_query_without_relevant_documents_and_without_results_is_counted_too(configured, tmp_path, ideal):
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 0\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"a query without a relevant document, 1 of them, e\.g\. run=bm25 query_id=q2"
+    ):
+        run(configured(convention={"no_relevant": "error", "ideal": ideal}))
+
+
+def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_own_kind(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
+        run(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
+    with pytest.raises(ConventionError, match=r"a DCG that is no finite number"):
+        run(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
+
+
 @pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
 @pytest.mark.parametrize("change", ["replaced", "removed"])
 def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_published(

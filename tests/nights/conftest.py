@@ -1,5 +1,6 @@
 """What the tests of publishing share: a storage that moves folders at once, and one that moves file by file."""
 
+import itertools
 import os
 
 import pytest
@@ -14,3 +15,12 @@ def at_once(request, monkeypatch):
     # It is processes that die here, and not machines that lose their power.
     monkeypatch.setattr(os, "fsync", lambda _: None)
     return request.param
+
+
+@pytest.fixture
+def numbers(at_once, thorough):
+    """The changes at which a publication is killed, fails or sleeps, without end: with --thorough every change.
+
+    Otherwise every second one: the odd ones where folders move at once, the even ones where files move one by one.
+    """
+    return itertools.count(1 if thorough or at_once else 2, 1 if thorough else 2)

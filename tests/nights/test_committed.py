@@ -49,18 +49,20 @@ def test_a_record_of_an_earlier_version_without_dataset_scores_is_told(output):
         committed(output)
 
 
-def test_a_night_that_is_replaced_while_it_is_looked_at_is_no_loss(output, monkeypatch):
-    listed = Store.files
-    again = []
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_a_night_that_is_replaced_while_it_is_looked_at_is_no_loss(output, monkeypatch, times):
+    files_of = Store.files
+    reruns = []
 
-    def files(found, path, suffix=""):
-        if path == "query_scores" and not again:
-            again.append(True)
-            publish(output, NEW, 0.3)
-        return listed(found, path, suffix)
+    def files(store, path, suffix=""):
+        if path == "query_scores" and len(reruns) < times:
+            reruns.append(f"{NEW}{len(reruns)}")
+            publish(output, reruns[-1], 0.3)
+        return files_of(store, path, suffix)
 
     monkeypatch.setattr(Store, "files", files)
-    assert [night.record["evaluation_id"] for night in committed(output)] == [NEW, NEW]
+    assert [night.record["evaluation_id"] for night in committed(output)] == [NEW, reruns[-1]]
+    assert len(reruns) == times
 
 
 @pytest.mark.parametrize("do", [committed, recovery.recover, lambda output: expire(output, 1, EVALUATED_ON)])

@@ -1,7 +1,6 @@
 """A process that is stopped midway, taken for dead, and wakes after another has gone on: it destroys nothing."""
 
 import contextlib
-import itertools
 
 import pytest
 from changes import failing, killed
@@ -33,11 +32,10 @@ def asleep(number, meanwhile):
     return fails
 
 
-@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("earlier", [OLD, None])
-def test_a_publication_that_wakes_after_it_was_taken_over_leaves_the_other_night_whole(tmp_path, earlier):
+def test_a_publication_that_wakes_after_it_was_taken_over_leaves_the_other_night_whole(tmp_path, numbers, earlier):
     lost = 0
-    for number in itertools.count(1):
+    for number in numbers:
         output = str(tmp_path / str(number))
         if earlier:
             publish(output, OLD, 0.1, rejected=True)
@@ -65,9 +63,8 @@ def test_a_publication_that_wakes_after_it_was_taken_over_leaves_the_other_night
     assert lost > 5
 
 
-@pytest.mark.usefixtures("at_once")
-def test_a_recovery_that_wakes_after_it_was_taken_over_leaves_the_other_night_whole(tmp_path):
-    for number in itertools.count(1):
+def test_a_recovery_that_wakes_after_it_was_taken_over_leaves_the_other_night_whole(tmp_path, numbers):
+    for number in numbers:
         output = str(tmp_path / str(number))
         publish(output, OLD, 0.1, rejected=True)
         assert killed(publish, output, NEW, 0.7, rejected=True, after=RECORD_GONE)

@@ -21,7 +21,7 @@ def check(engine: Engine, settings: dict) -> dict:
         wanted = config.validate(settings, "test")
         judgments = reading.read_judgments(engine, wanted.judgments, wanted.judgments.path)
         results = reading.read_results(engine, wanted.results, wanted.results.path)
-        return {run.run: run.rows for run in validation.check(judgments, results, wanted).returned.runs}
+        return {run.run: run.rows for run in validation.check(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}
 
