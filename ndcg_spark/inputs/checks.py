@@ -12,7 +12,7 @@ import pyarrow as pa
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.storage import storage
-from ndcg_spark.schemas import refuse_alike
+from ndcg_spark.schemas import refuse_alike, refuse_own
 
 _READERS = 8
 _HEAD_BYTES = 1 << 16
@@ -139,6 +139,7 @@ def _declared(footer: Any) -> pa.Schema:
 
 def _types(schema: pa.Schema, where: str) -> dict[str, pa.DataType]:
     refuse_alike(schema.names, where)
+    refuse_own(schema.names, where)
     return {field.name: field.type for field in schema}
 
 

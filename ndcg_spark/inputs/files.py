@@ -84,14 +84,31 @@ def _found(system: fs.FileSystem, place: str, path: str, where: str) -> list[Fil
         place = os.path.realpath(place)
         entries = [dataclasses.replace(entry, place=place) for entry in entries]
     fixed = place if entries[0].place.rstrip("/") == place.rstrip("/") else before_wildcards(place)
-    for folder in {fixed, *(entry.place.rstrip("/").rpartition("/")[0] for entry in entries)}:
-        table_formats.refuse_above(system, folder, where)
+    _refuse_table_formats(system, {fixed, *(_folder(entry) for entry in entries)}, where)
     found = [file for entry in entries for file in listing.below(system, entry, where)]
     if not found:
         raise InputError(f"{where}: no files in {masked(path)}, an empty folder; check what should have written it")
+    if is_local(path):
+        _refuse_table_formats(system, _linked_folders(fixed, found), where)
     prefix = "" if is_local(path) else f"{path.partition('://')[0]}://"
     named = (below(fixed, prefix + entry.place, entry.place, entry.size, prefix + fixed) for entry in found)
     return sorted(named, key=lambda file: file.path)
+
+
+def _folder(entry: listing.Entry) -> str:
+    return entry.place.rstrip("/").rpartition("/")[0]
+
+
+def _linked_folders(fixed: str, found: list[listing.Entry]) -> set[str]:
+    """Where links lead to out of the path that was asked for, and that path itself without links."""
+    root = os.path.realpath(fixed)
+    real = (os.path.realpath(entry.place) for entry in found)
+    return {root, *(place.rpartition("/")[0] for place in real if not place.startswith(f"{root}/"))}
+
+
+def _refuse_table_formats(system: fs.FileSystem, folders: set[str], where: str) -> None:
+    for folder in sorted(folders):
+        table_formats.refuse_above(system, folder, where)
 
 
 def below(root: str, path: str, place: str, size: int, written: str) -> File:

@@ -21,7 +21,7 @@ from ndcg_spark.inputs.plain_parquet import must_be_copied, write_plain
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.separated import header_names, separated
 from ndcg_spark.inputs.trec import trec
-from ndcg_spark.schemas import refuse_alike
+from ndcg_spark.schemas import refuse_alike, refuse_own
 
 _BINARY = ("parquet", "orc")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -128,4 +128,5 @@ class Reader:
         except ValueError as error:
             raise InputError(f"{self.where}: {files[0].path}, {error}; write it again, or name its format") from error
         refuse_alike(names, f"{self.where}: {files[0].path}")
+        refuse_own(names, f"{self.where}: {files[0].path}")
         return line

@@ -6,13 +6,14 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.plain_parquet import plain_columns
 from ndcg_spark.inputs.storage import storage
 
 
 def write_parquet(columns: list[str], file: File, target: Path, where: str) -> None:
-    """The wanted columns of an ORC file as a Parquet file, stripe by stripe; all columns if it has none of them.
+    """The wanted columns of an ORC file as a Parquet file, stripe by stripe.
 
-    InputError for a file that is damaged.
+    InputError for a file that is damaged, has none of the columns, or one that is no text and no number.
     """
     from pyarrow import orc
     from pyarrow import parquet as pq
@@ -20,8 +21,8 @@ def write_parquet(columns: list[str], file: File, target: Path, where: str) -> N
     try:
         system, place = storage(file.path, where)
         stored = orc.ORCFile(system.open_input_file(place))
-        names = [name for name in stored.schema.names if name in columns] or stored.schema.names
-        schema = pa.schema([stored.schema.field(name) for name in names])
+        schema = plain_columns(stored.schema, columns, f"{where}: {file.path}")
+        names = schema.names
         with pq.ParquetWriter(target, schema) as writer:
             for stripe in range(stored.nstripes):
                 writer.write_batch(stored.read_stripe(stripe, columns=names).select(names))

@@ -346,3 +346,15 @@ def test_a_storage_that_does_not_answer_is_refused():
         InputError, match=r"results: s3://\*\*\*@bucket/runs\S* cannot be listed, .*; check it and its rights"
     ):
         find(f"s3://key:secret@bucket/runs?{server}", "results")
+
+
+@pytest.mark.parametrize("link", ["a.parquet", "folder", "within/a.parquet", "within/folder"])
+def test_a_link_into_a_table_with_deleted_files_is_refused_wherever_it_stands(tmp_path, link):
+    file(tmp_path / "t" / "_delta_log" / "0.json")
+    target = Path(file(tmp_path / "t" / "run=x" / "a.parquet").path)
+    place = tmp_path / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(target if place.suffix else target.parent)
+    asked = tmp_path / link.partition("/")[0]
+    with pytest.raises(InputError, match=r"/t is a table of Delta, .*; read it as a catalog table"):
+        find(str(asked), "results")
