@@ -120,9 +120,22 @@ def _entries(system: fs.FileSystem, place: str, path: str, where: str) -> tuple[
         entries = [dataclasses.replace(entry, place=place) for entry in entries]
     literal = entries[0].place.rstrip("/") == place.rstrip("/")
     fixed = place if literal else listing.before_wildcards(place)
-    for folder in {fixed, *(entry.place.rstrip("/").rpartition("/")[0] for entry in entries)}:
-        table_formats.refuse_above(system, folder, where)
+    _refuse_table_formats(system, {fixed, *(entry.place.rstrip("/").rpartition("/")[0] for entry in entries)}, where)
     found = [file for entry in entries for file in listing.below(system, entry, where)]
     if not found:
         raise InputError(f"{where}: no files in {masked(path)}, an empty folder; check what should have written it")
+    if is_local(path):
+        _refuse_table_formats(system, _linked_folders(fixed, found), where)
     return fixed, found
+
+
+def _linked_folders(root: str, found: list[Entry]) -> set[str]:
+    """Where links lead to out of the folder `root`, and that folder itself without links."""
+    real_root = os.path.realpath(root)
+    real = (os.path.realpath(entry.place) for entry in found)
+    return {real_root, *(place.rpartition("/")[0] for place in real if not place.startswith(f"{real_root}/"))}
+
+
+def _refuse_table_formats(system: fs.FileSystem, folders: set[str], where: str) -> None:
+    for folder in sorted(folders):
+        table_formats.refuse_above(system, folder, where)

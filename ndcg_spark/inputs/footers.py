@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, of_each
-from ndcg_spark.schemas import refuse_alike
+from ndcg_spark.schemas import refuse_alike, refuse_own
 
 _NAMES = {"parquet": "Parquet", "orc": "ORC"}
 
@@ -86,6 +86,7 @@ def _footer(file: File, kind: str, where: str) -> Footer:
             f"{where}: {file.path} is no whole {_NAMES[kind]} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
+    refuse_own(schema.names, f"{where}: {file.path}")
     return Footer({field.name: field.type for field in schema}, rows)
 
 

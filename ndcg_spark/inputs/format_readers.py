@@ -23,7 +23,7 @@ from ndcg_spark.inputs.plain_parquet import must_be_copied, plain_batches
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.separated import header_names, separated
 from ndcg_spark.inputs.trec import trec
-from ndcg_spark.schemas import refuse_alike
+from ndcg_spark.schemas import refuse_alike, refuse_own
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 #: The characters around a line that do not count; in CSV and TSV blanks do.
@@ -143,4 +143,5 @@ class Reader:
         except ValueError as error:
             raise InputError(f"{self.where}: {files[0].path}, {error}; write it again, or name its format") from error
         refuse_alike(names, f"{self.where}: {files[0].path}")
+        refuse_own(names, f"{self.where}: {files[0].path}")
         return line

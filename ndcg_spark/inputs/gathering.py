@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import EngineError
+from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.inputs import run_files
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.loading import carried, literal, loaded, paths_of, quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.storage import is_local, local
-from ndcg_spark.schemas import OWN
+from ndcg_spark.schemas import OWN, refuse_own
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
@@ -87,11 +87,21 @@ def _through_links(
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
-    table = loaded(engine, kind, literal(engine, [str(root)]), where)
+    try:
+        table = loaded(engine, kind, literal(engine, [str(root)]), where)
+    except InputError as error:
+        raise InputError(_with_users_files(str(error), root, group)) from error
     values = {name: _value(name) for name in carried(table) if name != UNIT}
     if units:
         values[UNIT] = F.col(UNIT).cast("int")
     return table.withColumns(values) if values else table
+
+
+def _with_users_files(text: str, root: Path, group: list[File]) -> str:
+    """A message with the user's files in place of our links to them."""
+    link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.(?:txt|orc|parquet)(?:\.gz)?)?")
+    first = group[0].path if len(group) == 1 else f"{group[0].path} or one of {len(group) - 1} more"
+    return link.sub(lambda found: group[int(found.group(1))].path if found.group(1) else first, text)
 
 
 def _folders(file: File, units: Mapping[str, int]) -> list[str]:
@@ -120,6 +130,7 @@ def _by_paths(engine: Engine, kind: str, group: list[File], units: Mapping[str, 
     for root, files in by_root.items():
         options = {"basePath": root} if root else {}
         table = loaded(engine, kind, literal(engine, paths_of(files)), where, **options)
+        refuse_own(table.columns, f"{where}: {files[0].path}")
         keys = [key for key, _ in files[0].partition]
         if any(key not in table.columns for key in keys):
             return None
@@ -142,5 +153,6 @@ def _one_by_one(engine: Engine, kind: str, group: list[File], units: Mapping[str
         if units:
             columns[UNIT] = F.lit(units[files[0].path])
         table = loaded(engine, kind, literal(engine, paths_of(files)), where)
+        refuse_own(table.columns, f"{where}: {files[0].path}")
         tables.append(table.withColumns(columns) if columns else table)
     return united(tables)

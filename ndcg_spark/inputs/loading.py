@@ -19,7 +19,9 @@ def loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: st
         table = engine.session.read.format(kind).options(**options).load(paths)
         _ = table.schema
     except PySparkException as error:
-        raise InputError(f"{name}: {paths[0]} cannot be read as {kind}, {first_line(error)}") from error
+        raise InputError(
+            f"{name}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
+        ) from error
     return table
 
 

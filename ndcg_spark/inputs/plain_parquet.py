@@ -1,7 +1,8 @@
 """Parquet with types that an engine cannot read although their values are plain numbers or text.
 
-These are pandas' categories (Arrow dictionaries): the embedded engine cannot read a file that has such a column. It
-also reads unsigned numbers but cannot hash them, and no engine can read half-precision floats.
+No engine reads a file with a column of half-precision floats, durations, or times in nanoseconds as pandas writes them,
+whether the column is wanted or not. The embedded engine cannot read pandas' categories (Arrow dictionaries) either, and
+reads unsigned numbers but cannot hash them. Spark cannot read times of day, and decimals of more than 38 digits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,12 +19,14 @@ _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int6
 
 def must_be_copied(schemas: Iterable[Mapping[str, pa.DataType]], names: list[str], kind: Kind) -> bool:
     """Whether this kind of engine cannot read files with these columns, or misreads one of the wanted `names`."""
-    unknown = [pa.types.is_float16, pa.types.is_duration]
+    unknown = [pa.types.is_float16, pa.types.is_duration, _is_in_nanoseconds]
     if kind == "embedded":
         unknown += [pa.types.is_dictionary, pa.types.is_fixed_size_binary]
+    else:
+        unknown += [pa.types.is_time, pa.types.is_decimal256]
     columns = [column for schema in schemas for column in schema.items()]
     unsigned = kind == "embedded" and any(name in names and found in _SIGNED for name, found in columns)
-    return unsigned or any(is_unknown(found) for _, found in columns for is_unknown in unknown)
+    return unsigned or any(is_unknown(part) for _, found in columns for part in _parts(found) for is_unknown in unknown)
 
 
 def plain_batches(columns: list[str], file: File, where: str) -> Iterator[pa.RecordBatch]:
@@ -32,7 +35,7 @@ def plain_batches(columns: list[str], file: File, where: str) -> Iterator[pa.Rec
     Raises
     ------
     InputError
-        A wanted column is a duration, or there is no wanted column at all.
+        A wanted column is neither text nor a number, or there is no wanted column at all.
     OSError, ArrowException
         The file is damaged.
     """
@@ -40,19 +43,23 @@ def plain_batches(columns: list[str], file: File, where: str) -> Iterator[pa.Rec
 
     system, place = file.located(where)
     with parquet.ParquetFile(place, filesystem=system) as stored:
-        plain = _plain(stored.schema_arrow, columns, f"{where}: {file.path}")
+        plain = plain_columns(stored.schema_arrow, columns, f"{where}: {file.path}")
         yield empty(plain)
         for batch in stored.iter_batches(columns=plain.names):
             values = [batch[field.name].cast(field.type) for field in plain]
             yield pa.record_batch(values, schema=plain)
 
 
-def _plain(schema: pa.Schema, names: list[str], where: str) -> pa.Schema:
+def plain_columns(schema: pa.Schema, names: list[str], where: str) -> pa.Schema:
+    """The wanted columns with plain types; InputError if one is neither text nor a number, or none is there."""
     kept = [field for field in schema if field.name in names]
     if not kept:
-        raise InputError(f"{where}: none of {', '.join(names)} is a column; it has {', '.join(schema.names)}")
+        raise InputError(
+            f"{where}: none of {', '.join(names)} is a column; it has {', '.join(schema.names)}; map names in the "
+            "configuration with columns"
+        )
     # Spark would take a duration for a number.
-    wrong = [f"{field.name} is {field.type}" for field in kept if pa.types.is_duration(field.type)]
+    wrong = [f"{field.name} is {field.type}" for field in kept if _is_no_scalar(field.type)]
     if wrong:
         raise InputError(
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers or text"
@@ -65,4 +72,23 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return _plain_type(kind.value_type)
     if pa.types.is_fixed_size_binary(kind):
         return pa.binary()
+    if pa.types.is_decimal256(kind):
+        # Text keeps every digit, and is read as the nearest double.
+        return pa.string()
     return pa.float32() if pa.types.is_float16(kind) else _SIGNED.get(kind, kind)
+
+
+def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """The type, and the types that it is made of."""
+    yield kind
+    if pa.types.is_nested(kind):
+        for number in range(kind.num_fields):
+            yield from _parts(kind.field(number).type)
+
+
+def _is_in_nanoseconds(kind: pa.DataType) -> bool:
+    return (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and bool(kind.unit == "ns")
+
+
+def _is_no_scalar(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind) or pa.types.is_temporal(kind))

@@ -22,7 +22,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
-from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, named_by_user, refuse_alike
+from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, named_by_user, refuse_alike, refuse_own
 
 _CATALOG = "table:"
 
@@ -96,7 +96,8 @@ def _read(
         raise InputError(f"{name}: {len(paths)} paths, among them {catalog[0]}; give a catalog table alone")
     if catalog:
         table = _catalog_table(engine, catalog[0].removeprefix(_CATALOG), name)
-        return Source(_renamed(table, config, schema, name), name, catalog[0], [], False)
+        refuse_own(table.columns, f"{name}: {catalog[0]}")
+        return Source(_renamed(table, config, schema, f"{name}: {catalog[0]}"), name, catalog[0], [], False)
     limits.raise_open_files()
     found = [file for path in paths for file in finding.find(engine, path, name)]
     kind = config.format or file_formats.format_of(found, name)
@@ -111,7 +112,7 @@ def _read(
         table = reader.table(some, units)
         if kind == "trec":
             return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
-        renamed = _renamed(table, config, schema, name)
+        renamed = _renamed(table, config, schema, f"{name}: {found[0].path}")
         return _with_valid_text(renamed) if kind in ("parquet", "orc") and engine.kind != "embedded" else renamed
 
     try:
@@ -140,11 +141,16 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
     known = ", ".join(named_by_user(has))
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
-        raise InputError(f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}")
+        raise InputError(
+            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
+        )
     sources = {field.name: config.columns.get(field.name, field.name) for field in schema}
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
-        raise InputError(f"{where}: none of {', '.join(sources.values())} is a column; it has {known}")
+        raise InputError(
+            f"{where}: none of {', '.join(sources.values())} is a column; it has {known}; map names in the "
+            "configuration with columns, or name its format"
+        )
     return table.select(*kept, *(F.col(quoted(name)) for name in (*INTERNAL, UNIT) if name in has))
 
 

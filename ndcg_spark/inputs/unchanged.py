@@ -1,6 +1,7 @@
 """Whether files have changed while they were evaluated: whatever was checked must be what was scored."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import fs
@@ -8,9 +9,9 @@ from pyarrow import fs
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.reading import Source
 
-#: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not tell); None if the file
-#: does not exist.
-Stamp = tuple[int, int] | None
+#: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not tell); of a local file
+#: also its inode, and when anything of it was changed last. None if the file does not exist.
+Stamp = tuple[int, ...] | None
 
 
 def stamps_of(sources: Iterable[Source]) -> dict[str, Stamp]:
@@ -44,9 +45,16 @@ def _stamps(source: Source) -> dict[str, Stamp]:
             raise InputError(
                 f"{source.name}: {example} cannot be looked at, {first_line(error)}; check its rights"
             ) from error
-        stamps |= {path: _stamp(info) for path, info in zip(paths.values(), found, strict=True)}
+        stamps |= {
+            path: _stamp(info, isinstance(system, fs.LocalFileSystem))
+            for path, info in zip(paths.values(), found, strict=True)
+        }
     return stamps
 
 
-def _stamp(info: fs.FileInfo) -> Stamp:
-    return None if info.type == fs.FileType.NotFound else (info.size, info.mtime_ns or 0)
+def _stamp(info: fs.FileInfo, is_local: bool) -> Stamp:
+    if info.type == fs.FileType.NotFound:
+        return None
+    # Locally a file of the same size and time may still be another: it has another number, or was changed since.
+    found = Path(info.path).stat() if is_local else None
+    return info.size, info.mtime_ns or 0, *((found.st_ino, found.st_ctime_ns) if found else ())

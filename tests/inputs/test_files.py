@@ -454,3 +454,15 @@ def test_a_copy_that_has_no_room_is_not_blamed_on_the_file_nor_damage_on_the_roo
     spoilt(whole, content(whole)[:8] + b"\xff" * 500 + content(whole)[508:])
     with pytest.raises(InputError, match=r"results: .*/a cannot be read, .*; write it again"):
         write_parquet(wanted, whole, tmp_path / "copy", "results")
+
+
+@pytest.mark.parametrize("link", ["a.parquet", "folder", "within/a.parquet", "within/folder"])
+def test_a_link_into_a_table_with_deleted_files_is_refused_wherever_it_stands(tmp_path, link):
+    file(tmp_path / "t" / "_delta_log" / "0.json")
+    target = Path(file(tmp_path / "t" / "run=x" / "a.parquet").path)
+    place = tmp_path / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(target if place.suffix else target.parent)
+    asked = tmp_path / link.partition("/")[0]
+    with pytest.raises(InputError, match=r"/t is a table of Delta, .*; read it as a catalog table"):
+        find(str(asked), "results")

@@ -1,5 +1,6 @@
 """Tables from storage, each format as its users write it."""
 
+import decimal
 import gzip
 import re
 
@@ -11,6 +12,7 @@ from tables import judgment, judgments
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs import formats
 from ndcg_spark.inputs.plain_parquet import must_be_copied
 from ndcg_spark.inputs.reading import read_judgments, read_results
 from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, NO_SCALAR, conform
@@ -301,7 +303,7 @@ def test_a_mapped_column_that_is_missing_is_refused_with_what_there_is(engine, t
 
 def test_a_table_without_any_column_of_the_schema_is_refused(engine, tmp_path):
     with pytest.raises(
-        InputError, match="judgments: none of dataset, query_id, doc_id, relevance is a column; it has a, b"
+        InputError, match="csv: none of dataset, query_id, doc_id, relevance is a column; it has a, b; map"
     ):
         judged(engine, written(tmp_path / "a.csv", "a,b\n1,2\n"))
 
@@ -399,6 +401,65 @@ def test_categories_and_small_floats_of_parquet_are_plain_values(engine, tmp_pat
     }
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     assert judged(engine, tmp_path / "a.parquet").table.collect() == [(7, "d1", 1.5), (7, None, 2.0)]
+
+
+#: Types that some engine cannot read, in columns that nobody wants.
+UNREAD = {
+    "pandas' dates": pa.array([1], pa.timestamp("ns", "UTC")),
+    "dates within a list": pa.array([[1]], pa.list_(pa.timestamp("ns"))),
+    "times of day in nanoseconds": pa.array([1], pa.time64("ns")),
+    "times of day": pa.array([1], pa.time32("ms")),
+    "small floats within a struct": pa.StructArray.from_arrays([pa.array([1.0], pa.float16())], ["x"]),
+    "categories within a struct": pa.StructArray.from_arrays([pa.array(["a"]).dictionary_encode()], ["x"]),
+    "wide decimals": pa.array([decimal.Decimal(1)], pa.decimal256(60, 18)),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
+    pq.write_table(pa.table({"query_id": ["q"], "doc_id": ["d"], "by": UNREAD[name]}), tmp_path / "a.parquet")
+    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d")]
+
+
+def test_the_embedded_engine_is_given_no_type_that_it_cannot_read():
+    copied = {name: must_be_copied([{"by": column.type}], [], "embedded") for name, column in UNREAD.items()}
+    assert [name for name, is_copied in copied.items() if not is_copied] == ["times of day", "wide decimals"]
+
+
+def test_a_wide_decimal_is_the_nearest_double(engine, tmp_path):
+    grades = pa.array([decimal.Decimal("1234567890123456789012.000000000000000001")], pa.decimal256(60, 18))
+    pq.write_table(pa.table({"query_id": ["q"], "doc_id": ["d"], "relevance": grades}), tmp_path / "a.parquet")
+    table = conform(judged(engine, tmp_path / "a.parquet").table, JUDGMENTS, "j")
+    assert table.collect() == [("q", "d", 1234567890123456789012.0)]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.time32("ms")])
+def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
+    pq.write_table(pa.table({"query_id": ["q"], "doc_id": pa.array([1], kind)}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet: 1 column\(s\) of the wrong type, doc_id is ti"):
+        judged(engine, tmp_path / "a.parquet")
+
+
+def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "must_be_copied", lambda *_: False)
+    pq.write_table(pa.table({"query_id": ["q"], "by": UNREAD["pandas' dates"]}), tmp_path / "a.parquet")
+    with pytest.raises(
+        InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet, .*; write"
+    ) as told:
+        judged(engine, tmp_path / "a.parquet")
+    assert "ndcg-spark-" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
+def test_a_column_named_as_those_that_reading_adds_is_refused(engine, tmp_path, name):
+    if name == "a.csv":
+        written(tmp_path / name, "query_id,doc_id,ndcg_own_unit\nq,d,x\n")
+    else:
+        pq.write_table(pa.table({"query_id": ["q"], "doc_id": ["d"], "ndcg_own_unit": ["x"]}), tmp_path / name)
+    with pytest.raises(
+        InputError, match=rf"{name}: 1 column\(s\) named ndcg_own_\.\.\., e\.g\. ndcg_own_unit, .*; rename"
+    ):
+        judged(engine, tmp_path / name)
 
 
 def test_a_duration_is_no_number(engine, tmp_path):
