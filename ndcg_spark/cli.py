@@ -3,14 +3,17 @@
 What takes long to import waits inside the commands: help answers at once.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import logging
 import os
+import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ndcg_spark.convention.explanation import explain_preset
 from ndcg_spark.convention.presets import PRESETS
@@ -24,7 +27,30 @@ from ndcg_spark.report.streams import as_json, complain, prepare_streams, printi
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
 
+
+class _Command(TyperCommand):
+    """A command whose help, which is printed while its arguments are read, may find that stdout is full."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _printing_help():
+            return super().parse_args(ctx, args)
+
+
+class _Commands(TyperGroup):
+    """The same for the help of the program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _printing_help():
+            return super().parse_args(ctx, args)
+
+
+def _printing_help() -> contextlib.AbstractContextManager[None]:
+    # Where stdout is closed, an evaluation still publishes its night, and help has nowhere to go.
+    return contextlib.nullcontext() if sys.stdout is None else printing()
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     no_args_is_help=True,
     add_completion=False,
@@ -44,7 +70,7 @@ _OF_SCORES = ("output", "cutoffs", "dataset")
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
-@app.command(epilog=_EXIT_CODES)
+@app.command(cls=_Command, epilog=_EXIT_CODES)
 @configured()
 def evaluate(
     config: "EvaluationConfig",
@@ -74,7 +100,7 @@ def evaluate(
         print_scores(outcome)
 
 
-@app.command(epilog=_EXIT_CODES)
+@app.command(cls=_Command, epilog=_EXIT_CODES)
 @configured(*_OF_SCORES)
 def check(
     config: "EvaluationConfig",
@@ -111,7 +137,7 @@ def _silent(json_: bool) -> bool:
     return json_ and "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-@app.command("conventions")
+@app.command("conventions", cls=_Command)
 def show_conventions(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
     compare: Annotated[
@@ -142,7 +168,7 @@ def show_conventions(
         _say([line for lines in listed for line in lines])
 
 
-@app.command("nights")
+@app.command("nights", cls=_Command)
 def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the committed nights: dataset, date, runs, queries, convention, evaluation, when, version."""
     from ndcg_spark.nights.committed import committed
@@ -156,7 +182,7 @@ def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", h
         print_nights(found)
 
 
-@app.command()
+@app.command(cls=_Command)
 def recover(output: _Output) -> None:
     """Finish or remove what evaluations that were killed have left; every evaluation does this first."""
     from ndcg_spark.nights.recovery import recover as recover_nights
@@ -165,7 +191,7 @@ def recover(output: _Output) -> None:
     _say(recover_nights(output) or ["nothing to recover"])
 
 
-@app.command()
+@app.command(cls=_Command)
 def expire(
     output: _Output,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],

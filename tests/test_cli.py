@@ -143,6 +143,23 @@ def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceb
     assert len(done.stderr.splitlines()) == bool(said)
 
 
+@pytest.mark.parametrize("arguments", ["--help", "evaluate --help", "nights -h"])
+@pytest.mark.parametrize(
+    ("where", "code", "said"),
+    [
+        (">/dev/full", 4, "ndcg-spark: stdout: the results could not be printed, [Errno 28] No space left on device"),
+        (">&-", 0, ""),
+        ("| sleep 0", 141, ""),
+    ],
+)
+def test_so_does_the_help(arguments, where, code, said):
+    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark {arguments}; }} {where}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == bool(said)
+
+
 def test_no_secret_of_a_path_is_printed(folder):
     done = evaluate(folder, results="s3://KEY:SECRET@bucket/run.txt?secret_key=HIDDEN")
     assert done.returncode in {3, 4}
