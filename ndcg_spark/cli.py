@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ndcg_spark.convention.explanation import explain_preset
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.interrupts import give_way, stand
 from ndcg_spark.masking import masked
 from ndcg_spark.options import EngineName, Format, configured
@@ -211,9 +211,20 @@ def main(arguments: list[str] | None = None) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     try:
-        app(args=arguments, prog_name="ndcg-spark")
+        app(args=list(map(_text, sys.argv[1:] if arguments is None else arguments)), prog_name="ndcg-spark")
     except NdcgSparkError as error:
         # One that a signal has brought about is not told.
         give_way()
         complain(str(error))
         raise SystemExit(error.exit_code) from error
+
+
+def _text(argument: str) -> str:
+    """An argument as UTF-8 reads it, which names of files and runs are in whatever the locale."""
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeEncodeError:
+        # It was no argument of the process, but text.
+        return argument
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"arguments: {argument!r} is no UTF-8; rename it") from error
