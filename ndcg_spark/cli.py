@@ -3,14 +3,17 @@
 Modules that take long to import are imported inside the commands, so that help answers at once.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import logging
 import os
+import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
@@ -23,7 +26,30 @@ from ndcg_spark.report.streams import as_json, complain, prepare_streams, printi
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
 
+
+class _Command(TyperCommand):
+    """A command whose help, which is printed while its arguments are read, may find that stdout is full."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _printing_help():
+            return super().parse_args(ctx, args)
+
+
+class _Commands(TyperGroup):
+    """The same for the help of the program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _printing_help():
+            return super().parse_args(ctx, args)
+
+
+def _printing_help() -> contextlib.AbstractContextManager[None]:
+    # Where stdout is closed, an evaluation still publishes its night, and help has nowhere to go.
+    return contextlib.nullcontext() if sys.stdout is None else printing()
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     no_args_is_help=True,
     add_completion=False,
@@ -43,7 +69,7 @@ _OF_SCORES = ("output", "cutoffs", "dataset")
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
-@app.command(epilog=_EXIT_CODES)
+@app.command(cls=_Command, epilog=_EXIT_CODES)
 @configured()
 def evaluate(
     config: "EvaluationConfig",
@@ -75,7 +101,7 @@ def evaluate(
         print_scores(outcome)
 
 
-@app.command(epilog=_EXIT_CODES)
+@app.command(cls=_Command, epilog=_EXIT_CODES)
 @configured(*_OF_SCORES)
 def check(
     config: "EvaluationConfig",
@@ -112,7 +138,7 @@ def _silent(json_: bool) -> bool:
     return json_ and "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-@app.command("conventions")
+@app.command("conventions", cls=_Command)
 def show_conventions(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
     compare: Annotated[
@@ -145,7 +171,7 @@ def show_conventions(
         _say(list_presets_and_options())
 
 
-@app.command("nights")
+@app.command("nights", cls=_Command)
 def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the committed nights: dataset, date, runs, queries, convention, evaluation, when, version."""
     from ndcg_spark.nights.committed import committed
@@ -159,7 +185,7 @@ def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", h
         print_nights(found)
 
 
-@app.command()
+@app.command(cls=_Command)
 def recover(output: _Output) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
     from ndcg_spark.nights.recovery import recover as recover_nights
@@ -168,7 +194,7 @@ def recover(output: _Output) -> None:
     _say(recover_nights(output) or ["nothing to recover"])
 
 
-@app.command()
+@app.command(cls=_Command)
 def expire(
     output: _Output,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
@@ -188,9 +214,20 @@ def main(arguments: list[str] | None = None) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     try:
-        app(args=arguments, prog_name="ndcg-spark")
+        app(args=list(map(_text, sys.argv[1:] if arguments is None else arguments)), prog_name="ndcg-spark")
     except NdcgSparkError as error:
         # A failure that was caused by a signal is not reported.
         give_way()
         complain(str(error))
         raise SystemExit(error.exit_code) from error
+
+
+def _text(argument: str) -> str:
+    """An argument as UTF-8 reads it, which names of files and runs are in whatever the locale."""
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeEncodeError:
+        # It was no argument of the process, but text.
+        return argument
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"arguments: {argument!r} is no UTF-8; rename it") from error

@@ -118,6 +118,9 @@ def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_
     done = without_utf8(*arguments, "--cutoffs", "1", cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].split()[:2] == [r"syst\xe8me", "1.0000"]
+    done = without_utf8(*arguments, "--cutoffs", "1", "--run", "naïve", cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split()[:2] == [r"na\xefve", "1.0000"]
     with Path("/dev/full").open("w", encoding="ascii") as full:
         done = without_utf8(*arguments, "--output", "out", cwd=folder, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 4
@@ -143,6 +146,29 @@ def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceb
     assert done.returncode == code
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == bool(said)
+
+
+@pytest.mark.parametrize("arguments", ["--help", "evaluate --help", "nights -h"])
+@pytest.mark.parametrize(
+    ("where", "code", "said"),
+    [
+        (">/dev/full", 4, "ndcg-spark: stdout: the results could not be printed, [Errno 28] No space left on device"),
+        (">&-", 0, ""),
+        ("| sleep 0", 141, ""),
+    ],
+)
+def test_so_does_the_help(arguments, where, code, said):
+    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark {arguments}; }} {where}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == bool(said)
+
+
+def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
+    command = f"{sys.executable} -m ndcg_spark nights $'o\\xff'"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "ndcg-spark: arguments: 'o\\udcff' is no UTF-8; rename it\n")
 
 
 @pytest.mark.parametrize(

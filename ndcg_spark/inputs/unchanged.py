@@ -23,7 +23,7 @@ def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> No
     """InputError if a file has another size or time than before, or is gone."""
     for source in sources:
         if source.seen:
-            changed = [path for path, stamp in _stamps(source).items() if stamp != before[path]]
+            changed = [path for path, stamp in _stamps(source).items() if stamp is None or stamp != before[path]]
             if changed:
                 raise InputError(
                     f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "

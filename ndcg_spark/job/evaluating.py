@@ -158,6 +158,8 @@ def _staged(work: _Work, checked: Checked, publication: Publication, counts: Map
     with clock.step("evaluate"):
         scores = query_scores(checked.judgments, checked.pruned_results, runs, evaluation)
         publication.stage("query_scores", scores)
+        # Before rows are counted: where they are too few for this, it is no fault of the storage.
+        refuse_changed(work.sources, work.stamps)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate"):
         staged = publication.read("query_scores", session, QUERY_SCORES)

@@ -4,7 +4,9 @@ import pytest
 from evaluations import QRELS, RUN, configuration
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
+from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 from ndcg_spark.job import evaluating
+from ndcg_spark.job.preparing import sources_of
 
 #: Infinite at rank 1.
 INFINITE = "python:numpy.arctanh"
@@ -59,17 +61,25 @@ def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_o
 
 
 @pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
-@pytest.mark.parametrize("change", ["replaced", "removed"])
+@pytest.mark.parametrize("change", ["replaced", "shortened", "removed"])
 def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_published(
     configured, tmp_path, file, change
 ):
     def meanwhile(step):
         if step == "read":
             (tmp_path / file).unlink(missing_ok=True)
-            if change == "replaced":
-                text = QRELS if file == "qrels.txt" else RUN
-                (tmp_path / file).write_text(text.replace(" a ", " z "), encoding="utf-8")
+            text = QRELS if file == "qrels.txt" else RUN
+            if change != "removed":
+                text = text.replace(" a ", " z ") if change == "replaced" else text.splitlines()[0] + "\n"
+                (tmp_path / file).write_text(text, encoding="utf-8")
 
     with pytest.raises(InputError, match=rf"{file}"):
         run(configured(output=str(tmp_path / "out")), meanwhile)
     assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
+def test_a_file_that_goes_before_it_was_looked_at_is_refused(configured, tmp_path, engine):
+    sources = sources_of(engine, configured())
+    (tmp_path / "run.txt").unlink()
+    with pytest.raises(InputError, match=r"results: 1 file\(s\) changed during the evaluation, e\.g\. .*run\.txt"):
+        refuse_changed(sources, stamps_of(sources))

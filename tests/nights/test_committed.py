@@ -83,7 +83,7 @@ class Unreadable:
 
 @pytest.mark.parametrize("do", [committed, recovery.recover, lambda output: expire(output, 1, EVALUATED_ON)])
 def test_an_output_that_cannot_be_read_is_told(monkeypatch, do):
-    monkeypatch.setattr(store.files, "storage", lambda *_: (Unreadable(), "/secret"))
+    monkeypatch.setattr(store, "storage", lambda *_: (Unreadable(), "/secret"))
     with pytest.raises(StorageError, match=r"output: /secret cannot be read, .*Permission denied; check its path"):
         do("/secret")
 
@@ -132,6 +132,6 @@ def test_secrets_of_an_output_are_not_told():
 
 
 def test_an_output_is_named_without_its_secrets(monkeypatch):
-    monkeypatch.setattr(store.files, "storage", lambda *_: (Unreadable(), "bucket/x"))
+    monkeypatch.setattr(store, "storage", lambda *_: (Unreadable(), "bucket/x"))
     with pytest.raises(StorageError, match=r"output: s3://\*\*\*@bucket/x cannot be read"):
         committed("S3://KEY:SECRET@bucket/x")
