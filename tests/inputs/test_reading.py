@@ -12,7 +12,7 @@ from tables import judgment, judgments
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import formats
+from ndcg_spark.inputs import format_readers
 from ndcg_spark.inputs.plain_parquet import must_be_copied
 from ndcg_spark.inputs.reading import read_judgments, read_results
 from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, NO_SCALAR, conform
@@ -441,7 +441,7 @@ def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
 
 
 def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "must_be_copied", lambda *_: False)
+    monkeypatch.setattr(format_readers, "must_be_copied", lambda *_: False)
     pq.write_table(pa.table({"query_id": ["q"], "by": UNREAD["pandas' dates"]}), tmp_path / "a.parquet")
     with pytest.raises(
         InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet, .*; write"
