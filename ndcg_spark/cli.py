@@ -188,10 +188,12 @@ def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", h
 @app.command(cls=_Command)
 def recover(output: _Output) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
+    from ndcg_spark.nights.recovery import left_alone
     from ndcg_spark.nights.recovery import recover as recover_nights
 
     stand(_HALF_DONE)
-    _say(recover_nights(output) or ["nothing to recover"])
+    done = recover_nights(output)
+    _say([*done, *left_alone(output)] or ["nothing to recover"])
 
 
 @app.command(cls=_Command)

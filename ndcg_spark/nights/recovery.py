@@ -44,6 +44,19 @@ def recover(output: str) -> list[str]:
     return done
 
 
+def left_alone(output: str) -> list[str]:
+    """What stands in staging because its process may still be running, a sentence for each. Raises StorageError."""
+    store = Store(output)
+    with _as_storage_error(store):
+        owners = {name: store.find_note(f"{STAGING}/{name}/{OWNER}") for name in store.folders(STAGING)}
+    sentences = []
+    for name, found in owners.items():
+        note = found[0] if found else {}
+        who = f"process {note.get('pid', 'unknown')} on {note.get('host', 'an unknown machine')}"
+        sentences.append(f"left {name} alone, as {who} may still be at work")
+    return sentences
+
+
 def settle(store: Store, claim: Claim) -> list[str]:
     """Complete or undo every journal of other evaluations, under the caller's claim. Returns a sentence for each.
 

@@ -88,10 +88,19 @@ def test_a_staging_folder_is_left_to_its_maker_until_it_has_an_owner_or_ten_minu
     assert recovery.recover(str(tmp_path)) == [f"removed {NEW}, which had not committed"]
 
 
-def test_an_evaluation_that_is_alive_is_left_alone(tmp_path):
+def test_an_evaluation_that_is_alive_is_left_alone_and_named(tmp_path):
     Store(str(tmp_path)).write_json(f"{STAGING}/{NEW}/{OWNER}", liveness.owner())
     assert recovery.recover(str(tmp_path)) == []
     assert (tmp_path / "_staging" / NEW).is_dir()
+    (sentence,) = recovery.left_alone(str(tmp_path))
+    assert sentence.startswith(f"left {NEW} alone, as process {os.getpid()} on ")
+
+
+def test_a_staging_folder_without_an_owner_is_left_alone_by_its_name(tmp_path):
+    (tmp_path / STAGING / NEW).mkdir(parents=True)
+    assert recovery.left_alone(str(tmp_path)) == [
+        f"left {NEW} alone, as process unknown on an unknown machine may still be at work"
+    ]
 
 
 def test_a_later_night_is_not_replaced_by_an_earlier_one_that_is_recovered(tmp_path):
