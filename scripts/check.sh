@@ -35,6 +35,5 @@ lint-imports --no-logo
 mypy
 wait "$object_store"
 wait "$parity"
-# Two Spark sessions side by side: most of a test is waiting for a job to be planned. Who is done takes over from the other.
-pytest --numprocesses 2 --dist worksteal --cov --cov-report= "$@"
-echo "coverage of what runs in the tests' own processes: $(coverage report --format=total) %"
+# Two Spark sessions side by side: most of a test is waiting for a job to be planned.
+pytest --numprocesses 2 --dist loadfile "$@"
