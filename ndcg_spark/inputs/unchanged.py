@@ -56,5 +56,9 @@ def _stamp(info: fs.FileInfo, is_local: bool) -> Stamp:
     if info.type == fs.FileType.NotFound:
         return None
     # Locally a file of the same size and time may still be another: it has another number, or was changed since.
-    found = Path(info.path).stat() if is_local else None
+    try:
+        found = Path(info.path).stat() if is_local else None
+    except FileNotFoundError:
+        # It was removed since it was listed.
+        return None
     return info.size, info.mtime_ns or 0, *((found.st_ino, found.st_ctime_ns) if found else ())
