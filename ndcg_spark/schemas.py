@@ -185,6 +185,17 @@ def refuse_own(names: Iterable[str], where: str) -> None:
 
 
 def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
+    """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`."""
+    return table.select(*typed_columns(table, schema, where))
+
+
+def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
+    """As `conform`, with the columns that reading adds, so that rows which break a rule can still be told apart."""
+    added = [name for name in table.columns if name in INTERNAL or name.startswith(OWN)]
+    return table.select(*typed_columns(table, schema, where), *added)
+
+
+def typed_columns(table: DataFrame, schema: StructType, where: str) -> list[Column]:
     """Those columns of the schema that the table has, in the schema's order and types.
 
     Raises
@@ -208,9 +219,7 @@ def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
             "ids are text or whole numbers, relevance, score and rank are numbers"
         )
-    return table.select(
-        *(as_type(F.col(field.name), field.dataType, has[field.name]).alias(field.name) for field in fields)
-    )
+    return [as_type(F.col(field.name), field.dataType, has[field.name]).alias(field.name) for field in fields]
 
 
 def _holds(source: str, kind: DataType) -> bool:

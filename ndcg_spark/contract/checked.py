@@ -26,8 +26,8 @@ class Checked:
     @property
     def pruned_results(self) -> DataFrame:
         """The results without those that are proved to lie below the deepest cutoff."""
-        whole = self.result_counts.whole_queries
-        return self.results if self.pruning is None or whole is None else self.pruning.kept(self.results, whole)
+        untrusted = self.result_counts.untrusted
+        return self.results if self.pruning is None or untrusted is None else self.pruning.kept(self.results, untrusted)
 
     @property
     def both_counts(self) -> tuple[JudgmentCounts | ResultCounts, ...]:

@@ -10,7 +10,7 @@ from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, Run
 from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, as_type, query_key
-from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, Pruning
+from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning, untrusted_of
 
 _EXAMPLE_LENGTH = 200
 _LOW = 0xFFFFFFFF
@@ -39,8 +39,9 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     # Without a dataset to group by, a table without rows has one row of totals, all null.
     rows = [row for row in queries.groupBy(*dataset).agg(*_totals(questions), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
-    breaches = _breaches("judgments", table, reason, rows)
-    return JudgmentCounts(sum(row["rows"] for row in rows), by_dataset, breaches, _fingerprint(rows))
+    return JudgmentCounts(
+        sum(row["rows"] for row in rows), by_dataset, sum(row["bad"] for row in rows), fingerprint=_fingerprint(rows)
+    )
 
 
 def count_results(
@@ -49,28 +50,35 @@ def count_results(
     """Counts of the results in one scan; `judged_queries` has one row per judged query. An action.
 
     The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
-    the counts also name the queries of which all results must be kept.
+    the counts also name the lists whose ranks cannot be trusted.
     """
     key = query_key(table.columns)
     questions = [_row_counts(reason), _fingerprint_of(table, ["run", *key])]
     if pruning:
-        questions.append(_queries_kept_whole(pruning, reason, dict(table.dtypes)))
+        questions.append(_untrusted_lists(pruning, reason, dict(table.dtypes)))
     if UNIT in table.columns:
         questions.append(_split_queries(reason))
     judged = judged_queries.withColumn("judged", F.lit(True))
     queries = _by_query(table, ["run", *key], questions).join(judged, on=key, how="left")
     rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions), *totals_of_runs()).collect()
-    breaches = _breaches("results", table, reason, rows)
-    whole = {query for row in rows for query in row["whole"]} if pruning else set()
-    few = pruning is not None and len(whole) <= MOST_WHOLE_QUERIES
     return ResultCounts(
         sum(row["rows"] for row in rows),
         counts_of_runs(rows),
-        breaches,
-        _fingerprint(rows),
-        tuple(sorted(whole)) if few else None,
-        tuple(SplitRun(row["run"], row["split"], *row["example"]) for row in rows if row.asDict().get("split")),
+        sum(row["bad"] for row in rows),
+        fingerprint=_fingerprint(rows),
+        untrusted=untrusted_of((row["run"], row["untrusted"], row["lists"]) for row in rows) if pruning else None,
+        split_runs=tuple(SplitRun(row["run"], row["split"], *row["example"]) for row in rows if _is_split(row)),
     )
+
+
+def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
+    """One breach per rule that a row of the table breaks, in the order of the rules. An action."""
+    names = [name for name in table.columns if name not in (*INTERNAL, UNIT)]
+    example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
+    shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
+    counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
+    breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
+    return [breaches[code] for code in RULES if code in breaches]
 
 
 def count_runs(results: DataFrame, judged_queries: DataFrame) -> list[RunCounts]:
@@ -124,15 +132,12 @@ def _fingerprint_of(table: DataFrame, key: Sequence[str]) -> _Question:
     return _Question({"row": row}, {"hash": of_query}, {"high": high, "low": low})
 
 
-def _queries_kept_whole(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> _Question:
-    """The judged queries whose ranks cannot be trusted, so that all their results are kept.
-
-    Each run names at most MOST_WHOLE_QUERIES + 1 of them, which is enough to see that there are too many.
-    """
+def _untrusted_lists(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> _Question:
+    """How many lists of judged queries have ranks that cannot be trusted, and the queries of at most MOST_NAMED."""
     of_rows = {name: F.when(reason.isNull(), at) for name, at in pruning.columns(kinds).items()}
     refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-    whole = F.slice(F.collect_list(F.when(refuted, F.col("query_id"))), 1, MOST_WHOLE_QUERIES + 1)
-    return _Question(of_rows, pruning.aggregates(), {"whole": whole})
+    named = F.slice(F.collect_list(F.when(refuted, F.col("query_id"))), 1, MOST_NAMED)
+    return _Question(of_rows, pruning.aggregates(), {"untrusted": F.count_if(refuted), "lists": named})
 
 
 def _split_queries(reason: Column) -> _Question:
@@ -164,13 +169,5 @@ def _fingerprint(rows: Sequence[Row]) -> str:
     return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
-def _breaches(name: str, table: DataFrame, reason: Column, rows: Sequence[Row]) -> list[Breach]:
-    """One breach per rule, in the order of the rules. The table is read again only if `rows` counted a bad row."""
-    if not any(row["bad"] for row in rows):
-        return []
-    names = [name for name in table.columns if name not in (*INTERNAL, UNIT)]
-    example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
-    shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
-    counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
-    breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
-    return [breaches[code] for code in RULES if code in breaches]
+def _is_split(row: Row) -> bool:
+    return "split" in row and bool(row["split"])

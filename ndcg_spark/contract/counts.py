@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from ndcg_spark.inputs.run_files import SplitRun
+from ndcg_spark.scoring.pruning import Untrusted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,10 @@ class JudgmentCounts:
     rows: int
     #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
-    breaches: list[Breach]
+    #: How many rows break a rule.
+    bad: int = 0
+    #: Which rules they break.
+    breaches: list[Breach] = dataclasses.field(default_factory=list)
     #: 16 hexadecimal digits: the same for the same rows, whatever their order and the format of the files.
     fingerprint: str = ""
 
@@ -47,10 +51,11 @@ class ResultCounts:
 
     rows: int
     runs: list[RunCounts]
-    breaches: list[Breach]
     #: As in JudgmentCounts.
+    bad: int = 0
+    breaches: list[Breach] = dataclasses.field(default_factory=list)
     fingerprint: str = ""
-    #: Judged queries of which all results must be kept (see `pruning`); None if not counted, or if there are too many.
-    whole_queries: tuple[str, ...] | None = None
+    #: The lists whose ranks do not tell their best documents; None if that was not asked.
+    untrusted: Untrusted | None = None
     #: Runs with a query in more than one file; see `inputs.run_files`.
     split_runs: tuple[SplitRun, ...] = ()

@@ -4,14 +4,16 @@ import dataclasses
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StructType
+from pyspark.sql.types import DoubleType
 
 from ndcg_spark import rules, schemas
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, duplicates, rejecting, thresholds
+from ndcg_spark.contract import counting, duplicates, thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
+from ndcg_spark.contract.held import held
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, DuplicatesError
 from ndcg_spark.inputs import run_files
 from ndcg_spark.inputs.lost_rows import refuse_lost_rows
@@ -55,29 +57,26 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
         judged; or a run has larger gaps than allowed.
     """
     allowed, convention = config.max_rejected_fraction, config.convention
-    whole_judgments, whole_results = typed(judgments, results, config)
-    grade_reason = _judgment_reason(judgments, config)
-    judged = counting.count_judgments(judgments.table, grade_reason)
+    typed(judgments, results, config)
+    grades = held(judgments, JUDGMENTS, lambda table: _reason_of_judgment(table, convention))
+    judged = grades.with_breaches(counting.count_judgments(grades.rows, grades.reason))
     refuse_lost_rows(judgments, judged.rows)
     thresholds.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
-    good_judgments = _good(judgments, whole_judgments, grade_reason, judged.breaches, JUDGMENTS)
-    result_reason = rules.reason_of(rules.broken_results(dict(results.table.dtypes), convention))
+    good_judgments = grades.good(judged)
+    lists = held(results, RESULTS, lambda table: _reason_of_result(table, convention))
     # A filter on text parses each line anew for every column it names, which took four times what it saved.
-    pruning = None if results.is_text else pruning_of(convention, config.cutoffs, whole_results.columns)
-    returned = counting.count_results(results.table, result_reason, _queries(good_judgments), pruning)
+    pruning = None if lists.is_parsed_again else pruning_of(convention, config.cutoffs, lists.rows.columns)
+    returned = counting.count_results(lists.rows, lists.reason, _queries(good_judgments), pruning)
+    returned = lists.with_breaches(returned)
     refuse_lost_rows(results, returned.rows)
     run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     checked = Checked(
         good_judgments,
-        _good(results, whole_results, result_reason, returned.breaches, RESULTS),
+        lists.good(returned),
         judged,
         returned,
-        tuple(
-            rejecting.rejected(source.table, reason, source.name)
-            for source, reason, counts in ((judgments, grade_reason, judged), (results, result_reason, returned))
-            if counts.breaches
-        ),
+        (*grades.rejected(judged), *lists.rejected(returned)),
         pruning,
     )
     _refuse_coverage(checked, config, results.place)
@@ -146,10 +145,14 @@ def _refuse_coverage(checked: Checked, config: EvaluationConfig, place: str) -> 
     )
 
 
-def _judgment_reason(source: Source, config: EvaluationConfig) -> Column:
-    convention, types = config.convention, dict(source.table.dtypes)
+def _reason_of_judgment(table: DataFrame, convention: Convention) -> Column:
+    types = dict(table.dtypes)
     relevance = F.coalesce(schemas.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
     return rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
+
+
+def _reason_of_result(table: DataFrame, convention: Convention) -> Column:
+    return rules.reason_of(rules.broken_results(dict(table.dtypes), convention))
 
 
 def _refuse_duplicates(
@@ -163,11 +166,6 @@ def _refuse_duplicates(
             f"keep one row each, or --set {option}"
         )
     thresholds.refuse_breaches(found.breach.table, breaches, rows, place, config.max_rejected_fraction)
-
-
-def _good(source: Source, whole: DataFrame, reason: Column, breaches: list[Breach], schema: StructType) -> DataFrame:
-    """The table in its schema without its bad rows; where there is none, every row need not be tested again."""
-    return schemas.conform(source.table.where(reason.isNull()), schema, source.name) if breaches else whole
 
 
 def _queries(judgments: DataFrame) -> DataFrame:

@@ -1,29 +1,81 @@
 """Temporary folders that an engine reads from, which live as long as it is open."""
 
+import contextlib
+import fcntl
+import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
+
+_PREFIX = "ndcg-spark-"
+_LOCK = "lock"
 
 
 class Scratch:
-    """The temporary folders of one engine. What `remove` is not called for goes when the process exits."""
+    """The temporary folders of one engine, and whatever else must be undone when its work is done.
+
+    What `remove` is not called for goes when the process exits. A process that is killed leaves its folders behind;
+    the next one removes them.
+    """
 
     def __init__(self) -> None:
-        self._folders: list[str] = []
-        self._at_exit = weakref.finalize(self, _remove, self._folders)
+        self._root: Path | None = None
+        self._lock: IO[str] | None = None
+        self._undone: list[Callable[[], object]] = []
+        self._at_exit = weakref.finalize(self, _undo, self._undone)
 
     def folder(self) -> Path:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
-        folder = tempfile.mkdtemp(prefix="ndcg-spark-")
-        self._folders.append(folder)
-        return Path(folder)
+        if self._root is None:
+            _remove_abandoned()
+            self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self.later(_removing(str(self._root)))
+            self._lock = _locked(self._root)
+        return Path(tempfile.mkdtemp(dir=self._root))
+
+    def later(self, undo: Callable[[], object]) -> None:
+        """Call `undo` when the engine's work is done; what it raises is ignored."""
+        self._undone.append(undo)
 
     def remove(self) -> None:
         """Remove every folder with all that is in it; a link goes, and not the file that it leads to."""
-        _remove(self._folders)
+        _undo(self._undone)
+        self._root = None
+        if self._lock is not None:
+            self._lock.close()
 
 
-def _remove(folders: list[str]) -> None:
-    while folders:
-        shutil.rmtree(folders.pop(), ignore_errors=True)
+def _undo(undone: list[Callable[[], object]]) -> None:
+    while undone:
+        with contextlib.suppress(Exception):
+            undone.pop()()
+
+
+def _removing(folder: str) -> Callable[[], object]:
+    return lambda: shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(root: Path) -> IO[str]:
+    """The lock of a folder, which the operating system gives up when this process ends, however it ends."""
+    new = root / "new"
+    lock = new.open("w", encoding="ascii")
+    # Where the file system has no locks, nobody can tell that a folder was abandoned, and it stays.
+    with contextlib.suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Only a lock that is held has this name, so nobody finds the folder between its making and its locking.
+        new.rename(root / _LOCK)
+    return lock
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of this user's processes that were killed."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError):
+            if lock.stat().st_uid != os.getuid():
+                continue
+            with lock.open(encoding="ascii") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock.parent, ignore_errors=True)

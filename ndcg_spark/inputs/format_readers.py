@@ -120,14 +120,14 @@ class Reader:
 
     def _parser(self, files: list[File]) -> tuple[Callable[[DataFrame], DataFrame], str]:
         """The function that makes columns of lines, and the characters around a line that do not count."""
+        on_java = self.engine.kind != "embedded"
         if self.kind == "trec":
-            return (lambda text: trec(text, self.positions)), _BLANKS
+            return (lambda text: trec(text, self.positions, on_java)), _BLANKS
         if self.kind == "jsonl":
             first = beginning(files[0], self.where) if self.engine.sees_local_files else None
             return (lambda text: json_lines(text, self.columns, self.where, files[0].path, first)), _BLANKS
         separator = _SEPARATORS[self.kind]
         header = self._header(files, separator)
-        on_java = self.engine.kind != "embedded"
         return (lambda text: separated(text, header, separator, on_java=on_java)), _LINE_END
 
     def _header(self, files: list[File], separator: str) -> str:

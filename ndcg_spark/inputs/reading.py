@@ -7,6 +7,7 @@ the text of lines that are not rows.
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -16,7 +17,7 @@ from pyspark.sql.types import StructType
 from ndcg_spark.config import ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs import file_formats, finding, limits, run_files, trec
+from ndcg_spark.inputs import file_formats, finding, limits, parsed_once, run_files, trec
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
@@ -43,6 +44,8 @@ class Source:
     units: Mapping[str, int] = dataclasses.field(default_factory=dict)
     #: Reads some of the files again, the way the table was read. None for a catalog table.
     reread: Callable[[list[File]], DataFrame] | None = None
+    #: Keeps the table's typed rows, so that text is parsed only once; None where that does not pay. See `parsed_once`.
+    keep: Callable[[DataFrame], DataFrame] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -122,7 +125,10 @@ def _read(
         damage = damaged(found, kind) if engine.sees_local_files else None
         reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
         raise InputError(f"{name}: {reason}; write it again, or name its format") from error
-    return Source(table, name, kind, found, engine.sees_local_files, rows, units, read)
+    source = Source(table, name, kind, found, engine.sees_local_files, rows, units, read)
+    if source.is_text and parsed_once.is_worth_keeping(engine, found):
+        return dataclasses.replace(source, keep=partial(parsed_once.kept, engine, name=name))
+    return source
 
 
 def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:

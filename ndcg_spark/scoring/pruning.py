@@ -2,12 +2,13 @@
 
 Most tables of results have ranks, and most ranks are in the order of the scores. A scan can prove that for a list
 without sorting it: enough of its rows have a rank down to the depth, and the worst of these is better than the best of
-the others. A list for which that does not hold is kept whole.
+the others. A list for which that does not hold is not trusted, and all its rows are kept.
 """
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
@@ -16,8 +17,31 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.schemas import as_type
 from ndcg_spark.scoring import ranking
 
-#: At most this many queries are named in the plan as kept whole. If there are more, no list is cut.
-MOST_WHOLE_QUERIES = 500
+#: At most this many lists of a run, and of all runs, are named as untrusted. A run that has more is kept whole.
+MOST_NAMED, MOST_NAMED_IN_ALL = 10_000, 100_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Untrusted:
+    """The lists whose ranks do not tell their best documents."""
+
+    #: Runs of which no list is trusted.
+    runs: tuple[str, ...] = ()
+    #: The run and the query of each such list of other runs.
+    lists: tuple[tuple[str, str], ...] = ()
+
+
+def untrusted_of(found: Iterable[tuple[str, int, Sequence[str]]]) -> Untrusted:
+    """From each run, the number of its untrusted lists, and the queries of these (at most MOST_NAMED)."""
+    runs: list[str] = []
+    lists: list[tuple[str, str]] = []
+    # The runs with the fewest come first, so that as many runs as possible are cut.
+    for run, count, queries in sorted(found, key=lambda of_run: (of_run[1], of_run[0])):
+        if count > len(queries) or len(lists) + count > MOST_NAMED_IN_ALL:
+            runs.append(run)
+        else:
+            lists += ((run, query) for query in queries)
+    return Untrusted(tuple(runs), tuple(lists))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +77,18 @@ class Pruning:
         mixed = F.col("worst_near") < F.col("best_far") if by_rank else F.col("worst_near") <= F.col("best_far")
         return too_few | F.coalesce(mixed, F.lit(False))
 
-    def kept(self, results: DataFrame, whole_queries: Sequence[str]) -> DataFrame:
-        """The results with a rank down to the depth, and all results of the queries that are kept whole."""
+    def kept(self, results: DataFrame, untrusted: Untrusted) -> DataFrame:
+        """The results with a rank down to the depth, and all results of the lists that are not trusted."""
         near = F.col("rank") <= self.depth
-        return results.where(near | F.col("query_id").isin(*whole_queries) if whole_queries else near)
+        if untrusted.runs:
+            near = near | F.col("run").isin(*untrusted.runs)
+        if not untrusted.lists:
+            return results.where(near)
+        runs, queries = zip(*untrusted.lists, strict=True)
+        named = pa.table({"run": pa.array(runs, pa.string()), "query_id": pa.array(queries, pa.string())})
+        lists = results.sparkSession.createDataFrame(named).withColumn("untrusted", F.lit(True))
+        marked = results.join(F.broadcast(lists), on=["run", "query_id"], how="left")
+        return marked.where(near | F.col("untrusted").isNotNull()).select(*results.columns)
 
 
 def pruning_of(convention: Convention, cutoffs: Sequence[int | None], columns: Iterable[str]) -> Pruning | None:

@@ -1,0 +1,64 @@
+"""A table that is held to its rules: the rows that every plan reads, and why a row is bad."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
+
+from ndcg_spark.contract import counting, rejecting
+from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
+from ndcg_spark.inputs.reading import Source
+from ndcg_spark.schemas import conform, conform_rows
+
+_Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """The rows of a source, and the column that tells which rule each of them breaks."""
+
+    source: Source
+    schema: StructType
+    #: All rows, good and bad. If text was parsed once, they are typed, and a bad value is null in them.
+    rows: DataFrame
+    #: The code of the rule that a row of a table breaks, else null; a table may be typed or as it was read.
+    reason_in: Callable[[DataFrame], Column]
+
+    @property
+    def is_parsed_again(self) -> bool:
+        """Whether each plan that reads the rows parses text."""
+        return self.source.is_text and self.source.keep is None
+
+    @property
+    def reason(self) -> Column:
+        """The code of the rule that each of the rows breaks, else null."""
+        return self.reason_in(self.rows)
+
+    def with_breaches(self, counts: _Counts) -> _Counts:
+        """The counts of the rows, with the rules that bad rows break. An action if there are bad rows."""
+        if not counts.bad:
+            return counts
+        # The table as it was read has the text of a bad value.
+        table = self.source.table
+        return dataclasses.replace(
+            counts, breaches=counting.breaches_of(self.source.name, table, self.reason_in(table))
+        )
+
+    def good(self, counts: JudgmentCounts | ResultCounts) -> DataFrame:
+        """The good rows in the schema. If all are good, no row is tested again."""
+        rows = self.rows.where(self.reason.isNull()) if counts.bad else self.rows
+        return conform(rows, self.schema, self.source.name)
+
+    def rejected(self, counts: JudgmentCounts | ResultCounts) -> list[DataFrame]:
+        """The bad rows, in a table as `rejecting.rejected` makes it; none if all are good."""
+        table = self.source.table
+        return [rejecting.rejected(table, self.reason_in(table), self.source.name)] if counts.bad else []
+
+
+def held(source: Source, schema: StructType, reason_in: Callable[[DataFrame], Column]) -> Held:
+    """The rows of a source in one place. An action where text is written down once it is parsed."""
+    keep = source.keep
+    rows = source.table if keep is None else keep(conform_rows(source.table, schema, source.name))
+    return Held(source, schema, rows, reason_in)
