@@ -14,6 +14,7 @@ from ndcg_spark.engine import is_sail
 from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
+from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
 
@@ -91,5 +92,6 @@ def evaluate(
     broken = rules.broken_results(dict(typed_results.dtypes), chosen)
     good_results = refuse_rows(typed_results, broken, "results")
     runs = count_unjudged_queries(good_judgments, good_results)
-    per_query = query_scores(good_judgments, good_results, runs, asked)
+    returned = of_judged_queries(good_results, good_judgments)
+    per_query = query_scores(good_judgments, returned, runs, asked)
     return Scores(per_query, dataset_scores(per_query, runs, asked))

@@ -5,6 +5,7 @@ import dataclasses
 from pyspark.sql import DataFrame
 
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
+from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.pruning import Pruning
 
 
@@ -24,10 +25,14 @@ class Checked:
     pruning: Pruning | None = None
 
     @property
-    def pruned_results(self) -> DataFrame:
-        """The results without those that are proved to lie below the deepest cutoff."""
-        untrusted = self.result_counts.untrusted
-        return self.results if self.pruning is None or untrusted is None else self.pruning.kept(self.results, untrusted)
+    def scored_results(self) -> DataFrame:
+        """The results of judged queries, without those that are proved to lie below the deepest cutoff."""
+        untrusted, results = self.result_counts.untrusted, self.results
+        if self.pruning is not None and untrusted is not None:
+            results = self.pruning.kept(results, untrusted)
+        if not any(run.unjudged_queries for run in self.result_counts.runs):
+            return results
+        return of_judged_queries(results, self.judgments)
 
     @property
     def both_counts(self) -> tuple[JudgmentCounts | ResultCounts, ...]:

@@ -10,7 +10,7 @@ from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, Run
 from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, as_type, query_key
-from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning, untrusted_of
+from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning, Untrusted, untrusted_of
 
 _EXAMPLE_LENGTH = 200
 _LOW = 0xFFFFFFFF
@@ -40,7 +40,10 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     rows = [row for row in queries.groupBy(*dataset).agg(*_totals(questions), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
     return JudgmentCounts(
-        sum(row["rows"] for row in rows), by_dataset, sum(row["bad"] for row in rows), fingerprint=_fingerprint(rows)
+        sum(row["rows"] for row in rows),
+        by_dataset,
+        bad=sum(row["bad"] for row in rows),
+        fingerprint=_fingerprint(rows),
     )
 
 
@@ -64,9 +67,9 @@ def count_results(
     return ResultCounts(
         sum(row["rows"] for row in rows),
         counts_of_runs(rows),
-        sum(row["bad"] for row in rows),
+        bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
-        untrusted=untrusted_of((row["run"], row["untrusted"], row["lists"]) for row in rows) if pruning else None,
+        untrusted=_untrusted(rows) if pruning else None,
         split_runs=tuple(SplitRun(row["run"], row["split"], *row["example"]) for row in rows if _is_split(row)),
     )
 
@@ -138,6 +141,11 @@ def _untrusted_lists(pruning: Pruning, reason: Column, kinds: Mapping[str, str])
     refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
     named = F.slice(F.collect_list(F.when(refuted, F.col("query_id"))), 1, MOST_NAMED)
     return _Question(of_rows, pruning.aggregates(), {"untrusted": F.count_if(refuted), "lists": named})
+
+
+def _untrusted(rows: Iterable[Row]) -> Untrusted:
+    """The untrusted lists of the runs that have a good row; others have no name."""
+    return untrusted_of((row["run"], row["untrusted"], row["lists"]) for row in rows if row["good_rows"])
 
 
 def _split_queries(reason: Column) -> _Question:

@@ -24,10 +24,10 @@ class JudgmentCounts:
     rows: int
     #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
+    #: Which rules bad rows break; empty until someone has looked (see `held`).
+    breaches: list[Breach] = dataclasses.field(default_factory=list)
     #: How many rows break a rule.
     bad: int = 0
-    #: Which rules they break.
-    breaches: list[Breach] = dataclasses.field(default_factory=list)
     #: 16 hexadecimal digits: the same for the same rows, whatever their order and the format of the files.
     fingerprint: str = ""
 
@@ -51,9 +51,9 @@ class ResultCounts:
 
     rows: int
     runs: list[RunCounts]
-    #: As in JudgmentCounts.
-    bad: int = 0
+    #: As in JudgmentCounts, these three.
     breaches: list[Breach] = dataclasses.field(default_factory=list)
+    bad: int = 0
     fingerprint: str = ""
     #: The lists whose ranks do not tell their best documents; None if that was not asked.
     untrusted: Untrusted | None = None

@@ -23,7 +23,6 @@ class Scratch:
 
     def __init__(self) -> None:
         self._root: Path | None = None
-        self._lock: IO[str] | None = None
         self._undone: list[Callable[[], object]] = []
         self._at_exit = weakref.finalize(self, _undo, self._undone)
 
@@ -33,7 +32,7 @@ class Scratch:
             _remove_abandoned()
             self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
             self.later(_removing(str(self._root)))
-            self._lock = _locked(self._root)
+            self.later(_locked(self._root).close)
         return Path(tempfile.mkdtemp(dir=self._root))
 
     def later(self, undo: Callable[[], object]) -> None:
@@ -44,8 +43,6 @@ class Scratch:
         """Remove every folder with all that is in it; a link goes, and not the file that it leads to."""
         _undo(self._undone)
         self._root = None
-        if self._lock is not None:
-            self._lock.close()
 
 
 def _undo(undone: list[Callable[[], object]]) -> None:

@@ -13,6 +13,7 @@ from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows,
 from ndcg_spark.job.preparing import evaluation_of, runs_table, sources_of
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.in_words import steps
+from ndcg_spark.scoring.lists import of_judged_queries
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
@@ -36,7 +37,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         runs = runs_table(opened, checked)
         try:
             with translated_failures(sources):
-                per_query = query_scores(checked.judgments, checked.pruned_results, runs, deepest)
+                per_query = query_scores(checked.judgments, checked.scored_results, runs, deepest)
                 rates = dataset_scores(per_query, runs, deepest).select(*_RATE).collect()
         except PlanRefusedError as refusal:
             with translated_failures(sources):
@@ -50,11 +51,11 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
 def explain(config: EvaluationConfig) -> str:
     """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
     with open_engine(config.engine, config.remote) as opened:
-        tables = validation.typed(*sources_of(opened, config), config)
+        judgments, results = validation.typed(*sources_of(opened, config), config)
         evaluation = evaluation_of(opened, config)
-        runs = count_unjudged_queries(*tables)
+        runs = count_unjudged_queries(judgments, results)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            query_scores(*tables, runs, evaluation).explain()
+            query_scores(judgments, of_judged_queries(results, judgments), runs, evaluation).explain()
         numbered = [f"{number}. {step}" for number, step in enumerate(steps(evaluation), start=1)]
         return "\n".join([opened.name, *numbered, "", printed.getvalue().strip()])

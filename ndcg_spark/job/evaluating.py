@@ -124,7 +124,7 @@ def _collected(work: _Work, checked: Checked) -> list[dict[str, Any]]:
     """The dataset scores of checked tables, not published."""
     runs = runs_table(work.engine, checked)
     with work.clock.step("evaluate"):
-        per_query = query_scores(checked.judgments, checked.pruned_results, runs, work.evaluation)
+        per_query = query_scores(checked.judgments, checked.scored_results, runs, work.evaluation)
         rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect())
     _refuse(work, checked, rows)
     return rows
@@ -156,7 +156,7 @@ def _staged(work: _Work, checked: Checked, publication: Publication, counts: Map
     evaluation, clock, session = work.evaluation, work.clock, work.engine.session
     runs = runs_table(work.engine, checked)
     with clock.step("evaluate"):
-        scores = query_scores(checked.judgments, checked.pruned_results, runs, evaluation)
+        scores = query_scores(checked.judgments, checked.scored_results, runs, evaluation)
         publication.stage("query_scores", scores)
         # Before rows are counted: where they are too few for this, it is no fault of the storage.
         refuse_changed(work.sources, work.stamps)

@@ -80,7 +80,7 @@ def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evalua
     missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
     lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
     relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
-    scores = query_scores(checked.judgments, checked.pruned_results, runs, relaxed)
+    scores = query_scores(checked.judgments, checked.scored_results, runs, relaxed)
     is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
     is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
     rows = scores.where(is_refused).count()

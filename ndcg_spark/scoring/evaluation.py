@@ -40,8 +40,9 @@ class Evaluation:
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
-    `runs` has one row per run, with its dataset if the tables name datasets. Every run is scored for every judged query
-    of its dataset, whether it returned anything for it or not.
+    `results` are those of judged queries, as `lists.of_judged_queries` returns them; others cost time and may be
+    refused. `runs` has one row per run, with its dataset if the tables name datasets. Every run is scored for every
+    judged query of its dataset, whether it returned anything for it or not.
     """
     key = query_key(judgments.columns)
     convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth

@@ -6,12 +6,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.schemas import query_key as key_of
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.gains import discount, unjudged_gain
 from ndcg_spark.scoring.judged import IDEAL_RANK
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
+
+
+def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
+    """The results of the queries that are judged."""
+    key = key_of(judgments.columns)
+    return results.join(judgments.select(*key).distinct(), on=key, how="left_semi")
 
 
 def listed_gains(
@@ -22,19 +29,18 @@ def listed_gains(
     depth: int | None,
     rank: Ranker = ranking.by_window,
 ) -> DataFrame:
-    """The results of judged queries down to `depth`, ranked and looked up in the judgments, in no order.
+    """The results down to `depth`, ranked and looked up in the judgments, in no order.
 
     One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
     `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` ranks the lists
     in the way that is fastest on the engine. Every way gives the same ranks.
     """
     run_key = ["run", *query_key]
-    table = results.join(judged.select(*query_key).distinct(), on=query_key, how="left_semi")
     if _looks_up_first(convention):
-        table = _listed(_looked_up(table, judged, query_key), run_key, convention)
+        table = _listed(_looked_up(results, judged, query_key), run_key, convention)
         table = rank(table, run_key, convention, depth)
     else:
-        table = rank(_listed(table, run_key, convention), run_key, convention, depth)
+        table = rank(_listed(results, run_key, convention), run_key, convention, depth)
         table = _looked_up(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})

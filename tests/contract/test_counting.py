@@ -1,11 +1,13 @@
 """Breaches of the input contract: counted with an example, and set aside."""
 
+import dataclasses
+
 import pytest
 from pyspark.sql import functions as F
 from tables import judgment, result, results, table
 
 from ndcg_spark import Convention
-from ndcg_spark.contract.counting import count_judgments, count_results
+from ndcg_spark.contract.counting import breaches_of, count_judgments, count_results
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rejecting import rejected
 from ndcg_spark.rules import broken_judgments, broken_results, reason_of
@@ -18,7 +20,11 @@ def checked_judgments(spark, rows, columns=AS_READ, largest=4, negative="as_unju
     """The counts of judgments whose grades up to `largest` have a gain."""
     read = table(spark, rows, columns)
     gain = F.expr(f"case when abs(try_cast(relevance as double)) <= {largest} then 1.0 end")
-    return count_judgments(read, reason_of(broken_judgments(dict(read.dtypes), gain, Convention(negative=negative))))
+    reason = reason_of(broken_judgments(dict(read.dtypes), gain, Convention(negative=negative)))
+    counts = count_judgments(read, reason)
+    breaches = breaches_of("judgments", read, reason)
+    assert counts.bad == sum(breach.rows for breach in breaches)
+    return dataclasses.replace(counts, breaches=breaches)
 
 
 def checked_results(spark, rows, order="score"):
@@ -26,7 +32,10 @@ def checked_results(spark, rows, order="score"):
     read = table(spark, rows, "run string, query_id string, doc_id string, score string")
     reason = reason_of(broken_results({**dict(read.dtypes), "rank": "int"}, Convention(order=order)))
     judged = spark.createDataFrame([("q1", "web")], "query_id string, dataset string")
-    return count_results(read, reason, judged if "dataset" in read.columns else judged.select("query_id"))
+    counts = count_results(read, reason, judged if "dataset" in read.columns else judged.select("query_id"))
+    breaches = breaches_of("results", read, reason)
+    assert counts.bad == sum(breach.rows for breach in breaches)
+    return dataclasses.replace(counts, breaches=breaches)
 
 
 def test_judgments_without_an_id_are_counted_with_an_example(spark):

@@ -88,7 +88,8 @@ def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the
 def test_results_of_a_query_that_nobody_judged_are_left_out(spark):
     judged = judgments(spark, [judgment("a", 1.0, "q1")])
     returned = results(spark, [result("a", 1.0, "q1"), result("b", 1.0, "q2")])
-    assert documents_of(judged, returned, Convention()) == [("a", 1, 1.0)]
+    kept = lists.of_judged_queries(returned, judged)
+    assert [row["query_id"] for row in kept.collect()] == ["q1"]
 
 
 def test_an_unjudged_document_keeps_its_rank_and_has_no_gain(spark):

@@ -7,19 +7,21 @@ from tables import judgment, judgments, random_rows, result, results
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.contract.counting import count_results
 from ndcg_spark.rules import broken_results, reason_of
-from ndcg_spark.scoring.pruning import MOST_WHOLE_QUERIES, pruning_of
+from ndcg_spark.scoring.pruning import MOST_NAMED, MOST_NAMED_IN_ALL, Untrusted, pruning_of, untrusted_of
 
 DEPTH = 2
 GRADES = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 0.0, "h": 3.0}
 
 
-def whole_queries(spark, rows, **options):
-    """The queries that are kept whole, of q1, judged, and q2, which is not."""
+def untrusted(spark, rows, **options):
+    """The queries whose lists are not trusted, of q1, judged, and q2, which is not."""
     convention = Convention(**options)
     table = results(spark, rows)
     reason = reason_of(broken_results(dict(table.dtypes), convention))
     judged = spark.createDataFrame([("q1",)], "query_id string")
-    return count_results(table, reason, judged, pruning_of(convention, [1, DEPTH], table.columns)).whole_queries
+    found = count_results(table, reason, judged, pruning_of(convention, [1, DEPTH], table.columns)).untrusted
+    assert found.runs == ()
+    return [query for _, query in found.lists]
 
 
 def listed(ranks, scores=None, query_id="q1"):
@@ -31,51 +33,72 @@ def listed(ranks, scores=None, query_id="q1"):
 
 @pytest.mark.parametrize("ranks", [[1, 2, 3], [3, 1, 2], [2, 1], [1], [1, 1, 9]])
 def test_a_list_with_a_rank_for_every_place_and_scores_in_that_order_is_settled(spark, ranks):
-    assert whole_queries(spark, listed(ranks)) == ()
-    assert whole_queries(spark, listed(ranks), order="rank") == ()
+    assert untrusted(spark, listed(ranks)) == []
+    assert untrusted(spark, listed(ranks), order="rank") == []
 
 
 @pytest.mark.parametrize("ranks", [[1, 3], [2, 3, 4], [0, 7, 8]])
-def test_a_list_with_too_few_ranks_is_kept_whole(spark, ranks):
-    assert whole_queries(spark, listed(ranks)) == ("q1",)
+def test_a_list_with_too_few_ranks_is_not_trusted(spark, ranks):
+    assert untrusted(spark, listed(ranks)) == ["q1"]
 
 
 @pytest.mark.parametrize(
     "scores", [[3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 2.0], [1.0, 0.0, -0.0], [2.0, -0.0, 0.0]]
 )
-def test_a_list_whose_scores_are_not_in_the_order_of_its_ranks_is_kept_whole(spark, scores):
-    assert whole_queries(spark, listed([1, 2, 3], scores)) == ("q1",)
-    assert whole_queries(spark, listed([1, 2, 3], scores), order="rank") == ()
+def test_a_list_whose_scores_are_not_in_the_order_of_its_ranks_is_not_trusted(spark, scores):
+    assert untrusted(spark, listed([1, 2, 3], scores)) == ["q1"]
+    assert untrusted(spark, listed([1, 2, 3], scores), order="rank") == []
 
 
 def test_a_tie_across_the_depth_is_settled_where_ranks_break_ties(spark):
-    assert whole_queries(spark, listed([1, 2, 3], [3.0, 2.0, 2.0]), ties="rank") == ()
+    assert untrusted(spark, listed([1, 2, 3], [3.0, 2.0, 2.0]), ties="rank") == []
 
 
 def test_scores_that_a_float_cannot_tell_apart_tie_where_they_are_compared_as_floats(spark):
     rows = listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0])
-    assert whole_queries(spark, rows) == ()
-    assert whole_queries(spark, rows, score_precision="float32") == ("q1",)
+    assert untrusted(spark, rows) == []
+    assert untrusted(spark, rows, score_precision="float32") == ["q1"]
 
 
 def test_a_rank_that_is_null_is_below_every_depth_and_a_bad_row_is_none(spark):
-    assert whole_queries(spark, listed([1, 2, None], [3.0, 2.0, 1.0])) == ()
-    assert whole_queries(spark, listed([1, 2, None], [3.0, 2.0, 4.0])) == ("q1",)
-    assert whole_queries(spark, listed([1, 2, 3], [3.0, 2.0, float("nan")])) == ()
-    assert whole_queries(spark, listed([1, 2, 3], [3.0, None, 1.0])) == ("q1",)
+    assert untrusted(spark, listed([1, 2, None], [3.0, 2.0, 1.0])) == []
+    assert untrusted(spark, listed([1, 2, None], [3.0, 2.0, 4.0])) == ["q1"]
+    assert untrusted(spark, listed([1, 2, 3], [3.0, 2.0, float("nan")])) == []
+    assert untrusted(spark, listed([1, 2, 3], [3.0, None, 1.0])) == ["q1"]
 
 
 def test_a_query_that_nobody_judged_is_not_kept_for_its_order(spark):
-    assert whole_queries(spark, [*listed([1, 2]), *listed([5, 6], query_id="q2")]) == ()
+    assert untrusted(spark, [*listed([1, 2]), *listed([5, 6], query_id="q2")]) == []
 
 
-def test_where_too_many_queries_are_kept_whole_everything_is(spark):
-    rows = [result("d", query_id=f"q{number}", rank=DEPTH + 1) for number in range(MOST_WHOLE_QUERIES + 1)]
-    table, convention = results(spark, rows), Convention()
-    judged = table.select("query_id").distinct()
-    reason, pruning = F.lit(None).cast("string"), pruning_of(convention, [DEPTH], table.columns)
-    assert count_results(table, reason, judged, pruning).whole_queries is None
-    assert len(count_results(table.where("query_id != 'q7'"), reason, judged, pruning).whole_queries) == 500
+def test_a_list_of_one_run_is_kept_whole_and_the_same_query_of_another_is_not(spark):
+    rows = [
+        *({**row, "run": "good"} for row in listed([1, 2, 3])),
+        *({**row, "run": "bad"} for row in listed([1, 2, 3], [1.0, 2.0, 3.0])),
+        *({**row, "run": "bad"} for row in listed([1, 2, 3], query_id="q2")),
+    ]
+    table, queries = results(spark, rows), judgments(spark, [judgment("d0"), judgment("d0", query_id="q2")])
+    pruning = pruning_of(Convention(), [DEPTH], table.columns)
+    found = count_results(table, F.lit(None).cast("string"), queries.select("query_id"), pruning).untrusted
+    assert found == Untrusted(lists=(("bad", "q1"),))
+    kept = pruning.kept(table, found).groupBy("run", "query_id").count().collect()
+    assert {(row["run"], row["query_id"]): row["count"] for row in kept} == {
+        ("good", "q1"): DEPTH,
+        ("bad", "q1"): 3,
+        ("bad", "q2"): DEPTH,
+    }
+
+
+def test_a_run_of_which_too_many_lists_are_untrusted_is_kept_whole(spark):
+    assert untrusted_of([("a", 0, []), ("b", 2, ["q1"])]) == Untrusted(("b",), ())
+    full = ["q"] * MOST_NAMED
+    runs = [(f"run{number:02}", MOST_NAMED, full) for number in range(MOST_NAMED_IN_ALL // MOST_NAMED + 1)]
+    found = untrusted_of([*runs, ("small", 1, ["q1"])])
+    assert found.runs == ("run09", "run10")
+    assert len(found.lists) == 1 + 9 * MOST_NAMED
+    table = results(spark, [result("d", rank=DEPTH + 1, run=run) for run in ("a", "b")])
+    kept = pruning_of(Convention(), [DEPTH], table.columns).kept(table, Untrusted(runs=("b",)))
+    assert [row["run"] for row in kept.collect()] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +136,9 @@ def test_scores_are_the_same_with_and_without_what_is_left_out(spark, options):
     table = results(spark, rows)
     pruning = pruning_of(convention, [1, DEPTH], table.columns)
     queries = judged.select("query_id").distinct()
-    whole = count_results(table, F.lit(None).cast("string"), queries, pruning).whole_queries
-    kept = pruning.kept(table, whole).collect()
-    assert 0 < len(whole) < 60 or options.get("order") == "rank"
+    found = count_results(table, F.lit(None).cast("string"), queries, pruning).untrusted
+    kept = pruning.kept(table, found).collect()
+    assert 0 < len(found.lists) < 60 or options.get("order") == "rank"
     assert len(kept) < len(rows)
     columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
     before, after = (

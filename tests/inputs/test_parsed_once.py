@@ -1,0 +1,58 @@
+"""Text that is parsed only once gives what text gives that every plan parses anew."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import kept_text
+import pytest
+
+from ndcg_spark.config import ResultsConfig
+from ndcg_spark.engine.scratch import Scratch
+from ndcg_spark.inputs import parsed_once
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.reading import read_results
+
+
+def on_embedded(folder):
+    program = [sys.executable, kept_text.__file__, str(folder)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["embedded", "classic"])
+def test_scores_counts_fingerprints_and_rejected_rows_are_the_same(name, tmp_path, request):
+    if name == "embedded":
+        found = on_embedded(tmp_path)
+    else:
+        engine = dataclasses.replace(request.getfixturevalue("engine"), scratch=Scratch())
+        found = json.loads(json.dumps(kept_text.both_ways(engine, tmp_path)))
+    for kind, (anew, once) in found.items():
+        assert once == anew, kind
+        results = kept_text.QUERIES * (kept_text.DEEP - 1) + len(kept_text.UNCOMMON[kind])
+        assert (once["counts"]["results"], once["counts"]["rejected_results"]) == (results, 2), kind
+        # What was rejected is kept as it was written, not as it was typed.
+        assert {"best", "high"} <= {text for row in once["rejected_rows"] for text in row.values()}, kind
+        assert {row["run"] for row in once["query_scores"]} == {"a", "b"}
+    # Fingerprints do not depend on the format: the odd lines of TREC and CSV differ in one id only.
+    assert len({outcomes[0]["fingerprints"][0] for outcomes in found.values()}) == 1
+
+
+def test_small_text_and_what_is_on_a_server_is_not_kept(engine, tmp_path):
+    large = [File("a.run", parsed_once.LEAST_BYTES)]
+    assert parsed_once.is_worth_keeping(engine, large)
+    assert not parsed_once.is_worth_keeping(engine, [File("a.run", parsed_once.LEAST_BYTES - 1)])
+    assert not parsed_once.is_worth_keeping(dataclasses.replace(engine, kind="connect"), large)
+
+
+def test_what_was_kept_is_given_up_when_the_work_is_done(engine, tmp_path):
+    own = dataclasses.replace(engine, scratch=Scratch())
+    path = tmp_path / "a.run"
+    path.write_text("q1 Q0 d1 1 1.0 a\n", encoding="utf-8")
+    table = read_results(own, ResultsConfig(path=[str(path)]), [str(path)]).table
+    kept = parsed_once.kept(own, table, "results")
+    assert kept.storageLevel.useDisk
+    own.scratch.remove()
+    assert not kept.storageLevel.useDisk

@@ -1,0 +1,90 @@
+"""The same text evaluated twice: parsed anew by every plan, and parsed once; prints both outcomes as JSON.
+
+The embedded engine needs a process of its own: kept_text.py FOLDER.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyarrow import dataset
+
+from ndcg_spark import config
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.inputs import parsed_once
+from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.evaluating import run_on
+
+QUERIES, DEEP = 12, 9
+#: For each format, lines that are uncommon and good, then lines that are bad.
+UNCOMMON = {
+    "trec": ["q1\tQ0\td91\t 1 \t7.50\tb  more", " q1  Q0 d92 2\t7.25 b\t\r", "q1 Q0 d93 3 best b", "q1 Q0 d94"],
+    "csv": ['b,q1,"d""91",7.50,1', "b,q1,d92,+7.25,2\r", "b,q1,d93,best,3", "b,q1"],
+    "jsonl": [
+        '{"run": "b", "query_id": "q1", "doc_id": "d\\u00e991", "score": "7.50", "rank": 1}',
+        ' {"rank": 2, "run": "b", "query_id": "q1", "doc_id": "d92", "score": 725e-2}',
+        '{"run": "b", "query_id": "q1", "doc_id": "d93", "score": "best", "rank": 3}',
+        '{"run": "b", "query_id": ["q1"], "doc_id": "d94", "score": 1, "rank": 4}',
+    ],
+}
+
+
+def written(folder: Path, kind: str) -> dict[str, Any]:
+    """The settings of an evaluation of a run whose ranks are right in all lists but one, and of a few odd lines."""
+    rows = [
+        {"run": "a", "query_id": f"q{query}", "doc_id": f"d{at}", "score": at if query == 3 else -at, "rank": at}
+        for query in range(QUERIES)
+        for at in range(1, DEEP)
+    ]
+    lines = {
+        "trec": ["{query_id} Q0 {doc_id} {rank} {score} {run}".format(**row) for row in rows],
+        "csv": [
+            "run,query_id,doc_id,score,rank",
+            *("{run},{query_id},{doc_id},{score},{rank}".format(**r) for r in rows),
+        ],
+        "jsonl": [json.dumps(row) for row in rows],
+    }
+    results, judgments = folder / f"results.{kind}", folder / "judgments.qrels"
+    results.write_text("\n".join([*lines[kind], *UNCOMMON[kind]]) + "\n", encoding="utf-8")
+    judged = [f"q{query} 0 d{at} {at % 3}" for query in range(QUERIES - 2) for at in range(1, DEEP)]
+    judgments.write_text("\n".join([*judged, "q1 0 d91 high"]) + "\n", encoding="utf-8")
+    return {
+        "judgments": {"path": str(judgments)},
+        "results": {"path": str(results)},
+        "max_rejected_fraction": 0.1,
+        "cutoffs": [2, 5],
+        "date": "2026-11-20",
+    }
+
+
+def outcome(engine: Engine, settings: dict[str, Any], output: Path) -> dict[str, Any]:
+    """What an evaluation prints and publishes, without what differs from one evaluation to the next."""
+    found = run_on(engine, config.validate({**settings, "output": str(output)}, "test"), lambda *_: None, Clock())
+    engine.scratch.remove()
+    kept = {}
+    for name in ("query_scores", "rejected_rows"):
+        rows = dataset.dataset(output / name, partitioning="hive").to_table().to_pylist()
+        rows = [{key: str(value) for key, value in row.items() if key != "evaluation_id"} for row in rows]
+        kept[name] = sorted(rows, key=str)
+    (record,) = output.glob("_evaluations/**/*.json")
+    fingerprints = [table["fingerprint"] for table in json.loads(record.read_text(encoding="utf-8"))["inputs"].values()]
+    return {"counts": found.counts, "rejected": found.rejected, "fingerprints": fingerprints, **kept}
+
+
+def both_ways(engine: Engine, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The outcome of each format, parsed by every plan and parsed once."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    least = parsed_once.LEAST_BYTES
+    for kind in UNCOMMON:
+        settings = written(folder, kind)
+        for bytes_ in (least, 0):
+            parsed_once.LEAST_BYTES = bytes_
+            found.setdefault(kind, []).append(outcome(engine, settings, folder / f"{kind}-{bytes_}"))
+    parsed_once.LEAST_BYTES = least
+    return found
+
+
+if __name__ == "__main__":
+    with open_engine("embedded") as opened:
+        sys.stdout.write(json.dumps(both_ways(opened, Path(sys.argv[1]))))
