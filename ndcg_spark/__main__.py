@@ -1,5 +1,10 @@
 """Where the program starts, for `ndcg-spark`, `python -m ndcg_spark` and spark-submit."""
 
+import contextlib
+import os
+import sys
+from typing import NoReturn
+
 from ndcg_spark import interrupts
 
 
@@ -15,5 +20,25 @@ def main(arguments: list[str] | None = None) -> None:
         interrupts.unwatch()
 
 
+def program(arguments: list[str] | None = None) -> NoReturn:
+    """As `main`, and end the process as soon as its output is written.
+
+    Everything that was opened is closed by then. Python would go on to take its modules apart, which takes as long as
+    an evaluation of little data.
+    """
+    code = 0
+    try:
+        main(arguments)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        # What cannot be written has been told already, or nobody is left to be told.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    main()
+    program()
