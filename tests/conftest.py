@@ -8,14 +8,24 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import ndcg_spark
+from ndcg_spark import interrupts
 from ndcg_spark.engine import Engine
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
+
+
+def pytest_configure() -> None:
+    """Refuse to test another checkout in place of this one; all of its coverage would be 0 %, too."""
+    found = Path(ndcg_spark.__file__).resolve().parents[1]
+    if found != ROOT:
+        raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,6 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether to take one's time."""
     return bool(request.config.getoption("--thorough"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_published_yet() -> None:
+    """Every test begins like a process: what an evaluation before it has published is of no concern."""
+    interrupts.stand("nothing was published")
 
 
 @pytest.fixture(scope="session")
