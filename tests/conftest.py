@@ -16,6 +16,20 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 
 
+#: The files that take longest, with programs of their own: begun first, so that no worker is left alone with one.
+LONG = (
+    "job/test_cluster.py",
+    "job/test_connect_server.py",
+    "job/test_engines.py",
+    "test_interrupts.py",
+    "test_engine.py",
+    "nights/test_object_store.py",
+    "test_cli.py",
+    "nights/test_kills.py",
+    "contract/test_bad_inputs.py",
+)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
@@ -29,7 +43,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Java, which the session of these fixtures does."""
+    """Mark what needs Java, which the session of these fixtures does; and begin with what takes long."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99))
     for item in items:
         if item.get_closest_marker("cluster") or {"spark", "engine"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
