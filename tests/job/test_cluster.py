@@ -110,6 +110,8 @@ def assert_same(found, expected):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cluster")
+    # What is sent to the workers is packed before, once: it takes a minute, which the first gain is not waited for.
+    subprocess.run([ROOT / "scripts/package.sh"], env=servers.environment(), check=True, capture_output=True)
     # Nothing is installed there, not even pip.
     venv.create(folder / "bare", symlinks=True)
     port = servers.free_port()
