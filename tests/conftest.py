@@ -8,9 +8,26 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import ndcg_spark
+from ndcg_spark import interrupts
 from ndcg_spark.engine import Engine
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+
+
+#: The files that take longest, with programs of their own: begun first, so that no worker is left alone with one.
+LONG = (
+    "job/test_cluster.py",
+    "job/test_connect_server.py",
+    "job/test_engines.py",
+    "test_interrupts.py",
+    "test_engine.py",
+    "nights/test_object_store.py",
+    "test_cli.py",
+    "nights/test_kills.py",
+    "contract/test_bad_inputs.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,8 +35,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
 
 
+def pytest_configure() -> None:
+    """Refuse to test another checkout in place of this one; all of its coverage would be 0 %, too."""
+    found = Path(ndcg_spark.__file__).resolve().parents[1]
+    if found != ROOT:
+        raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Java, which the session of these fixtures does."""
+    """Mark what needs Java, which the session of these fixtures does; and begin with what takes long."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99))
     for item in items:
         if item.get_closest_marker("cluster") or {"spark", "engine"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
@@ -29,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether to take one's time."""
     return bool(request.config.getoption("--thorough"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_published_yet() -> None:
+    """Every test begins like a process: what an evaluation before it has published is of no concern."""
+    interrupts.stand("nothing was published")
 
 
 @pytest.fixture(scope="session")

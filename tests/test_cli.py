@@ -11,6 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from programs import command_line
+from servers import QUICK_JAVA
 
 from ndcg_spark import cli
 
@@ -20,7 +22,12 @@ QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
 
 
-def ndcg_spark(*arguments, cwd=ROOT, **environment):
+def ndcg_spark(*arguments, cwd=ROOT):
+    return command_line(*arguments, cwd=cwd, COLUMNS="100", NO_COLOR="1")
+
+
+def started(*arguments, cwd=ROOT, **environment):
+    """The same as a program that is really started."""
     return subprocess.run(
         [sys.executable, "-m", "ndcg_spark", *map(str, arguments)],
         cwd=cwd,
@@ -46,7 +53,7 @@ def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
 
 @pytest.mark.parametrize(("arguments", "golden"), [([], "help.txt"), (["evaluate"], "evaluate-help.txt")])
 def test_help_is_as_it_was_agreed(arguments, golden):
-    assert ndcg_spark(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
+    assert started(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 
 
 def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
@@ -92,7 +99,7 @@ def test_output_keeps_both_tables_by_dataset_and_date(folder):
 def test_two_runs_and_a_configuration_file_give_a_row_each(folder):
     (folder / "other.txt").write_text(RUN.replace("bm25", "dense"), encoding="utf-8")
     (folder / "c.toml").write_text('results.path = ["run.txt", "other.txt"]\njudgments.path = "qrels.txt"\n', "utf-8")
-    done = ndcg_spark("evaluate", "--config", "c.toml", "--engine", "embedded", "--json", cwd=folder)
+    done = started("evaluate", "--config", "c.toml", "--engine", "embedded", "--json", cwd=folder)
     assert {row["run"] for row in json.loads(done.stdout)["dataset_scores"]} == {"bm25", "dense"}
 
 
@@ -356,7 +363,7 @@ def test_a_gain_written_in_python_is_used(folder):
     (folder / "shop.py").write_text("def worth(grades):\n    return grades * 10\n", encoding="utf-8")
     (folder / "swapped.txt").write_text(RUN.replace("3.0", "2.0"), encoding="utf-8")
     paths = ["--judgments", "qrels.txt", "--results", "swapped.txt", "--set", "gain=python:shop.worth", "--json"]
-    done = ndcg_spark("evaluate", "--engine", "embedded", *paths, cwd=folder, PYTHONPATH=f"{ROOT}:{folder}")
+    done = started("evaluate", "--engine", "embedded", *paths, cwd=folder, PYTHONPATH=f"{ROOT}:{folder}")
     assert done.returncode == 0, done.stderr
     scores = {row["cutoff"]: row["dcg"] for row in json.loads(done.stdout)["dataset_scores"]}
     assert scores[1] == pytest.approx((0 + 10 * 1) / 2)
@@ -372,13 +379,15 @@ def test_conventions_lists_the_presets_and_shows_the_options_of_one():
 
 
 @pytest.mark.spark
-def test_spark_submit_prints_the_scores_of_the_embedded_engine(folder):
+def test_spark_submit_prints_the_scores_of_the_embedded_engine(folder, thorough):
+    if not thorough:
+        pytest.skip("repeats what job/test_cluster.py shows; with --thorough")
     arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--json"]
     submit = Path(sys.executable).with_name("spark-submit")
     done = subprocess.run(
         [submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", ROOT / "jobs/evaluate.py", *arguments],
         cwd=folder,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, **QUICK_JAVA, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,
@@ -398,7 +407,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     done = subprocess.run(
         [submit, "--master", "local[1]", ROOT / "jobs/evaluate.py", "--judgments", "no.txt", "--results", "run.txt"],
         cwd=folder,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, **QUICK_JAVA, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,

@@ -32,7 +32,7 @@ def said_with(choice, program=COUNT, **environment):
     clean = {name: value for name, value in os.environ.items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
-        env={**clean, **environment},
+        env={**clean, **servers.QUICK_JAVA, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -165,7 +165,7 @@ def test_a_port_that_is_not_ours_is_not_shut(silent):
         pass
 
 
-@pytest.mark.parametrize("choice", ["embedded", "spark"])
+@pytest.mark.parametrize("choice", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
 def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     dying = {
         "embedded": "import gc; from pysail.spark import SparkConnectServer as S\n"

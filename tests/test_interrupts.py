@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from servers import QUICK_JAVA
 
 ROOT = Path(__file__).parents[1]
 #: Generous, as the machine may be busy: without a mend it is ten minutes.
@@ -33,7 +34,7 @@ def evaluating(folder, engine, *, ignoring=()):
     process = subprocess.Popen(
         [sys.executable, "-m", "ndcg_spark", "evaluate", *arguments, "--set", "gain=python:slow.worth"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"},
+        env={**os.environ, **QUICK_JAVA, "PYTHONPATH": f"{ROOT}:{folder}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -80,6 +81,7 @@ def test_a_signal_ends_an_evaluation_while_the_embedded_engine_works(tmp_path, n
     assert "Traceback" not in said
 
 
+@pytest.mark.spark
 def test_a_signal_ends_classic_spark_with_its_java_machine(tmp_path):
     process = evaluating(tmp_path, "spark")
     children = psutil.Process(process.pid).children(recursive=True)

@@ -1,28 +1,16 @@
-"""The same small evaluation on every engine, each in a process of its own, gives the same numbers."""
-
-import json
-import subprocess
-import sys
-from pathlib import Path
+"""The same small evaluation on every engine gives the same numbers."""
 
 import pytest
+import servers
+from evaluate_on import scores, scores_on
 
 from ndcg_spark.convention.presets import PRESETS
-
-PROGRAM = Path(__file__).parents[1] / "support" / "evaluate_on.py"
-
 
 #: Presets whose plans differ most; Connect has the engine of classic Spark, and only the way there is its own.
 VARIED = {
     "classic": ["standard", "trec_eval_9", "sklearn", "catboost", "elasticsearch", "retrieved_list"],
     "connect": ["trec_eval_9", "sklearn"],
 }
-
-
-def scores_on(engine: str, *presets: str) -> dict[str, list[list[object]]]:
-    done = subprocess.run([sys.executable, str(PROGRAM), engine, *presets], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +38,20 @@ def test_the_tiny_case_scores_as_each_tool_printed_it(embedded, presets):
         assert [row[5] for row in embedded[preset] if row[1] == 3] == expected, preset
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("engine", VARIED)
-def test_another_engine_gives_the_scores_of_the_embedded_one(embedded, engine, thorough):
-    presets = list(PRESETS) if thorough else VARIED[engine]
-    found = scores_on(engine, *presets)
+def check_same(found, embedded, presets):
     assert found.keys() == {*presets, "python"}
     for name, rows in found.items():
         assert [row[:5] for row in rows] == [row[:5] for row in embedded[name]], name
         numbers = [value for row in embedded[name] for value in row[5:]]
         assert [value for row in rows for value in row[5:]] == pytest.approx(numbers, abs=1e-12, nan_ok=False), name
+
+
+def test_classic_spark_gives_the_scores_of_the_embedded_engine(spark, embedded, thorough):
+    presets = list(PRESETS) if thorough else VARIED["classic"]
+    check_same(scores(spark, presets), embedded, presets)
+
+
+@pytest.mark.spark
+def test_a_server_of_our_own_gives_the_scores_of_the_embedded_engine(embedded, thorough):
+    presets = list(PRESETS) if thorough else VARIED["connect"]
+    check_same(scores_on("connect", *presets, **servers.QUICK_JAVA), embedded, presets)

@@ -5,6 +5,7 @@ import json
 import random
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from changes import NOBODY, killed
@@ -141,7 +142,8 @@ def test_the_earlier_of_two_waits_with_its_claim_standing_and_the_later_yields(o
         while_waiting.append(found.exists(f"{STAGING}/{NEW}/{CLAIM}"))
         found.delete(f"{STAGING}/{holder}")
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    # Only for the claim: threads of other tests may be sleeping too.
+    monkeypatch.setattr(lock, "time", SimpleNamespace(time=time.time, sleep=sleep))
     lock.Claim(found, NEW).take()
     assert while_waiting == [stands]
     assert list(lock.standing(found)) == [NEW]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from changes import killed
 from kills import KINDS, NEW, OLD, RECORD_GONE, check_what_is_left, recovered, rerun, seen, whole
+from programs import command_line
 from publish_and_die import EVALUATED_ON, publish, staged
 from pyarrow import fs
 from readers import NOTHING, plain
@@ -70,8 +71,7 @@ def put(uri, text):
 
 
 def ndcg_spark(*arguments):
-    command = [sys.executable, "-m", "ndcg_spark", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = command_line(*arguments, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -129,10 +129,10 @@ def test_a_publication_on_an_object_store_leaves_nothing_of_the_old_night(output
     assert bool(Store(output).folders("rejected_rows/dataset=web")) == KINDS[kind][1]
 
 
-def test_a_kill_on_an_object_store_leaves_no_mixture_and_the_next_run_converges(output):
+def test_a_kill_on_an_object_store_leaves_no_mixture_and_the_next_run_converges(output, thorough):
     kind = "rerun of rejected rows"
-    # Every change is tried on a local folder whose files move one by one; here every fifth is enough.
-    for number in itertools.count(1, 5):
+    # Every change is tried on a local folder whose files move one by one; here few are enough.
+    for number in itertools.count(1, 4 if thorough else 9):
         if not rerun(f"{output}/{number}", kind, after=number):
             break
         check_what_is_left(f"{output}/{number}", kind, at_once=False)

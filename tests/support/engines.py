@@ -1,9 +1,8 @@
 """A whole evaluation, from a configuration to what it publishes, on an engine of choice."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
+
+from programs import forked
 
 from ndcg_spark import config
 from ndcg_spark.job import evaluating
@@ -16,16 +15,5 @@ def on_spark(settings: dict) -> None:
 
 def on_embedded(settings: dict) -> None:
     """In a process of its own, as a process is either classic or embedded."""
-    program = (
-        "import json, sys; from ndcg_spark import config; from ndcg_spark.job import evaluating;"
-        "evaluating.run(config.validate({**json.load(sys.stdin), 'engine': 'embedded'}, 'x'), lambda *_: None)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps(settings),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
+    done = forked(on_spark, {**settings, "engine": "embedded"}, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,10 +1,11 @@
 """Evaluates a small case on the engine named, under the presets named or all, and prints the scores as JSON.
 
-A process is either classic or Connect, so the tests run this once for each engine: evaluate_on.py ENGINE [PRESET]...
+A process is either classic or Connect, so the tests, which are classic, start this: evaluate_on.py ENGINE [PRESET]...
 """
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,28 +27,10 @@ RETURNED += [("102", "a", 2.0, 1), ("102", "b", 1.0, 2), ("104", "a", 1.0, 1)]
 
 @contextmanager
 def session_of(name: str) -> Iterator[SparkSession]:
-    """A session of the engine: embedded, connect, or classic made small."""
-    small = {
-        "spark.python.sql.dataFrameDebugging.enabled": "false",
-        "spark.ui.enabled": "false",
-        "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.adaptive.enabled": "false",
-        # Seven rows need no compiled code: a quarter of the time. On Connect, below, it is compiled.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }
-    if name == "classic":
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        session = SparkSession.builder.master("local[2]").config(map=small).getOrCreate()
-        yield session
-        session.stop()
-    else:
-        remote = "local[2]" if name == "connect" else None
-        with open_engine("auto" if remote else "embedded", remote) as engine:
-            yield engine.session
+    """A session of the engine: embedded, or connect for a server of its own."""
+    remote = "local[2]" if name == "connect" else None
+    with open_engine("auto" if remote else "embedded", remote) as engine:
+        yield engine.session
 
 
 def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list[Any]]]:
@@ -64,6 +47,14 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
         rows = [list(row) for row in table.select(*columns).collect()]
         found[name] = sorted(rows, key=lambda row: (row[0], row[1] or 0))
     return found
+
+
+def scores_on(engine: str, *presets: str, **environment: str) -> dict[str, list[list[Any]]]:
+    """The same of another process."""
+    command = [sys.executable, __file__, engine, *presets]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":

@@ -13,17 +13,12 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 from changes import told
+from programs import PROCESSES
 
 from ndcg_spark.nights import lock, recovery
 from ndcg_spark.nights.publication import Publication
 
 EVALUATED_ON = datetime.date(2026, 11, 16)
-
-# Forked from a process that has imported what they need, and that nothing else has run in.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    ["ndcg_spark.nights.committed", "ndcg_spark.nights.publication", "pyarrow.parquet", "pyarrow.dataset"]
-)
 
 
 class Staged:

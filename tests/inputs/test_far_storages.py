@@ -1,0 +1,100 @@
+"""Files on other storages than this machine's, and addresses with secrets in them."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from input_files import file
+from pyarrow import fs
+
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.inputs import files as files_module
+from ndcg_spark.inputs.files import find
+from ndcg_spark.inputs.storage import refuse_credentials, storage
+from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
+
+
+def test_an_unknown_scheme_is_refused_as_the_caller_asks():
+    with pytest.raises(InputError, match=r"results: no storage for nope://x"):
+        find("nope://x", "results")
+    with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
+        storage("nope://x", "output", StorageError)
+
+
+@pytest.fixture
+def _no_s3(monkeypatch):
+    """An S3 storage at an address where nothing answers."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("_no_s3")
+def test_a_storage_that_does_not_answer_is_refused():
+    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be listed, .*; check it and its rights"):
+        find("s3://bucket/runs", "results")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"],
+)
+def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
+    with pytest.raises(InputError, match=r"\*\*\*.* has keys or parameters in it, .*AWS_ACCESS_KEY_ID") as refused:
+        refuse_credentials(path, "results")
+    assert not re.search(r"KEY:|:SECRET|h:1", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://bucket/a?.run", "hdfs://anna@host:9000/x", "abfss://in@a.dfs.core.windows.net/x", "/a;b=c/d@e"]
+)
+def test_a_uri_without_secrets_is_taken(path):
+    refuse_credentials(path, "results")
+
+
+def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
+    """A storage with these files, whose top pyarrow calls `root`, behind every URI."""
+    system = fs._MockFileSystem()
+    for place in places:
+        system.create_dir(place.rpartition("/")[0])
+        with system.open_output_stream(place) as stream:
+            stream.write(b"PAR1")
+    monkeypatch.setattr(files_module, "storage", lambda path, _: (system, root))
+    return system
+
+
+@pytest.mark.parametrize(
+    ("root", "address"),
+    [("bucket", "s3://bucket"), ("in/", "abfss://in@account.dfs.core.windows.net"), ("", "hdfs://anna@host:9000")],
+)
+def test_a_file_of_a_far_storage_is_named_below_the_address_that_was_asked_for(monkeypatch, root, address):
+    stored(monkeypatch, root, f"{root.rstrip('/')}/runs/run=a/x.run")
+    (found,) = find(f"{address}/runs", "results")
+    assert (found.path, found.root) == (f"{address}/runs/run=a/x.run", f"{address}/runs")
+    assert found.partition == (("run", "a"),)
+
+
+@pytest.mark.parametrize("name", ["run=a%2Fb/x 1.parquet", "a[1]#?.run"])
+def test_a_name_of_a_far_storage_is_taken_literally(monkeypatch, name):
+    system = stored(monkeypatch, "bucket", f"bucket/runs/{name}")
+    for given in ("runs", f"runs/{name}"):
+        (found,) = find(f"s3://bucket/{given}", "results")
+        assert found.path == f"s3://bucket/runs/{name}"
+        assert found.located("results") == (system, f"bucket/runs/{name}")
+
+
+def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_path):
+    (near,) = find(file(tmp_path / "a.run").path, "results")
+    system = stored(monkeypatch, "bucket", "bucket/b.run")
+    (far,) = find("s3://bucket/b.run", "results")
+    source = SimpleNamespace(name="results", files=[near, far], seen=True)
+    before = stamps_of([source])
+    assert {path: stamp[0] for path, stamp in before.items()} == {near.path: 1, far.path: 4}
+    refuse_changed([source], before)
+    system.delete_file("bucket/b.run")
+    with pytest.raises(InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"):
+        refuse_changed([source], before)
