@@ -2,11 +2,10 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import kept_text
 import pytest
+from programs import forked
 
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.engine.scratch import Scratch
@@ -16,8 +15,7 @@ from ndcg_spark.inputs.reading import read_results
 
 
 def on_embedded(folder):
-    program = [sys.executable, kept_text.__file__, str(folder)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    done = forked(kept_text.on_embedded, str(folder), cwd=folder)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

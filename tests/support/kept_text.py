@@ -1,7 +1,4 @@
-"""The same text evaluated twice: parsed anew by every plan, and parsed once; prints both outcomes as JSON.
-
-The embedded engine needs a process of its own: kept_text.py FOLDER.
-"""
+"""The same text evaluated twice: parsed anew by every plan, and parsed once."""
 
 import json
 import sys
@@ -85,6 +82,7 @@ def both_ways(engine: Engine, folder: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-if __name__ == "__main__":
+def on_embedded(folder: str) -> None:
+    """Print the outcomes as JSON; the embedded engine needs a process of its own."""
     with open_engine("embedded") as opened:
-        sys.stdout.write(json.dumps(both_ways(opened, Path(sys.argv[1]))))
+        sys.stdout.write(json.dumps(both_ways(opened, Path(folder))))
