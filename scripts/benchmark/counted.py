@@ -12,6 +12,7 @@ Prints what each one cost, as JSON. On classic Spark the figures come from the e
 import contextlib
 import json
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -103,7 +104,7 @@ def _logged_to(folder: Path) -> dict[str, str]:
 @contextlib.contextmanager
 def _submitted_with(settings: Mapping[str, str]) -> Iterator[None]:
     """Spark started in this block has these settings, unless the program that starts it has others."""
-    arguments = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    arguments = " ".join(f"--conf {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
     before = os.environ.get("PYSPARK_SUBMIT_ARGS")
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{arguments} pyspark-shell"
     try:

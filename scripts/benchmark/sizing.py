@@ -15,11 +15,11 @@ AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}
 SIZES = (1_000_000, 3_000_000, 10_000_000)
 
 
-def cost(setting: Setting) -> Scenario:
-    """Plans, scans, exchanges and bytes of one evaluation with ranks, one without, and one of TREC text."""
+def cases_of(setting: Setting) -> dict[str, dict[str, object]]:
+    """The settings of an evaluation with ranks, of one without, and of one of TREC text; their data is made."""
     data = setting.with_unranked(queries=setting.scaled(20_000, 100))
     text = make_text(TextSize(runs=setting.scaled(20, 2), seed=setting.size.seed), setting.cache)
-    cases = {
+    return {
         "with ranks": case(data, setting.cutoffs),
         "no ranks": case(data, setting.cutoffs, ranks=False),
         "text": {
@@ -28,6 +28,11 @@ def cost(setting: Setting) -> Scenario:
             "cutoffs": setting.cutoffs,
         },
     }
+
+
+def cost(setting: Setting) -> Scenario:
+    """Plans, scans, exchanges and bytes of the evaluations of `cases_of`."""
+    cases = cases_of(setting)
     engines = {"embedded": "embedded", **({"classic": "spark"} if has_java() else {})}
     programs = [
         counted(word, engine, {f"{word}, {name}": of for name, of in cases.items()}, AS_AT_SCALE)
@@ -35,7 +40,7 @@ def cost(setting: Setting) -> Scenario:
     ]
     targets = [
         Target(f"classic, {name}: {figure.replace('_', ' ')}", f"classic, {name}", limit, figure=figure)
-        for name in ("with ranks", "no ranks")
+        for name in ("with ranks", "no ranks", "text")
         for figure, limit in (("scans_of_results", 2), ("exchanges_of_results", 1), ("bytes_spilled", 0))
     ]
     return Scenario("Cost", programs, targets, "embedded", tables=tables.costs)
