@@ -1,6 +1,7 @@
 """What an evaluation costs in plans, scans, exchanges and bytes, none of which depends on how busy the machine is."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,9 @@ def counted(engine, scale, tmp_path_factory):
     """What the benchmark's evaluations cost, by the table: with ranks, without, and text."""
     cases = sizing.cases_of(setting.Setting(Size(), "10", tmp_path_factory.mktemp("cache"), 1, scale))
     program = programs.counted("test", engine, cases, {**sizing.AS_AT_SCALE, **QUICK})
-    done = subprocess.run(program.command, capture_output=True, text=True, check=False, cwd=programs.PROJECT)
+    # As many partitions on every machine: each reads the footers of its files.
+    env = {**os.environ, **program.env, "SAIL_EXECUTION__DEFAULT_PARALLELISM": "16"}
+    done = subprocess.run(program.command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])["cost"]
 
@@ -60,13 +63,15 @@ def test_classic_spark_exchanges_the_results_so_often_at_most(classic, case, at_
 @pytest.mark.parametrize("case", ["with ranks", "no ranks", "text"])
 def test_classic_spark_runs_few_jobs_and_spills_nothing(classic, case):
     assert 1 <= classic[case]["jobs"] <= 24
-    assert classic[case]["exchanges"] <= 13
+    assert classic[case]["exchanges"] <= 15
     assert classic[case]["scans_of_judgments"] <= 5
     assert classic[case]["bytes_spilled"] == 0
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("case", "read", "shuffled"), [("with ranks", 65, 14), ("no ranks", 60, 33), ("text", 60, 33)])
+@pytest.mark.parametrize(
+    ("case", "read", "shuffled"), [("with ranks", 54, 13.5), ("no ranks", 51, 34), ("text", 52, 28)]
+)
 def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic, case, read, shuffled):
     assert 0 < per_result(classic[case], "bytes_read") <= read
     assert 0 < per_result(classic[case], "bytes_shuffled") <= shuffled
@@ -77,6 +82,6 @@ def test_the_embedded_engine_runs_few_plans(embedded, case):
     assert 1 <= embedded[case]["plans"] <= 5
 
 
-@pytest.mark.parametrize(("case", "times"), [("with ranks", 2.8), ("no ranks", 2.8), ("text", 2.3)])
+@pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 2.4)])
 def test_the_embedded_engine_reads_its_files_so_often_at_most(embedded, case, times):
     assert 1 <= embedded[case]["bytes_read"] / embedded[case]["input_bytes"] <= times

@@ -88,7 +88,7 @@ def _read(stream: Any) -> str:
 
 def _rest(session: int) -> list[Any]:
     """What is left of the program's session, ended and counted."""
-    usages = []
+    usages: list[Any] = []
     deadline = time.monotonic() + 10
     while True:
         try:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from scripts.benchmark import giant, tables
 from scripts.benchmark.data import Data, make_unranked, warm_up
@@ -119,7 +120,7 @@ def skew(setting: Setting) -> Scenario:
     return Scenario("Skew", programs, targets, "even", tables=tables.skew)
 
 
-def case(data: Data, cutoffs: str, ranks: bool = True) -> dict[str, object]:
+def case(data: Data, cutoffs: str, ranks: bool = True) -> dict[str, Any]:
     """The settings of an evaluation of this data, with the ranks of its results or without."""
     results = data.results if ranks else data.unranked
     return {"judgments": {"path": [str(data.judgments)]}, "results": {"path": [str(results)]}, "cutoffs": cutoffs}

@@ -1,6 +1,7 @@
 """Scenarios that count: what an evaluation costs whatever the machine is doing, and how large a cluster it needs."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from scripts.benchmark import tables
 from scripts.benchmark.programs import counted, has_java
@@ -15,7 +16,7 @@ AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}
 SIZES = (1_000_000, 3_000_000, 10_000_000)
 
 
-def cases_of(setting: Setting) -> dict[str, dict[str, object]]:
+def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
     """The settings of an evaluation with ranks, of one without, and of one of TREC text; their data is made."""
     data = setting.with_unranked(queries=setting.scaled(20_000, 100))
     text = make_text(TextSize(runs=setting.scaled(20, 2), seed=setting.size.seed), setting.cache)
