@@ -85,8 +85,11 @@ def rank(setting: Setting) -> Scenario:
         if engine == "spark" and not has_java():
             continue
         by_score, by_rank = f"{word}, by score", f"{word}, by rank"
-        programs.append(ours(by_score, engine, data, setting.cutoffs, results=data.unranked))
-        programs.append(ours(by_rank, engine, data, setting.cutoffs, ["--set", "order=rank"], like=by_score))
+        both = [
+            ours(by_score, engine, data, setting.cutoffs, results=data.unranked),
+            ours(by_rank, engine, data, setting.cutoffs, ["--set", "order=rank"], like=by_score),
+        ]
+        programs += [dataclasses.replace(program, slow=engine == "spark") for program in both]
         targets.append(Target(f"order=rank against sorting by score, {word}", by_rank, 0.6, by_score))
     return Scenario("Rank column", programs, targets, "embedded, by score")
 
@@ -114,9 +117,9 @@ def growth(setting: Setting) -> Scenario:
     engines = {"embedded": "embedded", **({"classic": "spark"} if has_java() else {})}
     programs, targets = [], []
     for word, engine in engines.items():
-        programs.append(ours(word, engine, one, setting.cutoffs))
-        slow = engine == "spark"
-        programs.append(dataclasses.replace(ours(f"{word}, 10 times", engine, ten, setting.cutoffs), slow=slow))
+        for name, data in ((word, one), (f"{word}, 10 times", ten)):
+            both = ours(name, engine, data, setting.cutoffs)
+            programs.append(dataclasses.replace(both, slow=engine == "spark"))
         targets.append(Target(f"10 times the queries, {word}", f"{word}, 10 times", 11.0, word))
     without = "embedded, 10 times, no ranks"
     programs.append(ours(without, "embedded", ten, setting.cutoffs, like="embedded, 10 times", results=ten.unranked))
