@@ -49,8 +49,8 @@ def per_result(cost, figure):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("case", ["with ranks", "no ranks", "text"])
-def test_classic_spark_scans_the_results_twice(classic, case):
-    assert classic[case]["scans_of_results"] == 2
+def test_classic_spark_scans_the_results_twice_at_most(classic, case):
+    assert 1 <= classic[case]["scans_of_results"] <= 2
 
 
 @pytest.mark.spark
@@ -77,9 +77,10 @@ def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic
     assert 0 < per_result(classic[case], "bytes_shuffled") <= shuffled
 
 
-@pytest.mark.parametrize("case", ["with ranks", "no ranks", "text"])
-def test_the_embedded_engine_runs_few_plans(embedded, case):
+@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 9), ("no ranks", 9), ("text", 14)])
+def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
     assert 1 <= embedded[case]["plans"] <= 5
+    assert embedded[case]["analyses"] <= analyses
 
 
 @pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 2.4)])

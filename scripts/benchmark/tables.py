@@ -19,7 +19,11 @@ def costs(counted: Mapping[str, Row]) -> list[str]:
     columns: list[Column] = [(name, _whole(name.replace(" ", "_"))) for name in whole]
     columns += [(f"{name} per result", _per_result(figure)) for name, figure in per]
     lines = _table("classic", classic, columns) if classic else []
-    columns = [("plans", _whole("plans")), ("bytes read per result", _per_result("bytes_read"))]
+    columns = [
+        ("plans run", _whole("plans")),
+        ("plans analysed", _whole("analyses")),
+        ("bytes read per result", _per_result("bytes_read")),
+    ]
     columns += [("read, times the files", lambda row: f"{row['bytes_read'] / row['input_bytes']:.1f}")]
     columns += [("bytes written per result", _per_result("bytes_written"))]
     return lines + (_table("embedded", embedded, columns) if embedded else [])
