@@ -14,6 +14,7 @@ Ids are text. A file has whole queries, each query's documents in random order: 
 """
 
 import dataclasses
+import functools
 import json
 import shutil
 from collections.abc import Iterator
@@ -102,9 +103,8 @@ def make(size: Size, cache: Path) -> Data:
         shutil.rmtree(data.folder, ignore_errors=True)
         for folder in (data.judgments, data.few_judgments, data.results):
             folder.mkdir(parents=True)
-        documents = pa.array(np.char.add("doc-", np.arange(DOCUMENTS).astype(f"U{len(str(DOCUMENTS))}")), pa.string())
         for file in range(FILES):
-            _write_file(data, file, documents)
+            _write_file(data, file, _document_ids())
         done.write_text(json.dumps(dataclasses.asdict(size)), encoding="utf-8")
     return data
 
@@ -125,6 +125,11 @@ def warm_up(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file():
             path.read_bytes()
+
+
+@functools.cache
+def _document_ids() -> pa.Array:
+    return pa.array(np.char.add("doc-", np.arange(DOCUMENTS).astype(f"U{len(str(DOCUMENTS))}")), pa.string())
 
 
 def _write_file(data: Data, file: int, documents: pa.Array) -> None:

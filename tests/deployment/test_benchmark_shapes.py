@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.benchmark import __main__ as benchmark
 from scripts.benchmark import data, event_log, giant, tables, trec_text
+from scripts.benchmark.scenarios import SCENARIOS
+from scripts.benchmark.setting import Setting
 
 #: The programs of each scenario that are enough to see that it runs: ours, and a peer where there is one.
 PROGRAMS = {
@@ -33,6 +35,24 @@ def test_a_scenario_runs_at_a_small_scale(scenario, tmp_path, capsys):
     assert code == 0, capsys.readouterr().err
     page = (tmp_path / "out" / "benchmark.md").read_text(encoding="utf-8")
     assert f"| {PROGRAMS[scenario][-1]} |" in page or "not installed" in page
+
+
+#: What a program that measures inside itself gives figures of.
+INSIDE = {"evaluation", "evaluation, no ranks", "mllib", "sort"}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_programs_have_names_of_their_own_and_targets_name_them(name, tmp_path):
+    scenario = SCENARIOS[name](Setting(data.Size(queries=100), "10", tmp_path, 1, 0.001))
+    programs = [program.name for program in scenario.programs]
+    counted = [program for program in scenario.programs if "scripts.benchmark.counted" in program.command]
+    cases = {case for program in counted for case in json.loads(program.command[4])}
+    assert len(set(programs)) == len(programs)
+    assert not cases & {*programs}
+    known = {*programs, *cases, *INSIDE, *scenario.skipped}
+    absent = {target.what for target in scenario.targets if not {target.of, target.against or target.of} <= known}
+    assert not absent or scenario.skipped
+    assert {program.like for program in scenario.programs} <= {*programs, None}
 
 
 def test_programs_that_take_minutes_are_left_out_where_time_is_short(tmp_path, capsys):
