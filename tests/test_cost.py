@@ -25,7 +25,7 @@ QUICK = {
 def counted(engine, scale, tmp_path_factory):
     """What the benchmark's evaluations cost, by the table: with ranks, without, and text."""
     cases = sizing.cases_of(setting.Setting(Size(), "10", tmp_path_factory.mktemp("cache"), 1, scale))
-    program = programs.counted("test", engine, cases, {**sizing.AS_AT_SCALE, **QUICK})
+    program = programs.counted("test", engine, cases, {**programs.AS_AT_SCALE, **QUICK})
     # As many partitions on every machine: each reads the footers of its files.
     env = {**os.environ, **program.env, "SAIL_EXECUTION__DEFAULT_PARALLELISM": "16"}
     done = subprocess.run(program.command, capture_output=True, text=True, check=False, env=env)

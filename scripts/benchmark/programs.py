@@ -34,6 +34,10 @@ OF_TEXT = ("pytrec_eval_text", "ir_measures_text")
 SLOW = frozenset({"ranx", "pandas_udf"})
 NEEDS_JAVA = frozenset({"mllib", "pandas_udf"})
 
+#: As small beside the data that is counted as Spark's own 10 MB are beside a night of 10^9 results: Spark would send
+#: the judgments of small data to every task, which no cluster does with the judgments of a large night.
+AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Program:

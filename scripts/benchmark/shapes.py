@@ -6,7 +6,18 @@ from typing import Any
 
 from scripts.benchmark import giant, tables
 from scripts.benchmark.data import Data, make_unranked, warm_up
-from scripts.benchmark.programs import OF_TEXT, PEER_PROGRAMS, Program, counted, gunzip, has_java, missing, ours, peer
+from scripts.benchmark.programs import (
+    AS_AT_SCALE,
+    OF_TEXT,
+    PEER_PROGRAMS,
+    Program,
+    counted,
+    gunzip,
+    has_java,
+    missing,
+    ours,
+    peer,
+)
 from scripts.benchmark.setting import Scenario, Setting, Target
 from scripts.benchmark.trec_text import Text, TextSize, make_text, real_text
 
@@ -111,7 +122,7 @@ def skew(setting: Setting) -> Scenario:
         cases[f"classic, {name}"] = case(data, setting.cutoffs)
         cases[f"classic, {name}, no ranks"] = case(data, setting.cutoffs, ranks=False)
     if has_java():
-        programs.append(dataclasses.replace(counted("classic", "spark", cases, {}), slow=True))
+        programs.append(dataclasses.replace(counted("classic", "spark", cases, AS_AT_SCALE), slow=True))
     targets = [
         Target(f"{name} against as many rows without skew{extra}", f"{name}{extra}", 1.5, f"even{extra}")
         for name in ("one run of 99 %", "one query of 10 M")

@@ -4,14 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scripts.benchmark import tables
-from scripts.benchmark.programs import counted, has_java
+from scripts.benchmark.programs import AS_AT_SCALE, counted, has_java
 from scripts.benchmark.setting import Scenario, Setting, Target
 from scripts.benchmark.shapes import case
 from scripts.benchmark.trec_text import TextSize, make_text
 
-#: As small beside the data that is counted as Spark's own 10 MB are beside a night of 10^9 results: Spark would send
-#: the judgments of small data to every task, which no cluster does with the judgments of a large night.
-AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}
 #: Results that the sizing is measured at.
 SIZES = (1_000_000, 3_000_000, 10_000_000)
 
