@@ -21,10 +21,26 @@ from scripts.benchmark.data import Size
 from scripts.benchmark.machine import machine, versions
 from scripts.benchmark.measure import Measurement, ProgramError, measure
 from scripts.benchmark.programs import PROJECT, Program
-from scripts.benchmark.report import disagreements, heading, medians, section, verdicts
-from scripts.benchmark.scenarios import SCENARIOS, Scenario, Setting
+from scripts.benchmark.report import counts, disagreements, heading, medians, section, verdicts
+from scripts.benchmark.scenarios import SCENARIOS
+from scripts.benchmark.setting import Scenario, Setting
 
-QUICK = {"queries": 1_000, "rounds": 1}
+QUICK = {"scale": 0.01, "rounds": 1}
+#: Rounds inside a program that measures itself, where time is short.
+FEW_ROUNDS = 2
+
+
+@dataclasses.dataclass
+class _Work:
+    """A scenario that is being measured."""
+
+    name: str
+    scenario: Scenario
+    found: dict[str, list[Measurement]] = dataclasses.field(default_factory=dict)
+    problems: list[str] = dataclasses.field(default_factory=list)
+    broken: set[str] = dataclasses.field(default_factory=set)
+    #: What its last round took.
+    seconds: float = 0.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,39 +48,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _arguments(arguments)
     # As an installed package has: without bytecode every start compiles again.
     compileall.compile_dir(PROJECT / "ndcg_spark", quiet=1)
-    size = Size(given.queries, given.results, given.judgments, given.runs, given.seed)
-    setting = Setting(size, given.cutoffs, given.cache, given.rounds)
+    queries = max(20, round(given.queries * given.scale))
+    size = Size(queries, given.results, given.judgments, given.runs, given.seed)
+    inner = min(given.rounds, FEW_ROUNDS) if given.minutes else given.rounds
+    setting = Setting(size, given.cutoffs, given.cache, inner, given.scale)
     facts: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": machine(),
         "versions": versions(),
         "load": os.getloadavg()[0],
         "parameters": f"{size.queries:,} queries, {size.results} results and {size.judgments} judgments each, "
-        f"cutoffs {given.cutoffs}, seed {size.seed}",
+        f"cutoffs {given.cutoffs}, scale {given.scale:g}, seed {size.seed}",
         "size": dataclasses.asdict(size),
-        "scenarios": {},
     }
-    pages, failed = [], False
-    for name in SCENARIOS if "all" in given.scenario else given.scenario:
-        scenario = _only(SCENARIOS[name](setting), given.only)
-        for left_out, reason in scenario.skipped.items():
-            _tell(f"{name}: without {left_out}: {reason}")
-        found, problems = _measured(name, scenario, given)
-        problems += disagreements(scenario, found)
-        rows = medians(found)
-        pages += section(scenario, rows) + [f"**Problem:** {problem}" for problem in problems]
-        failed = failed or bool(problems)
-        facts["scenarios"][name] = {
-            "medians": rows,
-            "targets": verdicts(scenario.targets, rows),
-            "rounds": {program: [dataclasses.asdict(m) for m in rounds] for program, rounds in found.items()},
-            "problems": problems,
-            "skipped": dict(scenario.skipped),
-        }
-        # After every scenario: a night of measurements is not lost to the last of them.
-        _write(given.output, [*heading(facts), *pages], facts)
-    sys.stdout.write("\n".join([*heading(facts), *pages]) + "\n")
-    return int(failed)
+    # All data is made first, so that nothing is measured in the wake of that.
+    works = [_prepared(name, setting, given) for name in (SCENARIOS if "all" in given.scenario else given.scenario)]
+    start = time.monotonic()
+    for number in range(given.rounds):
+        for work in works:
+            left = given.minutes * 60 - (time.monotonic() - start) if given.minutes else None
+            # The first round of every scenario is always run.
+            if number == 0 or left is None or work.seconds <= left:
+                _measure_round(work, number, given)
+                # After every round: a night of measurements is not lost to the last of them.
+                _write(given.output, facts, works)
+    sys.stdout.write("\n".join(_page(facts, works)) + "\n")
+    return int(any(_problems(work) for work in works))
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -75,6 +84,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--scenario", nargs="+", choices=names, default=["peers"], metavar="NAME", help=", ".join(names)
     )
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the size of all data; try 0.001")
     parser.add_argument("--queries", type=int, default=96_000)
     parser.add_argument("--results", type=int, default=100, help="of a query in a run")
     parser.add_argument("--judgments", type=int, default=20, help="of a query")
@@ -82,6 +92,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cutoffs", default="10")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        help="after the first round of every scenario, repeat only what ends within so many minutes; the programs that "
+        "take minutes are left out",
+    )
     parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="these programs of a scenario")
     parser.add_argument("--quick", action="store_true", help="little data, one round: whether everything runs")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds that one program may take")
@@ -94,37 +110,40 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return given
 
 
-def _only(scenario: Scenario, names: Sequence[str] | None) -> Scenario:
-    kept = [program for program in scenario.programs if not names or program.name in names]
-    return dataclasses.replace(scenario, programs=kept)
+def _prepared(name: str, setting: Setting, given: argparse.Namespace) -> _Work:
+    """A scenario whose data is made, with the programs that were asked for."""
+    scenario = SCENARIOS[name](setting)
+    skipped, kept = dict(scenario.skipped), []
+    for program in scenario.programs:
+        if program.slow and given.minutes:
+            skipped[program.name] = "takes minutes; run without --minutes"
+        elif not given.only or program.name in given.only:
+            kept.append(program)
+    for left_out, reason in skipped.items():
+        _tell(f"{name}: without {left_out}: {reason}")
+    return _Work(name, dataclasses.replace(scenario, programs=kept, skipped=skipped))
 
 
-def _measured(
-    name: str, scenario: Scenario, given: argparse.Namespace
-) -> tuple[dict[str, list[Measurement]], list[str]]:
-    """Every program's rounds, A B C A B C; one that fails is told and not run again."""
-    found: dict[str, list[Measurement]] = {}
-    problems: list[str] = []
-    broken: set[str] = set()
-    for number in range(given.rounds):
-        for program in scenario.programs:
-            # What measures inside itself has its rounds there.
-            if program.name in broken or (program.name == "warm" and number):
-                continue
-            _wait_for_quiet(given.quiet_load)
-            try:
-                measured = _once(program, given.timeout)
-            except ProgramError as error:
-                problems.append(str(error))
-                broken.add(program.name)
-                _tell(f"{name}: {program.name} fails: {error}")
-                continue
-            found.setdefault(program.name, []).append(measured)
-            _tell(
-                f"{name} {number + 1}/{given.rounds} {program.name:<24} {measured.seconds:8.2f} s "
-                f"{measured.cpu_seconds:8.2f} s processor {measured.peak_gb:6.2f} GB  load {measured.load:.1f}"
-            )
-    return found, problems
+def _measure_round(work: _Work, number: int, given: argparse.Namespace) -> None:
+    """Every program once, in turn; one that fails is told and not run again."""
+    start = time.monotonic()
+    for program in work.scenario.programs:
+        if program.name in work.broken or (program.once and number):
+            continue
+        _wait_for_quiet(given.quiet_load)
+        try:
+            measured = _once(program, given.timeout)
+        except ProgramError as error:
+            work.problems.append(str(error))
+            work.broken.add(program.name)
+            _tell(f"{work.name}: {program.name} fails: {error}")
+            continue
+        work.found.setdefault(program.name, []).append(measured)
+        _tell(
+            f"{work.name} {number + 1}/{given.rounds} {program.name:<24} {measured.seconds:8.2f} s "
+            f"{measured.cpu_seconds:8.2f} s processor {measured.peak_gb:6.2f} GB  load {measured.load:.1f}"
+        )
+    work.seconds = time.monotonic() - start
 
 
 def _once(program: Program, timeout: float) -> Measurement:
@@ -146,10 +165,35 @@ def _tell(sentence: str) -> None:
     sys.stderr.write(sentence + "\n")
 
 
-def _write(folder: Path, lines: Sequence[str], facts: dict[str, Any]) -> None:
+def _page(facts: dict[str, Any], works: Sequence[_Work]) -> list[str]:
+    lines = heading(facts)
+    for work in works:
+        lines += section(work.scenario, medians(work.found), counts(work.found))
+        for problem in _problems(work):
+            lines += [f"**Problem:** {problem}", ""]
+    return lines
+
+
+def _problems(work: _Work) -> list[str]:
+    return [*work.problems, *disagreements(work.scenario, work.found)]
+
+
+def _write(folder: Path, facts: dict[str, Any], works: Sequence[_Work]) -> None:
+    scenarios = {}
+    for work in works:
+        rows, counted = medians(work.found), counts(work.found)
+        scenarios[work.name] = {
+            "medians": rows,
+            "counts": counted,
+            "targets": verdicts(work.scenario.targets, {**rows, **counted}),
+            "rounds": {program: [dataclasses.asdict(m) for m in rounds] for program, rounds in work.found.items()},
+            "problems": _problems(work),
+            "skipped": dict(work.scenario.skipped),
+        }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "benchmark.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "benchmark.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    (folder / "benchmark.md").write_text("\n".join(_page(facts, works)) + "\n", encoding="utf-8")
+    found = json.dumps({**facts, "scenarios": scenarios}, indent=1)
+    (folder / "benchmark.json").write_text(found + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

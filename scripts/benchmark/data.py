@@ -5,13 +5,16 @@ The same parameters give the same rows, whatever the chunks. In every run
 * one query in 100 has no results (100 n + 7) and two more in 100 are returned but not judged (100 n + 11, 100 n + 57);
 * one query in 100 has judgments but nothing relevant (100 n + 23);
 * half of the judged documents are returned; the others, and most of what is returned, are unjudged or not returned;
-* grades are 0 to 3, in the shares 0.4, 0.3, 0.2 and 0.1, and better ones tend to be returned earlier;
-* no two scores of a list are equal, even as floats, and `rank` is their order from 1, so that all conventions agree.
+* grades are 0 to 3, in the shares 0.4, 0.3, 0.2 and 0.1, or evenly from 0 to another `best` one, and better ones tend
+  to be returned earlier;
+* no two scores of a list are equal, even as floats, and `rank` is their order from 1, so that all conventions agree;
+  `broken` says in how many lists it is not.
 
 Ids are text. A file has whole queries, each query's documents in random order: what a job wrote, not a sorted table.
 """
 
 import dataclasses
+import functools
 import json
 import shutil
 from collections.abc import Iterator
@@ -49,16 +52,19 @@ class Size:
     judgments: int = 20
     runs: int = 1
     seed: int = 0
-
-    @property
-    def rows(self) -> int:
-        """Results of all runs, but for the queries that have none."""
-        return self.queries * self.results * self.runs
+    #: The best grade; the others are from 0 up to it.
+    best: int = 3
+    #: In so many lists of 100 the ranks are the order of the scores from worst to best.
+    broken: int = 0
+    #: Runs but the first answer one query in so many.
+    thin: int = 1
 
     @property
     def name(self) -> str:
         """The folder's name."""
-        return f"q{self.queries}-r{self.results}-j{self.judgments}-n{self.runs}-s{self.seed}"
+        base = f"q{self.queries}-r{self.results}-j{self.judgments}-n{self.runs}-s{self.seed}"
+        more = {"g": (self.best, 3), "b": (self.broken, 0), "t": (self.thin, 1)}
+        return base + "".join(f"-{letter}{value}" for letter, (value, usual) in more.items() if value != usual)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +103,8 @@ def make(size: Size, cache: Path) -> Data:
         shutil.rmtree(data.folder, ignore_errors=True)
         for folder in (data.judgments, data.few_judgments, data.results):
             folder.mkdir(parents=True)
-        documents = pa.array(np.char.add("doc-", np.arange(DOCUMENTS).astype(f"U{len(str(DOCUMENTS))}")), pa.string())
         for file in range(FILES):
-            _write_file(data, file, documents)
+            _write_file(data, file, _document_ids())
         done.write_text(json.dumps(dataclasses.asdict(size)), encoding="utf-8")
     return data
 
@@ -115,10 +120,16 @@ def make_unranked(data: Data) -> None:
         half.rename(data.unranked)
 
 
-def warm_up(data: Data) -> None:
-    """Read every file once, so that no program is the one that pays for the disk."""
-    for path in data.folder.rglob("*.parquet"):
-        path.read_bytes()
+def warm_up(folder: Path) -> None:
+    """Read every file of a folder once, so that no program is the one that pays for the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.read_bytes()
+
+
+@functools.cache
+def _document_ids() -> pa.Array:
+    return pa.array(np.char.add("doc-", np.arange(DOCUMENTS).astype(f"U{len(str(DOCUMENTS))}")), pa.string())
 
 
 def _write_file(data: Data, file: int, documents: pa.Array) -> None:
@@ -133,9 +144,14 @@ def _write_file(data: Data, file: int, documents: pa.Array) -> None:
             grades = _grades(data.size, queries)
             for writer, kept in ((judgments, ~_unjudged(queries)), (few, queries % 100 == 0)):
                 writer.write_table(_judgments(data.size, queries[kept], grades[kept], documents))
-            answered = queries % 100 != 7
+            held: list[pa.Table] = []
             for run in range(data.size.runs):
-                results.write_table(_results(data.size, run, queries[answered], grades[answered], documents))
+                answered = (queries % 100 != 7) & ((queries % data.size.thin == 0) if run else True)
+                held.append(_results(data.size, run, queries[answered], grades[answered], documents))
+                # Small runs share a row group, as they would in any file that is meant to be read.
+                if sum(table.num_rows for table in held) >= CHUNK_ROWS or run == data.size.runs - 1:
+                    results.write_table(pa.concat_tables(held))
+                    held.clear()
 
 
 def _chunks(queries: np.ndarray, length: int) -> Iterator[np.ndarray]:
@@ -161,7 +177,10 @@ def _noise(size: Size, queries: np.ndarray, columns: int, stream: int) -> np.nda
 
 def _grades(size: Size, queries: np.ndarray) -> np.ndarray:
     """A grade for every document a query is judged with, the returned ones first; unjudged queries have some too."""
-    grades = np.searchsorted([0.4, 0.7, 0.9], _noise(size, queries, size.judgments, 0), side="right")
+    noise = _noise(size, queries, size.judgments, 0)
+    grades = np.searchsorted([0.4, 0.7, 0.9], noise, side="right")
+    if size.best != 3:
+        grades = np.floor(noise * (size.best + 1)).astype(np.int64)
     return np.where((queries % 100 == 23)[:, None], 0, grades)
 
 
@@ -191,13 +210,15 @@ def _results(size: Size, run: int, queries: np.ndarray, grades: np.ndarray, docu
     shape = (len(queries), size.results)
     merit = _noise(size, queries, size.results, 2 * run + 1)
     judged = min(size.judgments // 2, size.results)
-    merit[:, :judged] += 0.2 * grades[:, :judged]
+    merit[:, :judged] += 0.2 * 3 / size.best * grades[:, :judged]
     rank = np.argsort(np.argsort(-merit, axis=1), axis=1) + 1
     # Shuffled within a query, so that no program finds the lists sorted.
     places = np.argsort(_noise(size, queries, size.results, 2 * run + 2), axis=1)
     rank = np.take_along_axis(rank, places, axis=1)
     noise = _noise(size, queries, size.results, 2 * run + 1)
     score = 20.0 - (rank - noise / 2) * (19.0 / size.results)
+    broken = (queries * 31 + run * 17) % 100 < size.broken
+    rank = np.where(broken[:, None], size.results + 1 - rank, rank)
     columns = [
         pa.repeat(f"run-{run:02d}", shape[0] * shape[1]),
         _query_ids(queries, size.results),

@@ -1,5 +1,6 @@
 """A whole process from outside: its seconds, the processor seconds and memory of all it starts, and what it prints."""
 
+import contextlib
 import ctypes
 import dataclasses
 import json
@@ -87,7 +88,7 @@ def _read(stream: Any) -> str:
 
 def _rest(session: int) -> list[Any]:
     """What is left of the program's session, ended and counted."""
-    usages = []
+    usages: list[Any] = []
     deadline = time.monotonic() + 10
     while True:
         try:
@@ -131,11 +132,11 @@ class _Sampler(threading.Thread):
 def _tree(pid: int) -> list[int]:
     found = [pid]
     for parent in found:
-        for task in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
-                found.extend(map(int, task.read_text(encoding="ascii").split()))
-            except OSError:  # a thread that has just ended
-                continue
+        # Both a process and a thread may end while it is looked at.
+        with contextlib.suppress(OSError):
+            for task in list(Path(f"/proc/{parent}/task").glob("*/children")):
+                with contextlib.suppress(OSError):
+                    found.extend(map(int, task.read_text(encoding="ascii").split()))
     return found
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import importlib.util
+import json
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.benchmark.data import Data
+from scripts.benchmark.trec_text import Text
 
 PROJECT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).parent / "peers"
@@ -22,8 +25,18 @@ PEER_PROGRAMS: Mapping[str, tuple[str, str, str]] = {
     "ranx": ("ranx", "ranx_frames.py", "ranx"),
     "mllib": ("pyspark", "mllib.py", "mllib_binary"),
     "pandas_udf": ("pyspark", "pandas_udf.py", "standard"),
+    "pytrec_eval_text": ("pytrec_eval", "pytrec_eval_text.py", "pytrec_eval"),
+    "ir_measures_text": ("ir_measures", "ir_measures_text.py", "ir_measures"),
 }
+#: Those that read TREC text and not Parquet.
+OF_TEXT = ("pytrec_eval_text", "ir_measures_text")
+#: Those that need more than a minute for ten million results.
+SLOW = frozenset({"ranx", "pandas_udf"})
 NEEDS_JAVA = frozenset({"mllib", "pandas_udf"})
+
+#: As small beside the data that is counted as Spark's own 10 MB are beside a night of 10^9 results: Spark would send
+#: the judgments of small data to every task, which no cluster does with the judgments of a large night.
+AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,9 +48,15 @@ class Program:
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: The program whose NDCG it must give.
     like: str | None = None
+    #: Whether one round is enough, as it counts or has its rounds inside.
+    once: bool = False
+    #: Whether it takes minutes, so that it is left out where time is short.
+    slow: bool = False
 
 
-def ours(name: str, engine: str, data: Data, cutoffs: str, options: Sequence[str] = (), **changes: Any) -> Program:
+def ours(
+    name: str, engine: str, data: Data | Text, cutoffs: str, options: Sequence[str] = (), **changes: Any
+) -> Program:
     """`ndcg-spark evaluate` with its output kept. `changes`: judgments and results, folders; env; like, a program."""
     judgments = changes.get("judgments", data.judgments)
     command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--judgments", str(judgments)]
@@ -55,11 +74,23 @@ def ours(name: str, engine: str, data: Data, cutoffs: str, options: Sequence[str
     return Program(name, [*command, "--json", *options], env, changes.get("like"))
 
 
-def peer(name: str, data: Data, cutoffs: str, like: str | None) -> Program:
-    """A peer on the same files."""
+def peer(name: str, data: Data | Text, cutoffs: str, like: str | None, *options: str) -> Program:
+    """A peer on the same files; `options` are its own."""
     command = [sys.executable, str(PEERS / PEER_PROGRAMS[name][1]), str(data.judgments), str(data.results)]
     env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
-    return Program(name, [*command, "OUTPUT", cutoffs], env, like)
+    return Program(name, [*command, "OUTPUT", cutoffs, *options], env, like, slow=name in SLOW)
+
+
+def gunzip(name: str, text: Text) -> Program:
+    """Reading and gunzipping every run, and nothing else: no program that reads them can be faster."""
+    return Program(name, ["sh", "-c", f"zcat {shlex.quote(str(text.results))}/* | wc -l"])
+
+
+def counted(name: str, engine: str, cases: Mapping[str, Mapping[str, Any]], spark: Mapping[str, str]) -> Program:
+    """Evaluations in one process whose cost is counted; `cases` are their settings, `spark` those of Spark."""
+    command = [sys.executable, "-m", "scripts.benchmark.counted", engine, json.dumps(cases), json.dumps(spark)]
+    env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
+    return Program(name, command, env, once=True)
 
 
 def warm(name: str, data: Data, cutoffs: str, rounds: int) -> Program:
@@ -67,7 +98,7 @@ def warm(name: str, data: Data, cutoffs: str, rounds: int) -> Program:
     command = [sys.executable, str(PEERS / "classic_warm.py"), str(data.judgments), str(data.results)]
     command += [str(data.unranked)]
     env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
-    return Program(name, [*command, cutoffs, str(rounds)], env)
+    return Program(name, [*command, cutoffs, str(rounds)], env, once=True)
 
 
 def example() -> Program:

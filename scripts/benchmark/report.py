@@ -6,12 +6,10 @@ from typing import Any
 
 from scripts.benchmark.measure import Measurement
 from scripts.benchmark.programs import ndcg
-from scripts.benchmark.scenarios import Scenario, Target
+from scripts.benchmark.setting import Figures, Scenario, Target
 
 #: How far two programs' means may be apart that are the same NDCG.
 AGREEMENT = 1e-9
-
-Medians = Mapping[str, Mapping[str, float]]
 
 
 def medians(found: Mapping[str, Sequence[Measurement]]) -> dict[str, dict[str, float]]:
@@ -36,6 +34,11 @@ def medians(found: Mapping[str, Sequence[Measurement]]) -> dict[str, dict[str, f
     return rows
 
 
+def counts(found: Mapping[str, Sequence[Measurement]]) -> dict[str, dict[str, float]]:
+    """What programs have counted, by case. Counted once: of counts there is no median."""
+    return {case: row for rounds in found.values() for case, row in dict(rounds[0].printed.get("cost", {})).items()}
+
+
 def disagreements(scenario: Scenario, found: Mapping[str, Sequence[Measurement]]) -> list[str]:
     """The programs whose NDCG is not that of the program they must be like, in words."""
     wrong = []
@@ -49,7 +52,7 @@ def disagreements(scenario: Scenario, found: Mapping[str, Sequence[Measurement]]
     return wrong
 
 
-def verdicts(targets: Sequence[Target], rows: Medians) -> list[dict[str, Any]]:
+def verdicts(targets: Sequence[Target], rows: Figures) -> list[dict[str, Any]]:
     """Every target with what was measured; those whose programs did not run are `not measured`."""
     said = []
     for target in targets:
@@ -64,7 +67,7 @@ def verdicts(targets: Sequence[Target], rows: Medians) -> list[dict[str, Any]]:
     return said
 
 
-def table(rows: Medians, reference: str) -> list[str]:
+def table(rows: Figures, reference: str) -> list[str]:
     """The medians as a Markdown table, the fastest first, each as a multiple of the reference."""
     columns = ["", "seconds", f"times {reference}", "processor seconds", "memory, GB", "rounds"]
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
@@ -82,16 +85,20 @@ def table(rows: Medians, reference: str) -> list[str]:
     return lines
 
 
-def section(scenario: Scenario, rows: Medians) -> list[str]:
-    """A scenario: its table, its targets, and what was left out."""
-    lines = [f"## {scenario.title}", "", *table(rows, scenario.reference), ""]
+def section(scenario: Scenario, rows: Figures, counted: Figures) -> list[str]:
+    """A scenario: its tables, its targets, and what was left out."""
+    lines = [f"## {scenario.title}", ""]
+    if rows:
+        lines += [*table(rows, scenario.reference), ""]
+    lines += scenario.tables(counted)
     if scenario.targets:
         lines += ["| target | at most | measured | |", "|---|---|---|---|"]
-        for said in verdicts(scenario.targets, rows):
+        for said in verdicts(scenario.targets, {**rows, **counted}):
             value = "" if said["measured"] is None else f"{said['measured']:.3f}"
             lines.append(f"| {said['target']} | {said['at_most']:.3g} | {value} | {said['verdict']} |")
         lines.append("")
-    lines += [f"Left out: {name}, {reason}." for name, reason in scenario.skipped.items()]
+    for name, reason in scenario.skipped.items():
+        lines += [f"Left out: {name}, {reason}.", ""]
     return lines
 
 

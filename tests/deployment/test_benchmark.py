@@ -12,7 +12,7 @@ from ndcg_spark import evaluate
 # The scripts are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from scripts.benchmark import data, programs, report, scenarios
+from scripts.benchmark import data, programs, report, setting
 from scripts.benchmark.measure import Measurement, ProgramError, measure
 
 SIZE = data.Size(queries=200, results=12, judgments=6, runs=2, seed=3)
@@ -145,10 +145,10 @@ def test_what_is_measured_inside_a_process_leaves_out_the_first_and_is_shown_apa
 def test_a_target_is_met_missed_or_not_measured():
     rows = report.medians({"a": [measurement(2.0)], "b": [measurement(1.0)]})
     targets = [
-        scenarios.Target("ratio", "a", 2.0, "b"),
-        scenarios.Target("other way", "b", 0.4, "a"),
-        scenarios.Target("memory", "a", 0.6, figure="peak_gb"),
-        scenarios.Target("absent", "a", 1.0, "c"),
+        setting.Target("ratio", "a", 2.0, "b"),
+        setting.Target("other way", "b", 0.4, "a"),
+        setting.Target("memory", "a", 0.6, figure="peak_gb"),
+        setting.Target("absent", "a", 1.0, "c"),
     ]
     said = [(row["measured"], row["verdict"]) for row in report.verdicts(targets, rows)]
     assert said == [(2.0, "met"), (0.5, "missed"), (0.5, "met"), (None, "not measured")]
@@ -156,7 +156,7 @@ def test_a_target_is_met_missed_or_not_measured():
 
 def test_programs_that_differ_are_told():
     like = [programs.Program("ours", []), programs.Program("peer", [], like="ours")]
-    scenario = scenarios.Scenario("t", like, [], "ours")
+    scenario = setting.Scenario("t", like, [], "ours")
     ours = [measurement(1.0, dataset_scores=[{"cutoff": 10, "ndcg": 0.25}, {"cutoff": 10, "ndcg": 0.75}])]
     assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0, ndcg={"10": 0.5})]}) == []
     assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0, ndcg={"10": 0.5001})]})

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 import duckdb
 from peer import main, night
 
+#: The gains, in SQL.
+GAINS = {"exp2": "pow(2, relevance) - 1", "linear": "relevance"}
 
-def scores(judgments: str, results: str, output: str, cutoffs: list[int]) -> Mapping[int, float]:
+
+def scores(judgments: str, results: str, output: str, cutoffs: list[int], gain: str = "exp2") -> Mapping[int, float]:
     """Mean NDCG at every cutoff; query_scores and dataset_scores are written."""
     db = duckdb.connect(config={"threads": os.cpu_count() or 1, "preserve_insertion_order": False})
     depth = max(cutoffs)
@@ -18,7 +21,7 @@ def scores(judgments: str, results: str, output: str, cutoffs: list[int]) -> Map
         f"""
         CREATE TEMP TABLE query_scores AS
         WITH judged AS (
-            SELECT query_id, doc_id, pow(2, relevance) - 1 AS gain FROM read_parquet('{judgments}/*.parquet')
+            SELECT query_id, doc_id, {GAINS[gain]} AS gain FROM read_parquet('{judgments}/*.parquet')
         ), ideal AS (
             SELECT query_id, {_each("sum(gain / log2(place + 1)) FILTER (place <= {k}) AS ideal_dcg_{k}", cutoffs)}
             FROM (SELECT query_id, gain, row_number() OVER (PARTITION BY query_id ORDER BY gain DESC) AS place
@@ -57,7 +60,7 @@ def scores(judgments: str, results: str, output: str, cutoffs: list[int]) -> Map
         CREATE TEMP TABLE dataset_scores AS
         SELECT run, cutoff, count(ndcg) AS queries, count_if(status = 'missing') AS missing_queries,
                count_if(status = 'no_relevant') AS no_relevant_queries, unjudged_queries,
-               'standard' AS convention, 'gain 2^relevance - 1' AS formula, 'duckdb' AS evaluation_id,
+               'standard' AS convention, 'gain {GAINS[gain]}' AS formula, 'duckdb' AS evaluation_id,
                avg(ndcg) AS ndcg, sum(dcg) FILTER (ndcg IS NOT NULL) / sum(ideal_dcg) AS ndcg_pooled,
                stddev_samp(ndcg) AS ndcg_stddev, avg(dcg) FILTER (ndcg IS NOT NULL) AS dcg,
                sum(judged) / sum(returned) AS judged_rate

@@ -6,14 +6,17 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-#: What a peer is given: the folders of judgments, results and output, and the cutoffs.
-Peer = Callable[[str, str, str, list[int]], Mapping[int, float]]
+#: What a peer is given: the folders of judgments, results and output, the cutoffs, and options of its own as text.
+Peer = Callable[..., Mapping[int, float]]
 
 
 def main(peer: Peer) -> None:
-    """Run the peer as a whole process: PEER JUDGMENTS RESULTS OUTPUT CUTOFFS prints the mean NDCG at every cutoff."""
-    judgments, results, output, cutoffs = sys.argv[1:]
-    ndcg = peer(judgments, results, output, [int(cutoff) for cutoff in cutoffs.split(",")])
+    """Run the peer as a whole process that prints the mean NDCG at every cutoff.
+
+    PEER JUDGMENTS RESULTS OUTPUT CUTOFFS [OPTION]...
+    """
+    judgments, results, output, cutoffs, *options = sys.argv[1:]
+    ndcg = peer(judgments, results, output, [int(cutoff) for cutoff in cutoffs.split(",")], *options)
     sys.stdout.write(json.dumps({"ndcg": {str(cutoff): float(value) for cutoff, value in ndcg.items()}}) + "\n")
 
 

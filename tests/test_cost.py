@@ -1,0 +1,88 @@
+"""What an evaluation costs in plans, scans, exchanges and bytes, none of which depends on how busy the machine is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# The scripts are not installed with the package.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.benchmark import programs, setting, sizing
+from scripts.benchmark.data import Size
+
+#: Less compiling than a real evaluation has; the plans are the same.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def counted(engine, scale, tmp_path_factory):
+    """What the benchmark's evaluations cost, by the table: with ranks, without, and text."""
+    cases = sizing.cases_of(setting.Setting(Size(), "10", tmp_path_factory.mktemp("cache"), 1, scale))
+    program = programs.counted("test", engine, cases, {**programs.AS_AT_SCALE, **QUICK})
+    # As many partitions on every machine: each reads the footers of its files.
+    env = {**os.environ, **program.env, "SAIL_EXECUTION__DEFAULT_PARALLELISM": "16"}
+    done = subprocess.run(program.command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])["cost"]
+
+
+@pytest.fixture(scope="module")
+def classic(tmp_path_factory):
+    return counted("spark", 0.1, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory):
+    return counted("embedded", 0.25, tmp_path_factory)
+
+
+def per_result(cost, figure):
+    return cost[figure] / cost["results"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", ["with ranks", "no ranks", "text"])
+def test_classic_spark_scans_the_results_twice_at_most(classic, case):
+    assert 1 <= classic[case]["scans_of_results"] <= 2
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("case", "at_most"), [("with ranks", 2), ("no ranks", 2), ("text", 2)])
+def test_classic_spark_exchanges_the_results_so_often_at_most(classic, case, at_most):
+    assert 1 <= classic[case]["exchanges_of_results"] <= at_most
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", ["with ranks", "no ranks", "text"])
+def test_classic_spark_runs_few_jobs_and_spills_nothing(classic, case):
+    assert 1 <= classic[case]["jobs"] <= 24
+    assert classic[case]["exchanges"] <= 15
+    assert classic[case]["scans_of_judgments"] <= 5
+    assert classic[case]["bytes_spilled"] == 0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("case", "read", "shuffled"), [("with ranks", 54, 13.5), ("no ranks", 51, 34), ("text", 52, 28)]
+)
+def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic, case, read, shuffled):
+    assert 0 < per_result(classic[case], "bytes_read") <= read
+    assert 0 < per_result(classic[case], "bytes_shuffled") <= shuffled
+
+
+@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 9), ("no ranks", 9), ("text", 14)])
+def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
+    assert 1 <= embedded[case]["plans"] <= 5
+    assert embedded[case]["analyses"] <= analyses
+
+
+@pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 2.4)])
+def test_the_embedded_engine_reads_its_files_so_often_at_most(embedded, case, times):
+    assert 1 <= embedded[case]["bytes_read"] / embedded[case]["input_bytes"] <= times
