@@ -22,12 +22,20 @@ from ndcg_spark.engine.opened import (
 )
 from ndcg_spark.errors import EngineError
 
+#: Spark's generated methods are long, and Java leaves long ones uncompiled: a quarter of an evaluation's time.
+_LONG_METHODS = "-XX:-DontCompileHugeMethods"
+#: Java compiles everything twice, first fast and then well. For little data only the first pays for itself: 100,000
+#: results took 20 s of processor time in place of 39, and 1 M results 26 s in place of 45.
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: Seconds that a Java machine has to end by itself and remove its temporary files, when a signal ends the process.
 _SECONDS_TO_END = 0.4
 
 
-def local() -> Engine:
-    """Local Spark on every core of this machine; EngineError without Java."""
+def local(*, little_data: bool = False) -> Engine:
+    """Local Spark on every core of this machine; EngineError without Java.
+
+    With `little_data` it starts faster and computes more slowly, with the same results.
+    """
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {BOTH_WAYS}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
@@ -40,8 +48,7 @@ def local() -> Engine:
         # Our own message says what failed; Spark would print the stack trace of each task before it.
         .config("spark.log.level", "OFF")
         .config(CALL_SITES, "false")
-        # Spark's generated methods are long, and Java leaves long ones uncompiled: a quarter of an evaluation's time.
-        .config("spark.driver.defaultJavaOptions", "-XX:-DontCompileHugeMethods")
+        .config("spark.driver.defaultJavaOptions", f"{_LONG_METHODS} {_QUICK_START}" if little_data else _LONG_METHODS)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", f"{memory}g")

@@ -17,8 +17,10 @@ from ndcg_spark.masking import masked
 
 
 @contextlib.contextmanager
-def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Engine]:
+def open_engine(choice: str = "auto", remote: str | None = None, *, little_data: bool = False) -> Iterator[Engine]:
     """The engine for one evaluation, stopped at the end if it was started here.
+
+    With `little_data` an engine that is started here may be one that starts faster and computes more slowly.
 
     `auto` takes a running session, SPARK_REMOTE or spark-submit's session first, then the embedded engine if it is
     installed, then local Spark if there is Java.
@@ -42,7 +44,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
         engine = sail.embedded()
     else:
-        engine = classic.local()
+        engine = classic.local(little_data=little_data)
     try:
         with interrupts.cleaned_up_by(engine.abort), _working(engine):
             yield engine

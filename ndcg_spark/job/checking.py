@@ -7,10 +7,9 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import validation
-from ndcg_spark.engine import open_engine
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
-from ndcg_spark.job.preparing import evaluation_of, runs_table, sources_of
+from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.in_words import steps
 from ndcg_spark.scoring.lists import of_judged_queries
@@ -27,7 +26,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         More rows break a rule than the budget allows, or a limit is exceeded. A document that occurs twice for one
         query breaks a rule at any depth here, unless an option merges its rows.
     """
-    with open_engine(config.engine, config.remote) as opened:
+    with engine_for(config) as opened:
         tell("engine", opened.name)
         sources = sources_of(opened, config)
         deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:])
@@ -50,7 +49,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
 
 def explain(config: EvaluationConfig) -> str:
     """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
-    with open_engine(config.engine, config.remote) as opened:
+    with engine_for(config) as opened:
         judgments, results = validation.typed(*sources_of(opened, config), config)
         evaluation = evaluation_of(opened, config)
         runs = count_unjudged_queries(judgments, results)

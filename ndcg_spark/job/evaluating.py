@@ -9,7 +9,7 @@ from ndcg_spark import interrupts
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds, validation
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
@@ -22,7 +22,7 @@ from ndcg_spark.job.outcome import (
     tell_rows_read,
     tell_rows_rejected,
 )
-from ndcg_spark.job.preparing import Sources, evaluation_of, runs_table, sources_of
+from ndcg_spark.job.preparing import Sources, engine_for, evaluation_of, runs_table, sources_of
 from ndcg_spark.job.record import commit_record
 from ndcg_spark.nights import recovery
 from ndcg_spark.nights.publication import Publication
@@ -57,7 +57,7 @@ def run(config: EvaluationConfig, tell: Tell) -> Outcome:
     clock = Clock()
     with contextlib.ExitStack() as stack:
         with clock.step("engine"):
-            opened = stack.enter_context(open_engine(config.engine, config.remote))
+            opened = stack.enter_context(engine_for(config))
         tell("engine", opened.name)
         return run_on(opened, config, tell, clock, release=opened.close)
 

@@ -6,11 +6,12 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluating import run_on
 from ndcg_spark.job.outcome import Tell
+from ndcg_spark.job.preparing import engine_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,7 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
     """
     scored: dict[Convention, Compared] = {}
     compared = []
-    with open_engine(config.engine, config.remote) as opened:
+    with engine_for(config) as opened:
         tell("engine", opened.name)
         for name in PRESETS:
             convention = Convention.preset(name)

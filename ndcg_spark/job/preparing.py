@@ -1,11 +1,14 @@
 """What every command prepares from the configuration before it scores, checks or explains."""
 
+from contextlib import AbstractContextManager
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.engine import Engine
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.inputs import sizing
 from ndcg_spark.inputs.reading import Source, read_judgments, read_results
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
@@ -13,6 +16,12 @@ from ndcg_spark.scoring.ranking import by_window, list_by_list
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
+
+
+def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
+    """The engine that the configuration asks for, started for as much data as it will read. Raises EngineError."""
+    paths = [config.dated(path) for table in (config.judgments, config.results) for path in table.path]
+    return open_engine(config.engine, config.remote, little_data=sizing.is_little(paths))
 
 
 def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
