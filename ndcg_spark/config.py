@@ -21,7 +21,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 
-Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl"]
+Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -94,8 +94,9 @@ class TableConfig(_Strict):
 
 
 class JudgmentsConfig(TableConfig):
-    """The judgments (qrels)."""
+    """The judgments (qrels). `relevance` is the grade of every one, whatever the files say."""
 
+    relevance: Annotated[float, Field(allow_inf_nan=False)] | None = None
     names = ("dataset", "query_id", "doc_id", "relevance")
 
 
@@ -103,7 +104,26 @@ class ResultsConfig(TableConfig):
     """The results (runs). `run` names the run, whatever the files say."""
 
     run: Annotated[str, Field(min_length=1)] | None = None
+    #: Whether rows or files name the runs; None: files where rows do not.
+    run_from: Literal["file", "column"] | None = None
     names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        """`run_from` with any other word is the run's name."""
+        word = given.get("run_from") if isinstance(given, dict) else None
+        if word is None:
+            return given
+        if given.get("run") is not None:
+            raise ValueError("run and run_from both say how runs are named; give one of them")
+        return given if word in ("file", "column") else {**given, "run": word, "run_from": None}
+
+
+class ExcludeConfig(TableConfig):
+    """The documents that leave the lists of their queries before these are ranked."""
+
+    names = ("dataset", "query_id", "doc_id")
 
 
 class EvaluationConfig(_Strict):
@@ -111,6 +131,7 @@ class EvaluationConfig(_Strict):
 
     judgments: JudgmentsConfig
     results: ResultsConfig
+    exclude: ExcludeConfig | None = None
     output: Annotated[str, Field(min_length=1), AfterValidator(_output)] | None = None
     dataset: Annotated[str, Field(min_length=1)] = "default"
     date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
@@ -151,7 +172,7 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
         The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
     settings = _read(file) if file else {}
-    for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path")):
+    for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path"), ("exclude", "path")):
         if isinstance(settings.get(table), str):
             settings[table] = {key: settings[table]}
     if "preset" in (overrides.get("convention") or {}):

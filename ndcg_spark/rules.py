@@ -12,7 +12,7 @@ from pyspark.sql.types import DoubleType, IntegerType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, as_type
+from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, UNEQUAL, as_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,7 @@ RULES = {
     rule.code: rule
     for rule in (
         Rule("value_is_no_scalar", "line(s) with a value that is an array, an object, true or false"),
+        Rule("lists_of_unequal_length", "row(s) whose lists of documents and of scores or grades differ in length"),
         Rule("broken_line", "line(s) that are no row"),
         Rule("no_dataset", "row(s) without a dataset", "dataset"),
         Rule("no_run", "row(s) without a run", "run"),
@@ -119,6 +120,7 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
 def _of_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
     """The rules for lines and names. Lines come first, because a broken line has no names at all."""
     broken = [_broken("value_is_no_scalar", F.col(NO_SCALAR))] if NO_SCALAR in types else []
+    broken += [_broken("lists_of_unequal_length", F.col(UNEQUAL))] if UNEQUAL in types else []
     broken += [_broken("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in types else []
     for name in names:
         if name in types:

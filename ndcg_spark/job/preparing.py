@@ -19,7 +19,9 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     """Both tables, found and opened but not read. Raises InputError, ConventionError."""
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     gains.unjudged_gain(config.convention)
-    judgments = read_judgments(opened, config.judgments, [config.dated(path) for path in config.judgments.path])
+    graded = config.convention.gain != "judged"
+    paths = [config.dated(path) for path in config.judgments.path]
+    judgments = read_judgments(opened, config.judgments, paths, graded)
     return judgments, read_results(opened, config.results, [config.dated(path) for path in config.results.path])
 
 
