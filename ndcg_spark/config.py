@@ -12,11 +12,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     SkipValidation,
     ValidationError,
     model_validator,
 )
 
+from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
@@ -50,7 +52,12 @@ def _convention(given: object) -> object:
 
 
 def _paths(given: object) -> object:
-    return [given] if isinstance(given, str) else given
+    listed = [given] if isinstance(given, str) else given
+    return (
+        [paths.expanded(path) if isinstance(path, str) else path for path in listed]
+        if isinstance(listed, list)
+        else listed
+    )
 
 
 def _date(given: object) -> object:
@@ -62,10 +69,11 @@ def _date(given: object) -> object:
 
 
 def _output(given: str) -> str:
-    wild = [character for character in "*?[]{}" if character in given.replace("{date}", "")]
+    path = paths.expanded(given)
+    wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
     if wild:
-        raise ValueError(f"{given} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
-    return given
+        raise ValueError(f"{path} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
+    return path
 
 
 class _Strict(BaseModel):
@@ -149,6 +157,14 @@ class EvaluationConfig(_Strict):
     #: Of the documents that a run returned down to the deepest cutoff, how many must be judged.
     min_judged_rate: Fraction = 0.0
 
+    #: What was decided while the configuration was read, in sentences for people.
+    _notes: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided while the configuration was read, in sentences for people."""
+        return self._notes
+
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if self.remote and self.engine == "embedded":
@@ -156,8 +172,8 @@ class EvaluationConfig(_Strict):
         return self
 
     def dated(self, path: str) -> str:
-        """The path with ``{date}`` replaced by the evaluation's date."""
-        return path.replace("{date}", self.date.isoformat())
+        """The path with ``{date}`` and ``{date:%Y%m%d}`` replaced by the evaluation's date."""
+        return paths.dated(path, self.date)
 
 
 def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
@@ -177,7 +193,23 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
             settings[table] = {key: settings[table]}
     if "preset" in (overrides.get("convention") or {}):
         settings.pop("convention", None)
-    return validate(_merge(settings, overrides), str(file) if file else "arguments")
+    config = validate(_merge(settings, overrides), str(file) if file else "arguments")
+    return _beside(config, file.expanduser().parent, overrides) if file else config
+
+
+def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """The configuration with those relative paths of its file that lead to nothing looked for beside the file."""
+    tables, notes = {}, []
+    for name in ("judgments", "results", "exclude"):
+        table = getattr(config, name)
+        if table is None or (overrides.get(name) or {}).get("path"):
+            continue
+        found = [paths.beside(path, folder, config.date) for path in table.path]
+        tables[name] = table.model_copy(update={"path": [path for path, _ in found]})
+        notes += [f"{name}: {note}" for _, note in found if note]
+    moved = config.model_copy(update=tables)
+    moved._notes = tuple(notes)
+    return moved
 
 
 def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
@@ -203,7 +235,7 @@ def _problem(place: tuple[int | str, ...], kind: str, message: str, given: objec
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.expanduser().read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read, {error.strerror}; check --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -217,8 +249,9 @@ def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = merged.get(key, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             given = {name: entry for name, entry in value.items() if entry is not None}
+            columns = {**below.get("columns", {}), **given.get("columns", {})}
             if given:
-                merged[key] = {**below, **given}
+                merged[key] = {**below, **given, **({"columns": columns} if columns else {})}
         elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

@@ -65,7 +65,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
     """
     relevance = as_type(F.col("relevance"), DoubleType(), types["relevance"])
     broken = [
-        *_of_names(types, ("dataset", "query_id", "doc_id")),
+        *broken_names(types, ("dataset", "query_id", "doc_id")),
         _broken("relevance_is_no_number", ~_finite(relevance)),
     ]
     if convention.negative == "error":
@@ -76,7 +76,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
 
 def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:
     """As `broken_judgments`, for results. Score and rank are tested only if the convention ranks by them."""
-    broken = _of_names(types, ("dataset", "run", "query_id", "doc_id"))
+    broken = broken_names(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
         score = as_type(F.col("score"), DoubleType(), types["score"])
         broken.append(_broken("score_is_no_number", ~_finite(score)))
@@ -117,7 +117,7 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
         )
 
 
-def _of_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
+def broken_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
     """The rules for lines and names. Lines come first, because a broken line has no names at all."""
     broken = [_broken("value_is_no_scalar", F.col(NO_SCALAR))] if NO_SCALAR in types else []
     broken += [_broken("lists_of_unequal_length", F.col(UNEQUAL))] if UNEQUAL in types else []

@@ -39,7 +39,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     # Without a dataset to group by, a table without rows has one row of totals, all null.
     rows = [row for row in queries.groupBy(*dataset).agg(*_totals(questions), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
-    breaches = _breaches("judgments", table, reason, rows)
+    breaches = breaches_of("judgments", table, reason, rows)
     return JudgmentCounts(sum(row["rows"] for row in rows), by_dataset, breaches, _fingerprint(rows))
 
 
@@ -60,7 +60,7 @@ def count_results(
     judged = judged_queries.withColumn("judged", F.lit(True))
     queries = _by_query(table, ["run", *key], questions).join(judged, on=key, how="left")
     rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions), *totals_of_runs()).collect()
-    breaches = _breaches("results", table, reason, rows)
+    breaches = breaches_of("results", table, reason, rows)
     whole = {query for row in rows for query in row["whole"]} if pruning else set()
     few = pruning is not None and len(whole) <= MOST_WHOLE_QUERIES
     return ResultCounts(
@@ -164,7 +164,7 @@ def _fingerprint(rows: Sequence[Row]) -> str:
     return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
 
 
-def _breaches(name: str, table: DataFrame, reason: Column, rows: Sequence[Row]) -> list[Breach]:
+def breaches_of(name: str, table: DataFrame, reason: Column, rows: Sequence[Row]) -> list[Breach]:
     """One breach per rule, in the order of the rules. The table is read again only if `rows` counted a bad row."""
     if not any(row["bad"] for row in rows):
         return []

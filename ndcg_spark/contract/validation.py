@@ -8,7 +8,7 @@ from pyspark.sql.types import DoubleType, StructType
 
 from ndcg_spark import rules, schemas
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, duplicates, rejecting, thresholds
+from ndcg_spark.contract import counting, duplicates, excluding, rejecting, thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
@@ -63,7 +63,9 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     good_judgments = _good(judgments, whole_judgments, grade_reason, judged.breaches, JUDGMENTS)
     result_reason = rules.reason_of(rules.broken_results(dict(results.table.dtypes), convention))
     # A filter on text parses each line anew for every column it names, which took four times what it saved.
-    pruning = None if results.is_text else pruning_of(convention, config.cutoffs, whole_results.columns)
+    # A list from which documents are taken needs more of what is below the deepest cutoff.
+    whole = results.is_text or results.without is not None
+    pruning = None if whole else pruning_of(convention, config.cutoffs, whole_results.columns)
     returned = counting.count_results(results.table, result_reason, _queries(good_judgments), pruning)
     refuse_lost_rows(results, returned.rows)
     run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
@@ -80,6 +82,8 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
         ),
         pruning,
     )
+    if results.without:
+        checked = excluding.without_excluded(checked, results.without, _queries(good_judgments))
     _refuse_coverage(checked, config, results.place)
     return checked
 

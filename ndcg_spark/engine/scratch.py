@@ -11,6 +11,8 @@ class Scratch:
 
     def __init__(self) -> None:
         self._folders: list[str] = []
+        #: By the name of a pipe, the file that its content was copied to, as a pipe can be read once.
+        self.copies: dict[str, Path] = {}
         self._at_exit = weakref.finalize(self, _remove, self._folders)
 
     def folder(self) -> Path:

@@ -74,6 +74,7 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
         Layout("query document grade time", {"query_id": 0, "doc_id": 1, "relevance": 2}, 4, fits=_timed),
         dataclasses.replace(QRELS, fits=_numbers(3)),
         Layout("query document grade", {"query_id": 0, "doc_id": 1, "relevance": 2}, 3, fits=_numbers(2)),
+        Layout("query document", {"query_id": 0, "doc_id": 1}, 2),
     ),
     "results": (
         dataclasses.replace(RUN, fits=_numbers(4)),
@@ -98,12 +99,13 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
 USUAL: Mapping[str, Layout] = {"judgments": QRELS, "results": RUN, "exclude": LAYOUTS["exclude"][0]}
 
 
-def recognised(lines: Sequence[str], table: str) -> Layout | None:
-    """The layout of the first lines of a file; None if they have none in common."""
+def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
+    """The layout of the first lines of a file; None if they have none in common, or none with grades if `graded`."""
     rows = [line.split() for line in lines]
     if not rows:
         return None
-    fitting = (layout for layout in LAYOUTS[table] if all(_has(layout, row) for row in rows))
+    complete = (layout for layout in LAYOUTS[table] if not graded or "relevance" in layout.positions)
+    fitting = (layout for layout in complete if all(_has(layout, row) for row in rows))
     return next((layout for layout in fitting if layout.fits(rows)), None)
 
 
@@ -119,8 +121,13 @@ def given(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layou
 
 
 def ambiguous(lines: Sequence[str], table: str, where: str) -> InputError | None:
-    """The error for lines of three or four fields that may mean several things; None for all others."""
+    """The error for lines of two to four fields that may mean several things; None for all others."""
     counts = {len(line.split()) for line in lines}
+    if table == "judgments" and counts == {2}:
+        return InputError(
+            f"{where}: 2 fields in a line, e.g. {lines[0][:200]!r}, and no grade; if they are a query and a document, "
+            "give them all one grade, --relevance 1"
+        )
     if table != "results" or len(counts) != 1 or not counts <= {3, 4} or _literal(1)([line.split() for line in lines]):
         return None
     last = counts.pop()

@@ -6,7 +6,7 @@ the text of lines that are not rows.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -55,8 +55,15 @@ class Source:
     units: Mapping[str, int] = dataclasses.field(default_factory=dict)
     #: Reads some of the files again, the way the table was read. None for a catalog table.
     reread: Callable[[list[File]], DataFrame] | None = None
+    #: The documents that leave the lists of this table before they are ranked.
+    without: "Source | None" = None
     #: What was recognised and not configured, in sentences for people.
     notes: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple["Source", ...]:
+        """The table itself, and the one whose documents leave its lists."""
+        return (self,) if self.without is None else (self, self.without)
 
     @property
     def is_text(self) -> bool:
@@ -84,8 +91,9 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     ConfigurationError
         Columns are mapped, but TREC text has no names of columns.
     """
-    source = _read(engine, "judgments", config, paths, JUDGMENTS)
     constant = config.relevance
+    needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
+    source = _read(engine, "judgments", config, paths, JUDGMENTS, needed)
     if constant is None and not graded and "relevance" not in source.table.columns:
         constant = 1.0
     if constant is None:
@@ -111,14 +119,21 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, EXCLUDE)
 
 
-def _read(engine: Engine, name: str, config: TableConfig, paths: list[str], schema: StructType) -> Source:
+def _read(
+    engine: Engine,
+    name: str,
+    config: TableConfig,
+    paths: list[str],
+    schema: StructType,
+    needed: Sequence[str] | None = None,
+) -> Source:
     catalog = [path for path in paths if path.startswith(_CATALOG)]
     if catalog and len(paths) > 1:
         raise InputError(f"{name}: {len(paths)} paths, among them {catalog[0]}; give a catalog table alone")
     if catalog:
         table = _catalog_table(engine, catalog[0].removeprefix(_CATALOG), name)
         refuse_own(table.columns, f"{name}: {catalog[0]}")
-        shape = shapes.named("table", table.columns, config, schema.names, f"{name}: {catalog[0]}")
+        shape = shapes.named("table", table.columns, config, needed or schema.names, f"{name}: {catalog[0]}")
         renamed = unlisted(_renamed(table, shape, config, schema, f"{name}: {catalog[0]}"), schema is RESULTS, name)
         return Source(renamed, name, catalog[0], [], False, notes=tuple(shape.said(config)))
     limits.raise_open_files()
@@ -126,7 +141,7 @@ def _read(engine: Engine, name: str, config: TableConfig, paths: list[str], sche
     kind = config.format or file_formats.format_of(found, name)
     file_formats.refuse_unreadable(found, kind, name)
     finding.refuse_colons(engine, found, name)
-    shape = shapes.shape_of(engine, found, kind, config, schema.names, name)
+    shape = shapes.shape_of(engine, found, kind, config, needed or schema.names, name)
     kind, notes, units = shape.kind, shape.said(config), {}
     if isinstance(config, ResultsConfig):
         found, run_column, naming = _with_runs(found, shape, config)
@@ -150,7 +165,7 @@ def _read(engine: Engine, name: str, config: TableConfig, paths: list[str], sche
         reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
         raise InputError(f"{name}: {reason}; write it again, or name its format") from error
     rows = None if UNEQUAL in table.columns else rows
-    return Source(table, name, kind, found, engine.sees_local_files, rows, units, read, tuple(notes))
+    return Source(table, name, kind, found, engine.sees_local_files, rows, units, read, notes=tuple(notes))
 
 
 def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], str | None, list[str]]:

@@ -146,13 +146,17 @@ def _separated(
 ) -> Shape:
     """CSV or TSV; text without a header, if the first line names no column of ours and all lines have one layout."""
     header = _names(some[0], _SEPARATORS[kind]) if some else []
+    numbered = _numbered(config)
+    if numbered and config.format is None:
+        return _of_layout(layouts.given(numbered, some, place), folders)
     shape = named(kind, [*header, *folders], config, names, place)
     if kind == "csv" or config.format or shape.has - set(folders) or config.columns or not some:
         return shape
-    layout = layouts.recognised(some, where)
+    layout = layouts.recognised(some, where, "relevance" in names)
     if layout:
         return _of_layout(layout, folders)
-    refusal = layouts.ambiguous(some, where, place) if len({len(line.split()) for line in some}) == 1 else None
+    refusal = layouts.ambiguous(some, where, place)
+    # A header of other names has no number in it.
     if refusal and any(field.isdecimal() for field in some[0].split()):
         raise refusal
     return shape
@@ -162,8 +166,8 @@ def _of_text(
     some: list[str], folders: list[str], config: TableConfig, names: Iterable[str], where: str, place: str
 ) -> Shape:
     """Lines of fields between blanks; CSV or TSV, if the first line names both a query and a document."""
-    numbered = {name: field for name, field in config.columns.items() if field.isdecimal()}
-    if config.columns and numbered == config.columns:
+    numbered = _numbered(config)
+    if numbered:
         return _of_layout(layouts.given(numbered, some, place), folders)
     for kind, separator in _SEPARATORS.items() if config.format is None and some else ():
         has = [*_names(some[0], separator), *folders]
@@ -182,12 +186,18 @@ def _of_text(
         len(row) == usual.fields or (usual.open and len(row) > usual.fields) for row in rows
     ):
         return _of_layout(usual, folders)
-    layout = layouts.recognised(some, where)
+    layout = layouts.recognised(some, where, "relevance" in names)
     if layout is None:
         refusal = layouts.ambiguous(some, where, place)
         if refusal:
             raise refusal
     return _of_layout(layout or usual, folders)
+
+
+def _numbered(config: TableConfig) -> dict[str, str]:
+    """The columns that are mapped, if they are mapped to numbers of fields."""
+    numbers = all(field.isascii() and field.isdecimal() for field in config.columns.values())
+    return dict(config.columns) if numbers else {}
 
 
 def _of_layout(layout: Layout, folders: list[str]) -> Shape:

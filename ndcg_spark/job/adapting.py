@@ -12,7 +12,9 @@ def adapted(config: EvaluationConfig, sources: Sequence[Source], tell: Tell) -> 
 
     The convention of what is returned has the options that are used, so its label and its words tell them too.
     """
-    for source in sources:
+    for note in config.notes:
+        tell("paths", note)
+    for source in (source for each in sources for source in each.sources):
         for note in source.notes:
             tell("read", f"{source.name}: {note}")
     columns, convention = sources[1].table.columns, config.convention

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
+from ndcg_spark.contract import excluding, validation
 from ndcg_spark.engine import open_engine
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
@@ -54,7 +54,9 @@ def explain(config: EvaluationConfig) -> str:
     with open_engine(config.engine, config.remote) as opened:
         sources = sources_of(opened, config)
         config = adapted(config, sources, lambda *_: None)
-        tables = validation.typed(*sources, config)
+        judgments, results = validation.typed(*sources, config)
+        excluded = sources[1].without
+        tables = judgments, excluding.kept(results, excluded) if excluded else results
         evaluation = evaluation_of(opened, config)
         runs = count_unjudged_queries(*tables)
         printed = io.StringIO()

@@ -1,12 +1,14 @@
 """What every command prepares from the configuration before it scores, checks or explains."""
 
+import dataclasses
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
-from ndcg_spark.inputs.reading import Source, read_judgments, read_results
+from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
@@ -22,7 +24,11 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     graded = config.convention.gain != "judged"
     paths = [config.dated(path) for path in config.judgments.path]
     judgments = read_judgments(opened, config.judgments, paths, graded)
-    return judgments, read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+    results = read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+    if config.exclude:
+        excluded = read_excluded(opened, config.exclude, [config.dated(path) for path in config.exclude.path])
+        results = dataclasses.replace(results, without=excluded)
+    return judgments, results
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:

@@ -31,6 +31,7 @@ def test_counts_say_what_was_read_and_what_came_out(configured):
         "runs": 1,
         "unjudged_queries": 1,
         "results_of_unjudged_queries": 1,
+        "excluded_results": 0,
         "missing_queries": 1,
         "datasets_without_results": 0,
         "rejected_judgments": 0,
