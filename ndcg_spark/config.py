@@ -4,13 +4,11 @@ import datetime
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     SkipValidation,
@@ -22,8 +20,10 @@ from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.table_config import ExcludeConfig, JudgmentsConfig, ResultsConfig, Strict, TableConfig
 
-Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
+__all__ = ["EvaluationConfig", "ExcludeConfig", "JudgmentsConfig", "ResultsConfig", "TableConfig", "load", "validate"]
+
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -51,15 +51,6 @@ def _convention(given: object) -> object:
     raise ValueError(f"{given!r} is no convention; give a preset's name or a table of options")
 
 
-def _paths(given: object) -> object:
-    listed = [given] if isinstance(given, str) else given
-    return (
-        [paths.expanded(path) if isinstance(path, str) else path for path in listed]
-        if isinstance(listed, list)
-        else listed
-    )
-
-
 def _date(given: object) -> object:
     if isinstance(given, str):
         return datetime.date.fromisoformat(given)
@@ -76,65 +67,7 @@ def _output(given: str) -> str:
     return path
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TableConfig(_Strict):
-    """Where a table is, and in which format and under which names of columns."""
-
-    path: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_paths), Field(min_length=1)]
-    format: Format | None = None
-    columns: dict[str, str] = {}
-
-    #: The columns whose names may be mapped.
-    names: ClassVar[tuple[str, ...]]
-
-    @model_validator(mode="after")
-    def _known_columns(self) -> Self:
-        unknown = [name for name in self.columns if name not in self.names]
-        if unknown:
-            raise ValueError(f"columns maps {', '.join(unknown)}; only {', '.join(self.names)} can be mapped")
-        sources = [source for source in self.columns.values() if source]
-        if len(set(sources)) < len(self.columns):
-            raise ValueError("columns maps to an empty name, or to one name twice; name each column of the files once")
-        return self
-
-
-class JudgmentsConfig(TableConfig):
-    """The judgments (qrels). `relevance` is the grade of every one, whatever the files say."""
-
-    relevance: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    names = ("dataset", "query_id", "doc_id", "relevance")
-
-
-class ResultsConfig(TableConfig):
-    """The results (runs). `run` names the run, whatever the files say."""
-
-    run: Annotated[str, Field(min_length=1)] | None = None
-    #: Whether rows or files name the runs; None: files where rows do not.
-    run_from: Literal["file", "column"] | None = None
-    names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, given: Any) -> Any:
-        """`run_from` with any other word is the run's name."""
-        word = given.get("run_from") if isinstance(given, dict) else None
-        if word is None:
-            return given
-        if given.get("run") is not None:
-            raise ValueError("run and run_from both say how runs are named; give one of them")
-        return given if word in ("file", "column") else {**given, "run": word, "run_from": None}
-
-
-class ExcludeConfig(TableConfig):
-    """The documents that leave the lists of their queries before these are ranked."""
-
-    names = ("dataset", "query_id", "doc_id")
-
-
-class EvaluationConfig(_Strict):
+class EvaluationConfig(Strict):
     """Everything that one evaluation needs: what is read, which NDCG, where scores go, which engine computes them."""
 
     judgments: JudgmentsConfig
@@ -145,7 +78,9 @@ class EvaluationConfig(_Strict):
     date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = [1, 3, 5, 10]
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = Field(
+        default_factory=lambda: [1, 3, 5, 10]
+    )
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None

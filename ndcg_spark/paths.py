@@ -45,7 +45,8 @@ def beside(path: str, folder: Path, date: datetime.date) -> tuple[str, str | Non
     other = str(folder.resolve() / path)
     here, there = _exists(dated(path, date)), _exists(dated(other, date))
     if here and there and Path.cwd() != folder.resolve():
-        return path, f"{path} is in {Path.cwd()}, and in {folder} too, beside the configuration; the first is taken"
+        both = f"{path} is in {Path.cwd()}, and beside the configuration in {folder.resolve()}"
+        return path, f"{both}; the first is taken"
     return (other, None) if there and not here else (path, None)
 
 

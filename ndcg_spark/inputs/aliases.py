@@ -7,7 +7,7 @@ from ndcg_spark.errors import InputError
 #: By column, its names in lower case, with _ for -: those of ir_datasets, PyTerrier, BEIR, MS MARCO and TREC; of
 #: MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "queryid", "qid", "topic", "topic_id", "user_id", "userid", "user", "user_idx"),
+    "query_id": ("query_id", "queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"),
     "doc_id": (
         *("doc_id", "docno", "docid", "corpus_id", "pid", "passage_id"),
         *("item_id", "itemid", "item", "item_idx", "movie_id", "movieid"),

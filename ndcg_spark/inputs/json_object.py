@@ -5,6 +5,7 @@ content only the documents of one query are kept in memory.
 """
 
 import io
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
@@ -46,7 +47,9 @@ def object_batches(columns: Sequence[str], depth: int, file: File, where: str) -
         try:
             yield from strict_json.batches(columns, _rows(columns, depth, text))
         except (ValueError, RecursionError) as error:
-            reason = "its values nest too deep" if isinstance(error, RecursionError) else first_line(error)
+            # Positions are those in what was read of it, which would mislead.
+            said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
+            reason = "its values nest too deep" if isinstance(error, RecursionError) else said
             raise InputError(f"{where}: {file.path} is not one whole JSON object, {reason}; write it again") from error
 
 
