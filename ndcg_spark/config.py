@@ -79,7 +79,7 @@ class EvaluationConfig(Strict):
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
     cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = Field(
-        default_factory=lambda: [1, 3, 5, 10]
+        default_factory=lambda: list[Cutoff]((1, 3, 5, 10))
     )
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
