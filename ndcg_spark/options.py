@@ -32,7 +32,7 @@ def _fraction(text: str) -> Any:
 OPTIONS: dict[str, Any] = {
     "paths": Annotated[
         Paths,
-        typer.Argument(metavar="[JUDGMENTS RESULTS...]", help="The same without names of options.", show_default=False),
+        typer.Argument(metavar="JUDGMENTS RESULTS", help="The same without names of options.", show_default=False),
     ],
     "judgments": Annotated[
         Paths,
