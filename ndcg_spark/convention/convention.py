@@ -173,7 +173,7 @@ def _contradictions(convention: Convention) -> list[str]:
             f"unjudged={show(c.unjudged)} is too large a grade for gain={c.gain}; set a smaller one",
         ),
         (
-            c.min_relevance != "none" and c.gain in GAINS and not GAINS[str(c.gain)].of_grade,
+            c.min_relevance != "none" and str(c.gain) in GAINS and not GAINS[str(c.gain)].of_grade,
             f"gain={c.gain} looks at no grade, so min_relevance={show(c.min_relevance)} would be ignored; set "
             "min_relevance=none",
         ),
