@@ -19,7 +19,7 @@ from ndcg_spark.convention.explanation import explain_preset, list_presets_and_o
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.interrupts import give_way, stand
 from ndcg_spark.masking import masked
-from ndcg_spark.options import EngineName, Format, configured
+from ndcg_spark.options import EngineName, Format, configured, spread
 from ndcg_spark.plain import message
 from ndcg_spark.report.streams import as_json, complain, prepare_streams, printing
 
@@ -32,7 +32,7 @@ class _Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _printing_help():
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, spread(args))
 
 
 class _Commands(TyperGroup):

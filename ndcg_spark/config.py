@@ -4,24 +4,26 @@ import datetime
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
+    PrivateAttr,
     SkipValidation,
     ValidationError,
     model_validator,
 )
 
+from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.table_config import ExcludeConfig, JudgmentsConfig, ResultsConfig, Strict, TableConfig
 
-Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl"]
+__all__ = ["EvaluationConfig", "ExcludeConfig", "JudgmentsConfig", "ResultsConfig", "TableConfig", "load", "validate"]
+
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -49,10 +51,6 @@ def _convention(given: object) -> object:
     raise ValueError(f"{given!r} is no convention; give a preset's name or a table of options")
 
 
-def _paths(given: object) -> object:
-    return [given] if isinstance(given, str) else given
-
-
 def _date(given: object) -> object:
     if isinstance(given, str):
         return datetime.date.fromisoformat(given)
@@ -62,61 +60,27 @@ def _date(given: object) -> object:
 
 
 def _output(given: str) -> str:
-    wild = [character for character in "*?[]{}" if character in given.replace("{date}", "")]
+    path = paths.expanded(given)
+    wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
     if wild:
-        raise ValueError(f"{given} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
-    return given
+        raise ValueError(f"{path} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
+    return path
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TableConfig(_Strict):
-    """Where a table is, and in which format and under which names of columns."""
-
-    path: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_paths), Field(min_length=1)]
-    format: Format | None = None
-    columns: dict[str, str] = {}
-
-    #: The columns whose names may be mapped.
-    names: ClassVar[tuple[str, ...]]
-
-    @model_validator(mode="after")
-    def _known_columns(self) -> Self:
-        unknown = [name for name in self.columns if name not in self.names]
-        if unknown:
-            raise ValueError(f"columns maps {', '.join(unknown)}; only {', '.join(self.names)} can be mapped")
-        sources = [source for source in self.columns.values() if source]
-        if len(set(sources)) < len(self.columns):
-            raise ValueError("columns maps to an empty name, or to one name twice; name each column of the files once")
-        return self
-
-
-class JudgmentsConfig(TableConfig):
-    """The judgments (qrels)."""
-
-    names = ("dataset", "query_id", "doc_id", "relevance")
-
-
-class ResultsConfig(TableConfig):
-    """The results (runs). `run` names the run, whatever the files say."""
-
-    run: Annotated[str, Field(min_length=1)] | None = None
-    names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
-
-
-class EvaluationConfig(_Strict):
+class EvaluationConfig(Strict):
     """Everything that one evaluation needs: what is read, which NDCG, where scores go, which engine computes them."""
 
     judgments: JudgmentsConfig
     results: ResultsConfig
+    exclude: ExcludeConfig | None = None
     output: Annotated[str, Field(min_length=1), AfterValidator(_output)] | None = None
     dataset: Annotated[str, Field(min_length=1)] = "default"
     date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = [1, 3, 5, 10]
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = Field(
+        default_factory=lambda: list[Cutoff]((1, 3, 5, 10))
+    )
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
@@ -128,6 +92,14 @@ class EvaluationConfig(_Strict):
     #: Of the documents that a run returned down to the deepest cutoff, how many must be judged.
     min_judged_rate: Fraction = 0.0
 
+    #: What was decided while the configuration was read, in sentences for people.
+    _notes: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided while the configuration was read, in sentences for people."""
+        return self._notes
+
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if self.remote and self.engine == "embedded":
@@ -135,8 +107,8 @@ class EvaluationConfig(_Strict):
         return self
 
     def dated(self, path: str) -> str:
-        """The path with ``{date}`` replaced by the evaluation's date."""
-        return path.replace("{date}", self.date.isoformat())
+        """The path with ``{date}`` and ``{date:%Y%m%d}`` replaced by the evaluation's date."""
+        return paths.dated(path, self.date)
 
 
 def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
@@ -151,12 +123,28 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
         The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
     settings = _read(file) if file else {}
-    for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path")):
+    for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path"), ("exclude", "path")):
         if isinstance(settings.get(table), str):
             settings[table] = {key: settings[table]}
     if "preset" in (overrides.get("convention") or {}):
         settings.pop("convention", None)
-    return validate(_merge(settings, overrides), str(file) if file else "arguments")
+    config = validate(_merge(settings, overrides), str(file) if file else "arguments")
+    return _beside(config, file.expanduser().parent, overrides) if file else config
+
+
+def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """The configuration with those relative paths of its file that lead to nothing looked for beside the file."""
+    tables, notes = {}, []
+    for name in ("judgments", "results", "exclude"):
+        table = getattr(config, name)
+        if table is None or (overrides.get(name) or {}).get("path"):
+            continue
+        found = [paths.beside(path, folder, config.date) for path in table.path]
+        tables[name] = table.model_copy(update={"path": [path for path, _ in found]})
+        notes += [f"{name}: {note}" for _, note in found if note]
+    moved = config.model_copy(update=tables)
+    moved._notes = tuple(notes)
+    return moved
 
 
 def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
@@ -182,7 +170,7 @@ def _problem(place: tuple[int | str, ...], kind: str, message: str, given: objec
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.expanduser().read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read, {error.strerror}; check --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -196,8 +184,9 @@ def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = merged.get(key, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             given = {name: entry for name, entry in value.items() if entry is not None}
+            columns = {**below.get("columns", {}), **given.get("columns", {})}
             if given:
-                merged[key] = {**below, **given}
+                merged[key] = {**below, **given, **({"columns": columns} if columns else {})}
         elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ndcg_spark.convention.values import parse_option
+from ndcg_spark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -17,7 +18,8 @@ Paths = list[str] | None
 Text = str | None
 
 Format = Annotated[
-    Text, typer.Option("--format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]")
+    Text,
+    typer.Option("--format", help="trec, parquet, orc, csv, tsv, jsonl or json, of both. [default: as recognised]"),
 ]
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 
@@ -28,11 +30,25 @@ def _fraction(text: str) -> Any:
 
 #: Every option that becomes part of a configuration, in the order of the help.
 OPTIONS: dict[str, Any] = {
+    "paths": Annotated[
+        Paths,
+        typer.Argument(metavar="JUDGMENTS RESULTS", help="The same without names of options.", show_default=False),
+    ],
     "judgments": Annotated[
-        Paths, typer.Option(help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated.")
+        Paths,
+        typer.Option(
+            "--judgments",
+            "--qrels",
+            metavar="PATH...",
+            help="Judgments (qrels): a file, folder, glob or table:catalog.db.name.",
+        ),
     ],
     "results": Annotated[
-        Paths, typer.Option(help="Results (runs), likewise. TREC run files name their run themselves.")
+        Paths,
+        typer.Option(metavar="PATH...", help="Results (runs), likewise. TREC run files name their run themselves."),
+    ],
+    "exclude": Annotated[
+        Paths, typer.Option(metavar="PATH...", help="Documents (query_id, doc_id) that leave the lists before ranking.")
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
     "cutoffs": Annotated[Text, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")],
@@ -43,6 +59,23 @@ OPTIONS: dict[str, Any] = {
     "dataset": Annotated[Text, typer.Option(help="The dataset's name, if no column has it. [default: default]")],
     "date": Annotated[Text, typer.Option(metavar="YYYY-MM-DD", help="Date of the scores. [default: today, UTC]")],
     "run": Annotated[Text, typer.Option(help="The run's name, whatever the results say.")],
+    "run_from": Annotated[
+        Text, typer.Option(metavar="file|column|NAME", help="What names the runs. [default: column, if there is one]")
+    ],
+    "column": Annotated[
+        Paths,
+        typer.Option(
+            "--column",
+            metavar="[TABLE.]OURS=YOURS",
+            help="What your files call a column, e.g. results.doc_id=docno. May be repeated.",
+        ),
+    ],
+    "relevance": Annotated[
+        float | None, typer.Option(metavar="GRADE", help="The grade of every judgment, whatever the files say.")
+    ],
+    "min_relevance": Annotated[
+        float | None, typer.Option(metavar="GRADE", help="Grades from here on count as 1, lower ones as 0.")
+    ],
     "format_": Format,
     "max_rejected_fraction": _fraction("Of a table's rows, how many may be set aside. [default: 0]"),
     "max_missing_fraction": _fraction("Of the judged queries, how many a run may lack. [default: 1]"),
@@ -52,6 +85,27 @@ OPTIONS: dict[str, Any] = {
     "engine": EngineName,
     "remote": Annotated[Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")],
 }
+
+
+#: The options that take several paths.
+_OF_PATHS = ("--judgments", "--qrels", "--results", "--exclude")
+
+
+def spread(arguments: list[str]) -> list[str]:
+    """The arguments with the option repeated before each of several paths after it, as the shell expands a pattern."""
+    spread_out: list[str] = []
+    option: str | None = None
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            return [*spread_out, *arguments[at:]]
+        if argument.startswith("-") and argument != "-":
+            option = None
+        elif option and arguments[at - 1] != option:
+            spread_out.append(option)
+        if argument in _OF_PATHS:
+            option = argument
+        spread_out.append(argument)
+    return spread_out
 
 
 def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -85,16 +139,49 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
     from ndcg_spark.config import load
 
     config, kind, options = given.pop("config"), given.pop("format_"), given.pop("set_")
-    judgments, results, run = given.pop("judgments"), given.pop("results"), given.pop("run")
+    columns, least = _columns(given.pop("column") or []), given.pop("min_relevance")
+    judgments, results = _both(given.pop("paths") or [], given.pop("judgments"), given.pop("results"))
+    tables = {
+        "judgments": {"path": judgments, "format": kind, "relevance": given.pop("relevance")},
+        "results": {"path": results, "format": kind, "run": given.pop("run"), "run_from": given.pop("run_from")},
+        "exclude": {"path": given.pop("exclude")},
+    }
     convention: dict[str, Any] = dict(parse_option(text) for text in options or [])
     if given["convention"] is not None:
         convention["preset"] = given["convention"]
-    return load(
-        config,
-        {
-            **given,
-            "judgments": {"path": judgments, "format": kind},
-            "results": {"path": results, "format": kind, "run": run},
-            "convention": convention,
-        },
-    )
+    if least is not None:
+        convention["min_relevance"] = least
+    mapped = {name: {**table, "columns": columns.get(name)} for name, table in tables.items()}
+    return load(config, {**given, **mapped, "convention": convention})
+
+
+def _both(paths: list[str], judgments: Paths, results: Paths) -> tuple[Paths, Paths]:
+    """The paths of the judgments and of the results, whichever way they were given."""
+    if not paths:
+        return judgments, results
+    if judgments or results:
+        option = "--judgments" if judgments else "--results"
+        raise ConfigurationError(f"arguments: {paths[0]} and {option} are both given; name both tables, or neither")
+    if len(paths) < 2:
+        raise ConfigurationError(f"arguments: only {paths[0]} is given; give the judgments, then the results")
+    return paths[:1], paths[1:]
+
+
+def _columns(given: list[str]) -> dict[str, dict[str, str]]:
+    """What the files of each table call our columns, of texts like ``doc_id=docno`` and ``results.doc_id=docno``."""
+    from ndcg_spark.config import JudgmentsConfig, ResultsConfig
+
+    known = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
+    mapped: dict[str, dict[str, str]] = {}
+    for text in given:
+        ours, equals, yours = text.partition("=")
+        table, dot, name = ours.rpartition(".")
+        tables = [table] if dot else [entry for entry, names in known.items() if name in names]
+        if not equals or not yours or not tables or any(entry not in known for entry in tables):
+            raise ConfigurationError(
+                f"arguments: --column {text} maps no column; write OURS=YOURS or TABLE.OURS=YOURS, as in "
+                "doc_id=docno or results.doc_id=docno"
+            )
+        for entry in tables:
+            mapped.setdefault(entry, {})[name] = yours
+    return mapped

@@ -12,7 +12,7 @@ from pyspark.sql.types import DoubleType, IntegerType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, as_type
+from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, UNEQUAL, as_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,7 @@ RULES = {
     rule.code: rule
     for rule in (
         Rule("value_is_no_scalar", "line(s) with a value that is an array, an object, true or false"),
+        Rule("lists_of_unequal_length", "row(s) whose lists of documents and of scores or grades differ in length"),
         Rule("broken_line", "line(s) that are no row"),
         Rule("no_dataset", "row(s) without a dataset", "dataset"),
         Rule("no_run", "row(s) without a run", "run"),
@@ -64,7 +65,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
     """
     relevance = as_type(F.col("relevance"), DoubleType(), types["relevance"])
     broken = [
-        *_of_names(types, ("dataset", "query_id", "doc_id")),
+        *broken_names(types, ("dataset", "query_id", "doc_id")),
         _broken("relevance_is_no_number", ~_finite(relevance)),
     ]
     if convention.negative == "error":
@@ -75,7 +76,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
 
 def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:
     """As `broken_judgments`, for results. Score and rank are tested only if the convention ranks by them."""
-    broken = _of_names(types, ("dataset", "run", "query_id", "doc_id"))
+    broken = broken_names(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
         score = as_type(F.col("score"), DoubleType(), types["score"])
         broken.append(_broken("score_is_no_number", ~_finite(score)))
@@ -116,9 +117,10 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
         )
 
 
-def _of_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
+def broken_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
     """The rules for lines and names. Lines come first, because a broken line has no names at all."""
     broken = [_broken("value_is_no_scalar", F.col(NO_SCALAR))] if NO_SCALAR in types else []
+    broken += [_broken("lists_of_unequal_length", F.col(UNEQUAL))] if UNEQUAL in types else []
     broken += [_broken("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in types else []
     for name in names:
         if name in types:

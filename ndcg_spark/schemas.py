@@ -40,6 +40,9 @@ RESULTS = _table(
     ("dataset", _TEXT), ("run", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("score", _NUMBER), ("rank", _WHOLE)
 )
 
+#: One row per document that is taken off the lists of a query before they are ranked; no key.
+EXCLUDE = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT))
+
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
@@ -50,8 +53,11 @@ BROKEN_LINE = "\ue000broken_line"
 #: Whether a line is broken only because a value is an array, an object, true or false. Only JSON lines have the column.
 NO_SCALAR = "\ue000no_scalar"
 
+#: Whether a row is broken because its lists, of documents and of scores or grades, differ in length.
+UNEQUAL = "\ue000unequal"
+
 #: The columns of a table as it was read that are ours and not the user's.
-INTERNAL = (BROKEN_LINE, NO_SCALAR)
+INTERNAL = (BROKEN_LINE, NO_SCALAR, UNEQUAL)
 
 #: How the columns begin that tell where a row stood: the values of its folders, numbered, and its file.
 OWN = "ndcg_own_"

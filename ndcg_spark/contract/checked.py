@@ -63,6 +63,7 @@ class Checked:
             "runs": len(runs),
             "unjudged_queries": sum(run.unjudged_queries for run in runs),
             "results_of_unjudged_queries": sum(run.unjudged_rows for run in runs),
+            "excluded_results": self.result_counts.excluded,
             "missing_queries": pairs - sum(run.judged_queries for run in runs),
             "datasets_without_results": len(set(judged.queries) - set(self.datasets)),
             "rejected_judgments": sum(breach.rows for breach in judged.breaches),

@@ -59,3 +59,5 @@ class ResultCounts:
     untrusted: Untrusted | None = None
     #: Runs with a query in more than one file; see `inputs.run_files`.
     split_runs: tuple[SplitRun, ...] = ()
+    #: Good rows that the table `exclude` takes off the lists; the runs are counted without them.
+    excluded: int = 0

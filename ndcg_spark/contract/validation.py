@@ -8,7 +8,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark import rules, schemas
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, duplicates, thresholds
+from ndcg_spark.contract import counting, duplicates, excluding, thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
@@ -65,7 +65,9 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     good_judgments = grades.good(judged)
     lists = held(results, RESULTS, lambda table: _reason_of_result(table, convention))
     # A filter on text parses each line anew for every column it names, which took four times what it saved.
-    pruning = None if lists.is_parsed_again else pruning_of(convention, config.cutoffs, lists.rows.columns)
+    # A list from which documents are taken needs more of what is below the deepest cutoff.
+    whole = lists.is_parsed_again or results.without is not None
+    pruning = None if whole else pruning_of(convention, config.cutoffs, lists.rows.columns)
     returned = counting.count_results(lists.rows, lists.reason, _queries(good_judgments), pruning)
     returned = lists.with_breaches(returned)
     refuse_lost_rows(results, returned.rows)
@@ -79,6 +81,8 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
         (*grades.rejected(judged), *lists.rejected(returned)),
         pruning,
     )
+    if results.without:
+        checked = excluding.without_excluded(checked, results.without, _queries(good_judgments))
     _refuse_coverage(checked, config, results.place)
     return checked
 

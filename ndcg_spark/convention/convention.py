@@ -44,6 +44,7 @@ class Convention:
     duplicates: str = "error"
     judgment_duplicates: str = "error"
     exclude_query_as_document: bool = False
+    min_relevance: str | float = "none"
     #: The preset that the options started from. It only appears in the label.
     based_on: str = dataclasses.field(default="standard", compare=False)
 
@@ -122,6 +123,12 @@ class Convention:
         return [f"{o}={show(getattr(self, o))}: {formulas.say(o, getattr(self, o))}".rstrip(": ") for o in changed]
 
 
+def counted_grade(grade: float, convention: Convention) -> float:
+    """The grade that a grade counts as: where `min_relevance` is set, 1 or 0, or itself if it is negative."""
+    least = convention.min_relevance
+    return grade if isinstance(least, str) or grade < 0 else float(grade >= least)
+
+
 def table_gain(table: Mapping[float, float], grade: float) -> float | None:
     """The gain that a table gives to a grade; None if the grade is not in it."""
     return next((gain for known, gain in table.items() if known == grade), None)
@@ -139,7 +146,8 @@ def _contradictions(convention: Convention) -> list[str]:
     """The reasons why options that are valid by themselves have no meaning together."""
     c = convention
     graded_unjudged = isinstance(c.unjudged, float)
-    lacking = isinstance(c.gain, Mapping) and graded_unjudged and table_gain(c.gain, float(c.unjudged)) is None
+    unjudged = counted_grade(float(c.unjudged), c) if graded_unjudged else 0.0
+    lacking = isinstance(c.gain, Mapping) and graded_unjudged and table_gain(c.gain, unjudged) is None
     named = str(c.gain) if graded_unjudged and isinstance(c.gain, str) and c.gain in GAINS else None
     rules = [
         (
@@ -161,8 +169,13 @@ def _contradictions(convention: Convention) -> list[str]:
             f"gain={c.gain} looks at no grade, so unjudged={show(c.unjudged)} would be ignored; set unjudged=zero",
         ),
         (
-            named is not None and abs(named_gain(named, float(c.unjudged))) > MAX_GAIN,
+            named is not None and abs(named_gain(named, unjudged)) > MAX_GAIN,
             f"unjudged={show(c.unjudged)} is too large a grade for gain={c.gain}; set a smaller one",
+        ),
+        (
+            c.min_relevance != "none" and str(c.gain) in GAINS and not GAINS[str(c.gain)].of_grade,
+            f"gain={c.gain} looks at no grade, so min_relevance={show(c.min_relevance)} would be ignored; set "
+            "min_relevance=none",
         ),
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]

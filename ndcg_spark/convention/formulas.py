@@ -7,7 +7,7 @@ from ndcg_spark.convention.options import DISCOUNTS, GAINS, IDEALS, OPTIONS
 from ndcg_spark.convention.values import show
 
 #: The order of the options in a formula: first those that matter most to the numbers.
-_SPOKEN = tuple(dict.fromkeys(("gain", "discount", "order", "score_precision", *OPTIONS)))
+_SPOKEN = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 
 
 def words(options: Mapping[str, Any]) -> str:
@@ -27,7 +27,9 @@ def mathematics(options: Mapping[str, Any]) -> list[str]:
     """The definition in mathematical notation, line by line: d is a document, r a rank from 1, q a query."""
     gain, discount = show(options["gain"]), show(options["discount"])
     averaged = options["ties"] == "average"
+    least = options["min_relevance"]
     return [
+        *([] if least == "none" else [f"rel(d) = [grade of d >= {show(least)}], and a negative grade as it is"]),
         f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}",
         f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
         "DCG@k = sum over r = 1..k of g(d_r) * w(r)"

@@ -183,4 +183,7 @@ OPTIONS: dict[str, Option] = {
         }
     ),
     "exclude_query_as_document": Option({"false": "", "true": "the query itself is no result"}),
+    "min_relevance": Option(
+        {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, but for negative ones"
+    ),
 }

@@ -63,7 +63,7 @@ def normal(option: str, value: Any) -> Any:
     if option == "discount" and isinstance(value, list | tuple):
         weights = [_number(weight) for weight in value]
         return tuple(weights) if None not in weights else tuple(value)
-    if option == "unjudged" and _number(value) is not None:
+    if option in ("unjudged", "min_relevance") and _number(value) is not None:
         return _number(value)
     return value
 
@@ -74,8 +74,9 @@ def is_known(option: str, value: Any) -> bool:
         return isinstance(value, bool)
     if isinstance(value, str):
         return value in OPTIONS[option].words or (option in ("gain", "discount") and bool(_PYTHON.fullmatch(value)))
-    if option == "unjudged":
-        return isinstance(value, float) and 0 <= value <= MAX_GAIN
+    if option in ("unjudged", "min_relevance"):
+        # Unjudged documents have grade 0, which must not be relevant.
+        return isinstance(value, float) and 0 <= value <= MAX_GAIN and (option == "unjudged" or value > 0)
     if option == "gain" and isinstance(value, Mapping):
         numbers = [*value.keys(), *value.values()]
         finite = all(isinstance(number, float) and abs(number) <= MAX_GAIN for number in numbers)

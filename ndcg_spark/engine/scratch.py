@@ -24,6 +24,8 @@ class Scratch:
     def __init__(self) -> None:
         self._root: Path | None = None
         self._undone: list[Callable[[], object]] = []
+        #: By the name of a pipe, the file that its content was copied to, as a pipe can be read once.
+        self.copies: dict[str, Path] = {}
         self._at_exit = weakref.finalize(self, _undo, self._undone)
 
     def folder(self) -> Path:
@@ -43,6 +45,7 @@ class Scratch:
         """Remove every folder with all that is in it; a link goes, and not the file that it leads to."""
         _undo(self._undone)
         self._root = None
+        self.copies.clear()
 
 
 def _undo(undone: list[Callable[[], object]]) -> None:

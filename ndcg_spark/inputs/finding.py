@@ -5,7 +5,7 @@ import urllib.parse
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import files, table_formats
+from ndcg_spark.inputs import files, pipes, table_formats
 from ndcg_spark.inputs.file_formats import sniffed
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.listing import before_wildcards
@@ -29,7 +29,7 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
     """
     refuse_credentials(path, name)
     if engine.sees_local_files:
-        return sniffed(files.find(path, name), name)
+        return sniffed(files.find(pipes.as_file(engine, path, name), name), name)
     fixed = before_wildcards(path)
     listing = loaded(engine, "binaryFile", [path], name, recursiveFileLookup="true").select("path", "length")
     root = urllib.parse.urlsplit(fixed).path.rstrip("/")

@@ -4,6 +4,7 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
 
 _HEAD_BYTES = 1 << 16
+_HEAD_LINES = 200
 
 
 def common_header(files: list[File], where: str) -> str:
@@ -26,6 +27,19 @@ def beginning(file: File, where: str) -> str:
     """
     lines = (line.strip("\ufeff \t\r\f") for line in _head(file, where).decode("utf-8", "replace").split("\n"))
     return next((line for line in lines if line), "")
+
+
+def head(file: File, where: str) -> str:
+    """The first 64 KiB, in which bytes that are not UTF-8 are replaced. InputError if the file cannot be read."""
+    return _head(file, where).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def whole_lines(text: str) -> list[str]:
+    """The first lines of a file's head that are not blank, without one that the head cuts off."""
+    lines = text.split("\n")
+    if len(lines) > 1 and len(text.encode("utf-8", "replace")) >= _HEAD_BYTES:
+        lines.pop()
+    return [line for line in (line.strip(" \t\r\f") for line in lines) if line][:_HEAD_LINES]
 
 
 def _header(file: File, where: str) -> str:

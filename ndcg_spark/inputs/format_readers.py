@@ -17,15 +17,20 @@ from ndcg_spark.inputs.first_lines import beginning, common_header
 from ndcg_spark.inputs.footers import Footer, footers, refuse_different_types, signatures
 from ndcg_spark.inputs.gathering import Copy, folder, gathered, united
 from ndcg_spark.inputs.json_lines import json_lines
+from ndcg_spark.inputs.json_lists import list_batches
+from ndcg_spark.inputs.json_object import json_columns, object_batches
 from ndcg_spark.inputs.loading import carried, lines, literal, loaded, paths_of
 from ndcg_spark.inputs.orc import orc_batches
 from ndcg_spark.inputs.plain_parquet import must_be_copied, plain_batches
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.separated import header_names, separated
+from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.trec import trec
 from ndcg_spark.schemas import refuse_alike, refuse_own
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
+#: The formats that the engine parses line by line.
+_OF_LINES = ("trec", "csv", "tsv", "jsonl")
 #: The characters around a line that do not count; in CSV and TSV blanks do.
 _BLANKS, _LINE_END = "\ufeff \t\r\f", "\ufeff\r"
 
@@ -38,8 +43,8 @@ class Reader:
     kind: str
     #: The wanted columns, by their names in the files.
     columns: list[str]
-    #: The position of each column in a line of TREC text.
-    positions: dict[str, int]
+    #: What the first lines have told: the layout of text without a header, and the depth of one JSON object.
+    shape: Shape
     #: The table's name, with which messages begin.
     where: str
     _footers: dict[str, Footer] = dataclasses.field(default_factory=dict, init=False, repr=False)
@@ -68,7 +73,7 @@ class Reader:
         Columns of Parquet and ORC keep their types; all others are text. A file whose folder gives a column of the same
         name has the folder's value.
         """
-        table = self._binary(files, units) if self.kind in BINARY else self._text(files, units)
+        table = self._text(files, units) if self.kind in _OF_LINES else self._binary(files, units)
         given = {key: F.col(folder(number)) for number, (key, _) in enumerate(files[0].partition)}
         whole = table.withColumns(given) if given else table
         return whole.drop(*(name for name in carried(whole) if name != UNIT))
@@ -104,6 +109,13 @@ class Reader:
 
     def _copy(self, found: list[Footer]) -> Copy | None:
         """How to copy files that the engine cannot read as they are; None if it can read them."""
+        if self.kind == "json":
+            return partial(
+                write_parquet, partial(object_batches, json_columns(self.columns, self.shape.depth), self.shape.depth)
+            )
+        if self.kind == "lists":
+            present = {name: column for name, column in self.shape.columns.items() if name in self.shape.has}
+            return partial(write_parquet, partial(list_batches, present))
         if self.kind == "orc":
             needed, batches = self.engine.kind == "embedded", orc_batches
         else:
@@ -122,7 +134,10 @@ class Reader:
         """The function that makes columns of lines, and the characters around a line that do not count."""
         on_java = self.engine.kind != "embedded"
         if self.kind == "trec":
-            return (lambda text: trec(text, self.positions, on_java)), _BLANKS
+            layout = self.shape.layout
+            if layout is None:
+                raise ValueError("text without a header has a layout")
+            return (lambda text: trec(text, layout, on_java)), _BLANKS
         if self.kind == "jsonl":
             first = beginning(files[0], self.where) if self.engine.sees_local_files else None
             return (lambda text: json_lines(text, self.columns, self.where, files[0].path, first)), _BLANKS

@@ -1,4 +1,4 @@
-"""Judgments and results from storage: TREC text, Parquet, ORC, CSV, TSV, JSON lines and catalog tables.
+"""Judgments and results from storage: text, JSON, Parquet, ORC and catalog tables, of the shapes of `inputs.shapes`.
 
 Columns have the schema's names. They keep the types they were stored with, and text formats stay text, so that a
 message can still show a bad value before `schemas.conform` makes it a number. The column BROKEN_LINE of `schemas` has
@@ -6,7 +6,7 @@ the text of lines that are not rows.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pyspark.errors import PySparkException
@@ -14,16 +14,28 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ndcg_spark.config import ResultsConfig, TableConfig
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine, failures
-from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs import file_formats, finding, limits, parsed_once, run_files, trec
+from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs import file_formats, finding, limits, parsed_once, run_files, shapes
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
+from ndcg_spark.inputs.lists import unlisted
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
-from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, named_by_user, refuse_alike, refuse_own
+from ndcg_spark.inputs.run_names import named_by_file
+from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.schemas import (
+    EXCLUDE,
+    INTERNAL,
+    JUDGMENTS,
+    RESULTS,
+    UNEQUAL,
+    named_by_user,
+    refuse_alike,
+    refuse_own,
+)
 
 _CATALOG = "table:"
 
@@ -46,6 +58,15 @@ class Source:
     reread: Callable[[list[File]], DataFrame] | None = None
     #: Keeps the table's typed rows, so that text is parsed only once; None where that does not pay. See `parsed_once`.
     keep: Callable[[DataFrame], DataFrame] | None = None
+    #: The documents that leave the lists of this table before they are ranked.
+    without: "Source | None" = None
+    #: What was recognised and not configured, in sentences for people.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple["Source", ...]:
+        """The table itself, and the one whose documents leave its lists."""
+        return (self,) if self.without is None else (self, self.without)
 
     @property
     def is_text(self) -> bool:
@@ -60,8 +81,11 @@ class Source:
         return self.files[0].path if len(self.files) == 1 else f"{self.files[0].path} and {len(self.files) - 1} more"
 
 
-def read_judgments(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
+def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], graded: bool = True) -> Source:
     """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are stored.
+
+    If `config.relevance` is given, it is the grade of every row, whatever the files say. If judgments need not be
+    `graded`, a table without grades has 1 for each.
 
     Raises
     ------
@@ -70,7 +94,16 @@ def read_judgments(engine: Engine, config: TableConfig, paths: list[str]) -> Sou
     ConfigurationError
         Columns are mapped, but TREC text has no names of columns.
     """
-    return _read(engine, "judgments", config, paths, JUDGMENTS, trec.QRELS)
+    constant = config.relevance
+    needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
+    source = _read(engine, "judgments", config, paths, JUDGMENTS, needed)
+    if constant is None and not graded and "relevance" not in source.table.columns:
+        constant = 1.0
+    if constant is None:
+        return source
+    note = f"every judgment has the grade {constant:g}"
+    table = source.table.withColumn("relevance", F.lit(constant))
+    return dataclasses.replace(source, table=table, notes=(*source.notes, note))
 
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
@@ -78,11 +111,15 @@ def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Sou
 
     If `config.run` is given, it is the run of every row, whatever the files say. Raises as `read_judgments`.
     """
-    column = config.columns.get("run", "run") if config.run is None else None
-    source = _read(engine, "results", config, paths, RESULTS, trec.RUN, column)
+    source = _read(engine, "results", config, paths, RESULTS)
     if config.run is None:
         return source
     return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)))
+
+
+def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
+    """The documents that leave the lists: those of the columns dataset, query_id and doc_id. Raises as above."""
+    return _read(engine, "exclude", config, paths, EXCLUDE)
 
 
 def _read(
@@ -91,8 +128,7 @@ def _read(
     config: TableConfig,
     paths: list[str],
     schema: StructType,
-    positions: dict[str, int],
-    run_column: str | None = None,
+    needed: Sequence[str] | None = None,
 ) -> Source:
     catalog = [path for path in paths if path.startswith(_CATALOG)]
     if catalog and len(paths) > 1:
@@ -100,22 +136,28 @@ def _read(
     if catalog:
         table = _catalog_table(engine, catalog[0].removeprefix(_CATALOG), name)
         refuse_own(table.columns, f"{name}: {catalog[0]}")
-        return Source(_renamed(table, config, schema, f"{name}: {catalog[0]}"), name, catalog[0], [], False)
+        shape = shapes.named("table", table.columns, config, needed or schema.names, f"{name}: {catalog[0]}")
+        renamed = unlisted(_renamed(table, shape, config, schema, f"{name}: {catalog[0]}"), schema is RESULTS, name)
+        return Source(renamed, name, catalog[0], [], False, notes=tuple(shape.said(config)))
     limits.raise_open_files()
     found = [file for path in paths for file in finding.find(engine, path, name)]
     kind = config.format or file_formats.format_of(found, name)
     file_formats.refuse_unreadable(found, kind, name)
     finding.refuse_colons(engine, found, name)
-    if kind == "trec" and config.columns:
-        raise ConfigurationError(f"{name}: columns are mapped, and TREC text has no names; leave columns out")
-    units = run_files.units_of(found, run_column) if schema is RESULTS else {}
-    reader = Reader(engine, kind, [config.columns.get(field.name, field.name) for field in schema], positions, name)
+    shape = shapes.shape_of(engine, found, kind, config, needed or schema.names, name)
+    kind, notes, units = shape.kind, shape.said(config), {}
+    if isinstance(config, ResultsConfig):
+        found, run_column, naming = _with_runs(found, shape, config)
+        notes += naming
+        units = run_files.units_of(found, run_column)
+    reader = Reader(engine, kind, [shape.columns.get(field.name, field.name) for field in schema], shape, name)
 
     def read(some: list[File]) -> DataFrame:
         table = reader.table(some, units)
         if kind == "trec":
             return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
-        renamed = _renamed(table, config, schema, f"{name}: {found[0].path}")
+        renamed = _renamed(table, shape, config, schema, f"{name}: {found[0].path}")
+        renamed = unlisted(renamed, schema is RESULTS, f"{name}: {found[0].path}")
         return _with_valid_text(renamed) if kind in ("parquet", "orc") and engine.kind != "embedded" else renamed
 
     try:
@@ -125,10 +167,28 @@ def _read(
         damage = damaged(found, kind) if engine.sees_local_files else None
         reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
         raise InputError(f"{name}: {reason}; write it again, or name its format") from error
-    source = Source(table, name, kind, found, engine.sees_local_files, rows, units, read)
+    rows = None if UNEQUAL in table.columns else rows
+    source = Source(table, name, kind, found, engine.sees_local_files, rows, units, read, notes=tuple(notes))
     if source.is_text and parsed_once.is_worth_keeping(engine, found):
         return dataclasses.replace(source, keep=partial(parsed_once.kept, engine, name=name))
     return source
+
+
+def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], str | None, list[str]]:
+    """The files with the names of their runs, the column that has these, if there is one, and what is said of it."""
+    if config.run is not None:
+        return found, None, []
+    column = shape.columns.get("run", "run")
+    if config.run_from == "column" and "run" not in shape.has:
+        raise InputError(
+            f"results: run_from is column, and {found[0].path} has no column {column}; map it, or name runs by files"
+        )
+    if config.run_from != "file" and "run" in shape.has:
+        return found, column, []
+    named = named_by_file(found, column, "results")
+    names = list(dict.fromkeys(dict(file.partition)[column] for file in named))
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return named, column, [f"runs are named by their files: {names[0]}{more}"]
 
 
 def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
@@ -140,7 +200,7 @@ def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
     return found
 
 
-def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: str) -> DataFrame:
+def _renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: StructType, where: str) -> DataFrame:
     """The schema's columns under the schema's names, and those of our own columns that there are."""
     has = table.columns
     refuse_alike(has, where)
@@ -150,7 +210,7 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
         raise InputError(
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
         )
-    sources = {field.name: config.columns.get(field.name, field.name) for field in schema}
+    sources = {field.name: shape.columns.get(field.name, field.name) for field in schema}
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
         raise InputError(

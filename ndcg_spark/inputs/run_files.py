@@ -77,5 +77,5 @@ def refuse_split_runs(found: Sequence[SplitRun], units: Mapping[str, int], where
     raise InputError(
         f"{where}: run_in_two_files, {len(found)} run(s) with queries in two files, e.g. {first.queries} of "
         f"{first.run}: {first.query} is in {both}; they are read as one run, so give each file a run name of its own: "
-        "evaluate them one by one with --run, or change the tags"
+        "with --run-from file, or change the tags"
     )

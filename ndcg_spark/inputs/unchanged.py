@@ -16,12 +16,18 @@ Stamp = tuple[int, ...] | None
 
 def stamps_of(sources: Iterable[Source]) -> dict[str, Stamp]:
     """The stamp of every file of the tables, by path. Files that this process cannot see have none."""
-    return {path: stamp for source in sources if source.seen for path, stamp in _stamps(source).items()}
+    return {
+        path: stamp
+        for each in sources
+        for source in each.sources
+        if source.seen
+        for path, stamp in _stamps(source).items()
+    }
 
 
 def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> None:
     """InputError if a file has another size or time than before, or is gone."""
-    for source in sources:
+    for source in (source for each in sources for source in each.sources):
         if source.seen:
             changed = [path for path, stamp in _stamps(source).items() if stamp is None or stamp != before[path]]
             if changed:

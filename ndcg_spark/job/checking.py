@@ -6,7 +6,8 @@ import io
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
+from ndcg_spark.contract import excluding, validation
+from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
@@ -29,6 +30,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
     with engine_for(config) as opened:
         tell("engine", opened.name)
         sources = sources_of(opened, config)
+        config = adapted(config, sources, tell)
         deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:])
         with translated_failures(sources):
             checked = validation.without_duplicates(validation.check(*sources, config), *sources, config)
@@ -50,7 +52,11 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
 def explain(config: EvaluationConfig) -> str:
     """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
     with engine_for(config) as opened:
-        judgments, results = validation.typed(*sources_of(opened, config), config)
+        sources = sources_of(opened, config)
+        config = adapted(config, sources, lambda *_: None)
+        judgments, results = validation.typed(*sources, config)
+        excluded = sources[1].without
+        results = excluding.kept(results, excluded) if excluded else results
         evaluation = evaluation_of(opened, config)
         runs = count_unjudged_queries(judgments, results)
         printed = io.StringIO()

@@ -11,6 +11,7 @@ from ndcg_spark.contract import thresholds, validation
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
+from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.outcome import (
@@ -75,6 +76,7 @@ def run_on(
     """
     with clock.step("read"):
         sources = sources_of(opened, config)
+    config = adapted(config, sources, tell)
     work = _Work(opened, config, sources, stamps_of(sources), evaluation_of(opened, config), tell, clock, release)
     with clock.step("check"), translated_failures(sources):
         checked = validation.check(*sources, config)

@@ -57,4 +57,4 @@ def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) ->
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(opened, config, convention.replace(ties="doc_id_asc"))
         return Compared(convention.label, [], str(error))
-    return Compared(convention.label, outcome.dataset_scores)
+    return Compared(outcome.convention, outcome.dataset_scores)

@@ -55,7 +55,7 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
             raise PlanRefusedError(refusal.code, refusal.sentence) from error
         if engine.lost(error):
             raise
-        for source in sources:
+        for source in (source for each in sources for source in each.sources):
             damage = damaged(source.files, source.format) if source.seen else None
             if damage:
                 raise InputError(f"{source.name}: {damage}; write it again") from error

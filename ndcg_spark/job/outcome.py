@@ -41,6 +41,8 @@ def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> N
     judged, returned = checked.judgment_counts, checked.result_counts
     tell("read", f"{judged.rows:,} judgments of {sum(judged.queries.values()):,} queries from {judgments.place}")
     tell("read", f"{returned.rows:,} results of {len(returned.runs):,} runs from {results.place}")
+    if results.without:
+        tell("excluded", f"{returned.excluded:,} results, by {results.without.place}")
     tell_rows_rejected(sources, checked, tell)
 
 

@@ -1,5 +1,6 @@
 """What every command prepares from the configuration before it scores, checks or explains."""
 
+import dataclasses
 from contextlib import AbstractContextManager
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
-from ndcg_spark.inputs.reading import Source, read_judgments, read_results
+from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
@@ -28,8 +29,14 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     """Both tables, found and opened but not read. Raises InputError, ConventionError."""
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     gains.unjudged_gain(config.convention)
-    judgments = read_judgments(opened, config.judgments, [config.dated(path) for path in config.judgments.path])
-    return judgments, read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+    graded = config.convention.gain != "judged"
+    paths = [config.dated(path) for path in config.judgments.path]
+    judgments = read_judgments(opened, config.judgments, paths, graded)
+    results = read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+    if config.exclude:
+        excluded = read_excluded(opened, config.exclude, [config.dated(path) for path in config.exclude.path])
+        results = dataclasses.replace(results, without=excluded)
+    return judgments, results
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:

@@ -43,7 +43,8 @@ def commit_record(
         "inputs": {
             source.name: _input(source, counts.rows, counts.fingerprint)
             for source, counts in zip(sources, checked.both_counts, strict=True)
-        },
+        }
+        | {other.name: _files(other) for source in sources for other in source.sources if other is not source},
         "counts": checked.counts(len(evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": dict(seconds),
@@ -55,8 +56,16 @@ def commit_record(
 def _input(source: Source, rows: int, fingerprint: str) -> dict[str, Any]:
     """What identifies an input: inputs with equal fingerprints have the same rows, in any order and format."""
     return {
-        "format": source.format,
         "rows": rows,
         "fingerprint": fingerprint,
+        **_files(source),
+    }
+
+
+def _files(source: Source) -> dict[str, Any]:
+    """Where a table came from, and what was recognised in it."""
+    return {
+        "format": source.format,
         "files": [{"path": file.path, "size": file.size} for file in source.files],
+        "recognised": list(source.notes),
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.convention import Convention, named_gain, table_gain
+from ndcg_spark.convention.convention import Convention, counted_grade, named_gain, table_gain
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula
 from ndcg_spark.convention.values import MAX_GAIN
 from ndcg_spark.scoring import udfs
@@ -24,10 +24,19 @@ def gain(relevance: Column, convention: Convention) -> Column:
     Column of double
         ``2^relevance - 1`` (exp2, Burges et al. 2005), the grade itself (linear, Jarvelin and Kekalainen 2002),
         1 for grades above 0 (binary), 1 for every judged document (judged), a table's or a user's value.
-        Null for a grade that the table lacks, and for a gain that is no number or beyond MAX_GAIN.
+        Null for a grade that the table lacks, and for a gain that is no number or beyond MAX_GAIN. With
+        `min_relevance`, grades from there on are 1 and lower ones 0 before the gain is computed.
     """
-    worth = _gain(relevance, convention)
+    worth = _gain(_counted(relevance, convention), convention)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
+
+
+def _counted(relevance: Column, convention: Convention) -> Column:
+    """The grades that grades count as; see `convention.counted_grade`."""
+    if isinstance(convention.min_relevance, str):
+        return relevance
+    binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
+    return F.when(relevance >= 0, binary).otherwise(relevance)
 
 
 def _gain(relevance: Column, convention: Convention) -> Column:
@@ -45,7 +54,7 @@ def unjudged_gain(convention: Convention) -> float:
     user's function its value at 0. Raises ConventionError if a user's function cannot be computed.
     """
     rule = convention.gain
-    grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
+    grade = counted_grade(convention.unjudged if isinstance(convention.unjudged, float) else 0.0, convention)
     if isinstance(rule, Mapping):
         return table_gain(rule, grade) or 0.0
     if rule.startswith(udfs.PREFIX):

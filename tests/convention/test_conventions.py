@@ -26,6 +26,7 @@ DOCUMENTED = {
     "duplicates": "error best",
     "judgment_duplicates": "error max min mean",
     "exclude_query_as_document": "false true",
+    "min_relevance": "none",
 }
 TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
 TREC_EVAL_9 = TREC_EVAL | {"score_precision": "float32"}
@@ -127,6 +128,7 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
         ({"ideal": "retrieved", "unjudged": 1}, "lists would score above 1"),
         ({"gain": "judged", "unjudged": 1}, "gain=judged looks at no grade"),
         ({"gain": "exp2", "unjudged": 1000}, "unjudged=1000 is too large a grade for gain=exp2"),
+        ({"gain": "judged", "min_relevance": 4}, "gain=judged looks at no grade, so min_relevance=4 would be ignored"),
         ({"gain": {0: 0, 1: 1}, "unjudged": 0.5}, "the gain table lacks the grade of unjudged=0.5"),
     ],
 )
@@ -162,6 +164,7 @@ def test_conventions_with_the_same_options_are_the_same_whatever_their_names():
         ({"gain": {0: 0, 1: 2.5}, "discount": [1, 0.5]}, ["gain {0: 0, 1: 2.5}", "discount [1, 0.5]"]),
         ({"gain": "python:shop.gains.by_price", "unjudged": 0.5}, ["python:shop.gains.by_price", "relevance 0.5"]),
         ({"ties": "average", "ideal": "retrieved"}, ["averaged", "the returned documents"]),
+        ({"gain": "linear", "min_relevance": 4}, ["gain relevance; grades from 4 count as 1 and lower ones as 0"]),
         ({"no_relevant": "one", "missing_query": "skip"}, ["score 1", "left out"]),
     ],
 )

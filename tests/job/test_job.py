@@ -31,6 +31,7 @@ def test_counts_say_what_was_read_and_what_came_out(configured):
         "runs": 1,
         "unjudged_queries": 1,
         "results_of_unjudged_queries": 1,
+        "excluded_results": 0,
         "missing_queries": 1,
         "datasets_without_results": 0,
         "rejected_judgments": 0,
@@ -59,7 +60,7 @@ def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp
     assert found["configuration"]["cutoffs"] == [1, 3]
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
     fingerprint = found["inputs"]["results"].pop("fingerprint")
-    assert found["inputs"]["results"] == {"format": "trec", "rows": 3, "files": files}
+    assert found["inputs"]["results"] == {"format": "trec", "rows": 3, "files": files, "recognised": []}
     assert int(fingerprint, 16) > 0
     assert found["rejected"] == []
 

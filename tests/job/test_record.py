@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from ndcg_spark.config import validate
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.reading import Source
 from ndcg_spark.job.record import commit_record
 
 
@@ -18,7 +19,7 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
         },
         "test",
     )
-    sources = [SimpleNamespace(name=table, format="trec", files=[File(path, 7)]) for table, path in paths.items()]
+    sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
     counted = SimpleNamespace(rows=1, fingerprint="f")
     checked = SimpleNamespace(both_counts=(counted, counted), breaches=[], counts=lambda _: {"results": 1})
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))

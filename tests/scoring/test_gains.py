@@ -9,10 +9,11 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring.gains import discount, gain, unjudged_gain
 
 
-def gains_of(spark, grades, rule):
+def gains_of(spark, grades, rule, **options):
     table = spark.createDataFrame([(grade,) for grade in grades], "relevance double")
     return [
-        row["gain"] for row in table.select(gain(F.col("relevance"), Convention(gain=rule)).alias("gain")).collect()
+        row["gain"]
+        for row in table.select(gain(F.col("relevance"), Convention(gain=rule, **options)).alias("gain")).collect()
     ]
 
 
@@ -34,6 +35,14 @@ def discounts_of(spark, ranks, rule):
 )
 def test_a_gain_is_its_rule_of_the_grade(spark, rule, expected):
     assert gains_of(spark, [-1.0, 0.0, 0.5, 3.0], rule) == pytest.approx(expected, rel=1e-15)
+
+
+def test_grades_from_the_least_relevant_on_count_as_1_and_lower_ones_as_0(spark):
+    grades, binary = [-1.0, 0.0, 3.5, 4.0, 5.0], [0.0, 0.0, 1.0, 1.0]
+    assert gains_of(spark, grades, "linear", min_relevance=4) == [-1.0, *binary]
+    assert gains_of(spark, grades, {0: -1, 1: 7}, min_relevance=4) == [None, -1.0, -1.0, 7.0, 7.0]
+    assert unjudged_gain(Convention(gain="linear", min_relevance=4, unjudged=3.5)) == 0.0
+    assert unjudged_gain(Convention(gain="linear", min_relevance=4, unjudged=4)) == 1.0
 
 
 def test_a_gain_table_gives_each_grade_its_gain_and_null_to_a_grade_it_lacks(spark):

@@ -63,11 +63,11 @@ LINES = {
 }
 
 _QUERIES = {f"q{query}": {f"d{document}": document for document in range(9)} for query in range(900)}
-#: Files that are JSON and no JSON lines, and what a refusal calls them.
+#: Files that are JSON and no JSON lines, and what a refusal calls them; the number of rows if they are read.
 SHAPES = {
-    json.dumps(_QUERIES): "one JSON object of many",
-    json.dumps(_QUERIES, indent=1): "a JSON object of several lines",
-    '{"q": {"d": 1}}': "one JSON object of many",
+    json.dumps(_QUERIES): 900 * 9,
+    json.dumps(_QUERIES, indent=1): 900 * 9,
+    '{"q": {"d": 1}}': 1,
     f"[{GOOD}, {GOOD}]": "one JSON array",
     f"[\n{GOOD},\n{GOOD}\n]\n": "one JSON array",
 }

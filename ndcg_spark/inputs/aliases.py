@@ -1,0 +1,63 @@
+"""What other tools call our columns, so that their files are read as they are."""
+
+from collections.abc import Iterable, Mapping
+
+from ndcg_spark.errors import InputError
+
+#: By column, its names in lower case, with _ for -: those of ir_datasets, PyTerrier, BEIR, MS MARCO and TREC; of
+#: MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"),
+    "doc_id": (
+        *("doc_id", "docno", "docid", "corpus_id", "pid", "passage_id"),
+        *("item_id", "itemid", "item", "item_idx", "movie_id", "movieid"),
+        *("doc_ids", "documents", "item_ids", "items"),
+    ),
+    "relevance": ("relevance", "rel", "label", "grade", "score", "rating"),
+    "score": ("score", "scores", "prediction", "rating"),
+    "rank": ("rank",),
+    "run": ("run", "run_id", "runid", "tag", "system", "model"),
+}
+#: A name that PyTerrier gives to a number of its own, beside the name of the document.
+_INNER = {"docid": "docno"}
+#: In a table with one of these columns, a score is what a run has given and no grade.
+_OF_RESULTS = ("run", "rank")
+
+
+def resolved(given: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
+    """What the files call each of our columns `names`, of those columns that they have.
+
+    A name that is `given` counts before our own name, and that before those of other tools. `has` are the files' own
+    columns. InputError if two of them may be the same column of ours.
+    """
+    columns = list(dict.fromkeys(has))
+    found = dict(given)
+    for name in names:
+        if name in given or name in columns:
+            found.setdefault(name, name)
+            continue
+        candidates = [column for column in _called(name, columns) if column not in given.values()]
+        if len(candidates) > 1:
+            both = " and ".join(candidates)
+            raise InputError(
+                f"{where}: {len(candidates)} columns may be the {name}, {both}; say which, --column "
+                f"{name}={candidates[0]}"
+            )
+        if candidates and not (name == "relevance" and _is_of_results(candidates[0], columns)):
+            found[name] = candidates[0]
+    return found
+
+
+def is_known(name: str, column: str) -> bool:
+    """Whether a column of this name may be our column `name`."""
+    return column == name or bool(_called(name, [column]))
+
+
+def _called(name: str, columns: list[str]) -> list[str]:
+    plain = {column: column.lower().replace("-", "_") for column in columns}
+    named = [column for column in columns if plain[column] in _NAMES.get(name, ())]
+    return [column for column in named if _INNER.get(plain[column]) not in plain.values()]
+
+
+def _is_of_results(column: str, columns: list[str]) -> bool:
+    return column.lower() == "score" and any(_called(name, columns) for name in _OF_RESULTS)

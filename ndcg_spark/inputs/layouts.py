@@ -1,0 +1,141 @@
+"""Text without a header: which field of a line is which column, told by the number of fields and by their values."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from ndcg_spark.errors import InputError
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+#: From here on, a whole number in the last field is a time in seconds: March 1973.
+_SECONDS = 10**8
+
+Lines = Sequence[Sequence[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The fields of a line, in words, and the position of each of our columns among them, from 0."""
+
+    words: str
+    positions: Mapping[str, int]
+    fields: int
+    #: Whether more fields may follow, which belong to the run's name.
+    open: bool = False
+    #: Whether these lines, which have the right number of fields, are of this layout.
+    fits: Callable[[Lines], bool] = lambda _: True
+
+
+#: TREC qrels, and a TREC run, which may have more than six fields as in trec_eval. Both are read without a look.
+QRELS = Layout("query 0 document grade", {"query_id": 0, "doc_id": 2, "relevance": 3}, 4)
+RUN = Layout(
+    "query Q0 document rank score run", {"query_id": 0, "doc_id": 2, "rank": 3, "score": 4, "run": 5}, 6, open=True
+)
+
+
+def _numbers(at: int) -> Callable[[Lines], bool]:
+    return lambda lines: all(_NUMBER.fullmatch(line[at]) for line in lines)
+
+
+def _ranked(at: int) -> Callable[[Lines], bool]:
+    """Whether each query's lines are numbered 1, 2, 3 from its first line on."""
+
+    def fits(lines: Lines) -> bool:
+        seen: dict[str, int] = {}
+        for line in lines:
+            seen[line[0]] = seen.get(line[0], 0) + 1
+            if line[at] != str(seen[line[0]]):
+                return False
+        return True
+
+    return fits
+
+
+def _scored(at: int) -> Callable[[Lines], bool]:
+    """Whether these are numbers, but not all of them whole and above 0, as ranks would be."""
+    return lambda lines: _numbers(at)(lines) and not all(line[at].isdecimal() and int(line[at]) for line in lines)
+
+
+def _literal(at: int) -> Callable[[Lines], bool]:
+    return lambda lines: all(line[at] in ("0", "Q0", "q0") for line in lines)
+
+
+def _timed(lines: Lines) -> bool:
+    return all(line[3].isdecimal() and int(line[3]) >= _SECONDS for line in lines) and _numbers(2)(lines)
+
+
+def _both(one: Callable[[Lines], bool], other: Callable[[Lines], bool]) -> Callable[[Lines], bool]:
+    return lambda lines: one(lines) and other(lines)
+
+
+#: By table, its layouts; the first that fits counts.
+LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
+    "judgments": (
+        Layout("query document grade time", {"query_id": 0, "doc_id": 1, "relevance": 2}, 4, fits=_timed),
+        dataclasses.replace(QRELS, fits=_numbers(3)),
+        Layout("query document grade", {"query_id": 0, "doc_id": 1, "relevance": 2}, 3, fits=_numbers(2)),
+        Layout("query document", {"query_id": 0, "doc_id": 1}, 2),
+    ),
+    "results": (
+        dataclasses.replace(RUN, fits=_numbers(4)),
+        Layout(
+            "query Q0 document rank score",
+            {"query_id": 0, "doc_id": 2, "rank": 3, "score": 4},
+            5,
+            fits=_both(_literal(1), _numbers(4)),
+        ),
+        Layout(
+            "query document rank score",
+            {"query_id": 0, "doc_id": 1, "rank": 2, "score": 3},
+            4,
+            fits=_both(_ranked(2), _numbers(3)),
+        ),
+        Layout("query document rank", {"query_id": 0, "doc_id": 1, "rank": 2}, 3, fits=_ranked(2)),
+        Layout("query document score", {"query_id": 0, "doc_id": 1, "score": 2}, 3, fits=_scored(2)),
+    ),
+    "exclude": (Layout("query document", {"query_id": 0, "doc_id": 1}, 2),),
+}
+#: By table, the layout of lines that are read without a look.
+USUAL: Mapping[str, Layout] = {"judgments": QRELS, "results": RUN, "exclude": LAYOUTS["exclude"][0]}
+
+
+def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
+    """The layout of the first lines of a file; None if they have none in common, or none with grades if `graded`."""
+    rows = [line.split() for line in lines]
+    if not rows:
+        return None
+    complete = (layout for layout in LAYOUTS[table] if not graded or "relevance" in layout.positions)
+    fitting = (layout for layout in complete if all(_has(layout, row) for row in rows))
+    return next((layout for layout in fitting if layout.fits(rows)), None)
+
+
+def given(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
+    """The layout that numbers of fields, from 1, name; InputError if a line of these has no such field."""
+    positions = {name: int(field) - 1 for name, field in columns.items()}
+    counts = {len(line.split()) for line in lines}
+    most = max(positions.values()) + 1
+    if min(positions.values()) < 0 or any(count < most for count in counts):
+        raise InputError(f"{where}: columns names field {most} of lines with {min(counts)}; fields are counted from 1")
+    words = " ".join(sorted(positions, key=lambda name: positions[name]))
+    return Layout(words, positions, most if len(counts) != 1 else counts.pop())
+
+
+def ambiguous(lines: Sequence[str], table: str, where: str) -> InputError | None:
+    """The error for lines of two to four fields that may mean several things; None for all others."""
+    counts = {len(line.split()) for line in lines}
+    if table == "judgments" and counts == {2}:
+        return InputError(
+            f"{where}: 2 fields in a line, e.g. {lines[0][:200]!r}, and no grade; if they are a query and a document, "
+            "give them all one grade, --relevance 1"
+        )
+    if table != "results" or len(counts) != 1 or not counts <= {3, 4} or _literal(1)([line.split() for line in lines]):
+        return None
+    last = counts.pop()
+    return InputError(
+        f"{where}: {last} fields in a line, e.g. {lines[0][:200]!r}, which may end with a rank or a score; say which, "
+        f"--column results.query_id=1 --column results.doc_id={last - 1} --column results.rank={last}, or results.score"
+    )
+
+
+def _has(layout: Layout, row: Sequence[str]) -> bool:
+    return len(row) >= layout.fields if layout.open else len(row) == layout.fields

@@ -1,0 +1,54 @@
+"""Tables with one row per query and an array of its documents, as recommenders write them."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.loading import carried
+from ndcg_spark.schemas import BROKEN_LINE, UNEQUAL
+
+#: The columns that have a value for each document of the list.
+_OF_DOCUMENTS = ("relevance", "score", "rank")
+
+
+def unlisted(table: DataFrame, ranked: bool, where: str) -> DataFrame:
+    """One row per document; the table itself where `doc_id` is no array.
+
+    With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks. A row whose
+    arrays differ in length stays one row, with UNEQUAL, and BROKEN_LINE that shows it. A row without an array is one
+    row without a document; an empty array has no rows. InputError for a score that is no array beside one.
+    """
+    kinds = dict(table.dtypes)
+    if not kinds.get("doc_id", "").startswith("array<"):
+        return table
+    beside = [name for name in _OF_DOCUMENTS if kinds.get(name, "").startswith("array<")]
+    lists = ["doc_id", *beside]
+    single = [name for name in ("score", "rank") if name in kinds and name not in beside]
+    if single:
+        raise InputError(
+            f"{where}: doc_id is {kinds['doc_id']}, and {single[0]} is {kinds[single[0]]}; write both as arrays"
+        )
+    unequal = F.lit(False)
+    for name in beside:
+        # Arrays that are absent have the size -1 on some engines and none on others.
+        unequal |= F.coalesce(F.size("doc_id"), F.lit(-1)) != F.coalesce(F.size(name), F.lit(-1))
+    # A document that is null, with null beside it, is what stands for a row without a list.
+    element = [name.removeprefix("array<").removesuffix(">") for name in (kinds[name] for name in lists)]
+    nothing = F.array(
+        F.struct(*(F.lit(None).cast(kind).alias(name) for name, kind in zip(lists, element, strict=True)))
+    )
+    flagged = table.withColumn(UNEQUAL, unequal)
+    rows = F.when(F.col(UNEQUAL) | F.col("doc_id").isNull(), nothing).otherwise(F.arrays_zip(*lists))
+    others = [name for name in table.columns if name not in lists]
+    sizes = [F.concat(F.lit(f" {name}: "), F.coalesce(F.size(name), F.lit(0))) for name in lists]
+    shown = F.concat(
+        F.lit("query_id="), F.coalesce(F.col("query_id").cast("string"), F.lit("null")), F.lit(","), *sizes
+    )
+    line = F.when(F.col(UNEQUAL), shown) if "query_id" in table.columns else F.when(F.col(UNEQUAL), F.lit("lists"))
+    exploded = flagged.withColumn(BROKEN_LINE, line).select(
+        *others, UNEQUAL, BROKEN_LINE, F.posexplode(rows).alias("position", "row")
+    )
+    values = [F.col("row").getField(name).alias(name) for name in lists]
+    rank = [(F.col("position") + 1).alias("rank")] if ranked and "rank" not in table.columns else []
+    kept = [name for name in others if name not in carried(table)]
+    return exploded.select(*kept, *values, *rank, UNEQUAL, BROKEN_LINE, *carried(table))

@@ -1,0 +1,29 @@
+"""What an evaluation takes from its input instead of from its configuration, and says so."""
+
+from collections.abc import Sequence
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.inputs.reading import Source
+from ndcg_spark.job.outcome import Tell
+
+
+def adapted(config: EvaluationConfig, sources: Sequence[Source], tell: Tell) -> EvaluationConfig:
+    """The configuration for these tables: results without scores are ranked by their ranks. Tells what was recognised.
+
+    The convention of what is returned has the options that are used, so its label and its words tell them too.
+    """
+    for note in config.notes:
+        tell("paths", note)
+    for source in (source for each in sources for source in each.sources):
+        for note in source.notes:
+            tell("read", f"{source.name}: {note}")
+    columns, convention = sources[1].table.columns, config.convention
+    if not convention.needs_score or "score" in columns or "rank" not in columns:
+        return config
+    # What says how scores are compared, or what breaks their ties, means nothing among ranks.
+    options = {"order": "rank", "score_precision": "float64"}
+    if convention.ties == "rank":
+        options["ties"] = "doc_id_desc"
+    changed = [f"{option}={value}" for option, value in options.items() if getattr(convention, option) != value]
+    tell("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
+    return config.model_copy(update={"convention": convention.replace(**options)})

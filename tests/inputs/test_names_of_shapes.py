@@ -1,0 +1,113 @@
+"""Names: what tools call our columns, what files call their runs, and what fields lines without a header have."""
+
+import pytest
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import layouts
+from ndcg_spark.inputs.aliases import resolved
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.json_shapes import depth_of
+from ndcg_spark.inputs.run_names import named_by_file, run_name
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
+
+
+@pytest.mark.parametrize(
+    ("has", "found"),
+    [
+        ("query-id corpus-id score", {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}),
+        ("userId movieId rating timestamp", {"query_id": "userId", "doc_id": "movieId", "relevance": "rating"}),
+        ("query_id doc_id relevance rating", {"query_id": "query_id", "doc_id": "doc_id", "relevance": "relevance"}),
+        ("qid docno score rank", {"query_id": "qid", "doc_id": "docno"}),
+        ("qid docno score Tag", {"query_id": "qid", "doc_id": "docno"}),
+        ("text title", {}),
+    ],
+    ids=["BEIR", "MovieLens", "our own name first", "a score beside ranks", "a score beside runs", "none"],
+)
+def test_the_columns_of_judgments_are_found_under_the_names_of_tools(has, found):
+    assert resolved({}, JUDGMENTS.names, has.split(), "judgments") == found
+
+
+@pytest.mark.parametrize(
+    ("has", "found"),
+    [
+        ("qid docid docno rank score", {"query_id": "qid", "doc_id": "docno", "rank": "rank", "score": "score"}),
+        ("qid docid score", {"query_id": "qid", "doc_id": "docid", "score": "score"}),
+        ("user_id item_id score rank model", {"query_id": "user_id", "doc_id": "item_id", "run": "model"}),
+    ],
+)
+def test_the_columns_of_results_are_found_under_the_names_of_tools(has, found):
+    assert found.items() <= resolved({}, RESULTS.names, has.split(), "results").items()
+
+
+def test_two_names_of_one_column_are_refused_unless_one_is_given():
+    has = ["qid", "user_id", "docno", "score"]
+    with pytest.raises(InputError, match=r"runs: 2 columns may be the query_id, qid and user_id; say which, --column"):
+        resolved({}, RESULTS.names, has, "runs")
+    assert resolved({"query_id": "user_id"}, RESULTS.names, has, "runs")["query_id"] == "user_id"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/r/bm25.run.gz", "bm25"),
+        ("/r/bm25.v2", "bm25.v2"),
+        ("/r/input.bm25.txt", "input.bm25"),
+        ("/r/.run", ".run"),
+        ("s3://b/r/dense.parquet", "dense"),
+        ("/r/dense.parquet/part-00000-0a1b2c3d-0000-0000-0000-0a1b2c3d4e5f-c000.snappy.parquet", "dense"),
+        ("/r/dense/day=1/part.0.parquet", "dense"),
+    ],
+)
+def test_a_run_is_called_what_its_file_is_without_what_tells_the_format(path, name):
+    assert run_name(path) == name
+
+
+def test_part_files_are_one_run_and_two_files_of_one_name_are_refused():
+    parts = [File(f"/r/dense/part-0000{at}.csv", 1) for at in range(2)]
+    assert [file.partition for file in named_by_file(parts, "run", "results")] == [(("run", "dense"),)] * 2
+    with pytest.raises(InputError, match=r"two files give the run bm25, /a/bm25\.run and /b/bm25\.run\.gz; rename"):
+        named_by_file([File("/a/bm25.run", 1), File("/b/bm25.run.gz", 1)], "run", "results")
+
+
+def test_a_file_s_name_counts_before_that_of_its_folder():
+    (named,) = named_by_file([File("/r/run=x/day=1/bm25.csv", 1, (("run", "x"), ("day", "1")))], "run", "results")
+    assert named.partition == (("day", "1"), ("run", "bm25"))
+
+
+@pytest.mark.parametrize(
+    ("table", "lines", "words"),
+    [
+        ("judgments", ["1 0 a 2"], "query 0 document grade"),
+        ("judgments", ["1 31 4 881250949"], "query document grade time"),
+        ("judgments", ["1 a 2", "1 b -1"], "query document grade"),
+        ("judgments", ["1 a b"], None),
+        ("judgments", ["1 a"], None),
+        ("results", ["1 Q0 a 0 2.5 x and more"], "query Q0 document rank score run"),
+        ("results", ["1 a 1", "1 b 2", "2 a 1"], "query document rank"),
+        ("results", ["1 a 9.5", "1 b 7"], "query document score"),
+        ("results", ["1 a 2", "1 b 1"], None),
+        ("results", ["1 a 1 9.5", "1 b 2 -7"], "query document rank score"),
+        ("results", ["1 0 a 2"], None),
+        ("results", ["1 a 1", "1 b 2 3"], None),
+        ("results", [], None),
+    ],
+)
+def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, words):
+    layout = layouts.recognised(lines, table, graded=table == "judgments")
+    assert (layout and layout.words) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [
+        ('{"q": {"d": 1}}', 2),
+        ('{"r": {"q": {"d": 1', 3),
+        ('{"q": {}, "p": {"{[": "', 2),
+        ('{"q": 1}', 1),
+        ('{"q": {}}', 2),
+        ("[1]", 0),
+        ('{"q": {"d": [', 2),
+    ],
+)
+def test_the_depth_of_json_is_that_of_its_first_value(text, depth):
+    assert depth_of(text) == depth

@@ -1,0 +1,297 @@
+"""Files of every shape that tools write, each with the rows that it must be read as.
+
+On the embedded engine: python shape_cases.py. Every case is a function of a folder, which writes a file and returns the
+settings of its table.
+"""
+
+import gzip
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ndcg_spark import config, schemas
+from ndcg_spark.contract import validation
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.preparing import sources_of
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
+
+GRADES = [("11", "a", 2.0), ("11", "b", 0.0), ("12", "c", 1.0)]
+#: A run's lists in their order, with scores that order them likewise.
+LISTS = {"11": [("b", 2.5), ("a", 0.5)], "12": [("c", 1.5)]}
+ROWS = [(query, doc, score, at + 1) for query, ranked in LISTS.items() for at, (doc, score) in enumerate(ranked)]
+
+#: What must be read: judgments, then results as (run, query, document, score, rank), null for a column that is absent.
+JUDGED = sorted(GRADES)
+SCORED = sorted(("one", query, doc, score, None) for query, doc, score, _ in ROWS)
+RANKED = sorted(("one", query, doc, None, rank) for query, doc, _, rank in ROWS)
+BOTH = sorted(("one", query, doc, score, rank) for query, doc, score, rank in ROWS)
+
+_SCORES = {query: dict(ranked) for query, ranked in LISTS.items()}
+_GRADED = {query: {d: int(g) for q, d, g in GRADES if q == query} for query in ("11", "12")}
+
+
+def text(name, *lines):
+    def write(folder):
+        content = "".join(f"{line}\n" for line in lines).encode()
+        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return {"path": str(folder / name)}
+
+    return write
+
+
+def parquet(name, **columns):
+    def write(folder):
+        pq.write_table(pa.table(columns), folder / name)
+        return {"path": str(folder / name)}
+
+    return write
+
+
+def mapped(write, **settings):
+    return lambda folder: {**write(folder), **settings}
+
+
+def _columns(rows, *names):
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _lists(of, name, **more):
+    rows = [{"user_id": int(query), name: [doc for doc, _ in ranked]} for query, ranked in of.items()]
+    return [{**row, **{k: [v for _, v in of[str(row["user_id"])]] for k in more}} for row in rows]
+
+
+def _part_files(folder):
+    folder.mkdir()
+    for at, row in enumerate(ROWS):
+        parquet(f"part-0000{at}.parquet", **_columns([row[:3]], "query_id", "doc_id", "score"))(folder)
+    return {"path": str(folder)}
+
+
+_QRELS_LISTS = {query: [(d, g) for q, d, g in GRADES if q == query] for query in ("11", "12")}
+_ORED = _lists(LISTS, "items", scores=1)
+
+JUDGMENTS_READ = {
+    "TREC": text("qrels.txt", *(f"{q} 0 {d} {g:g}" for q, d, g in GRADES)),
+    "MS MARCO, a name that says TSV": text("qrels.dev.tsv", *(f"{q}\t0\t{d}\t{g:g}" for q, d, g in GRADES)),
+    "three fields": text("qrels.tsv", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)),
+    "three fields, a name that says nothing": text("qrels", *(f"{q} {d} {g:g}" for q, d, g in GRADES)),
+    "MovieLens 100k": text("u.data", *(f"{q}\t{d}\t{g:g}\t881250949" for q, d, g in GRADES)),
+    "MovieLens": text("ratings.csv", "userId,movieId,rating,timestamp", *(f"{q},{d},{g},1" for q, d, g in GRADES)),
+    "BEIR": text("test.tsv", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)),
+    "BEIR, a name that says nothing": text(
+        "test", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)
+    ),
+    "PyTerrier": text("q.csv", "qid,docno,label,iteration", *(f"{q},{d},{g:g},0" for q, d, g in GRADES)),
+    "ir_datasets": text(
+        "q.jsonl",
+        *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES),
+    ),
+    "ranx, Parquet": parquet("q.parquet", **_columns(GRADES, "q_id", "doc_id", "score")),
+    "RePlay": parquet("q.parquet", **_columns(GRADES, "query_id", "item_id", "rating")),
+    "recommenders": text("q.csv", "userID,itemID,rating", *(f"{q},{d},{g}" for q, d, g in GRADES)),
+    "names given": mapped(
+        text("q.csv", "a,b,c", *(f"{d},{q},{g}" for q, d, g in GRADES)),
+        columns={"query_id": "b", "doc_id": "a", "relevance": "c"},
+    ),
+    "numbers of fields given": mapped(
+        text("q.tsv", *(f"{g}\t{q}\t{d}\tmore" for q, d, g in GRADES)),
+        columns={"query_id": "2", "doc_id": "3", "relevance": "1"},
+    ),
+    "JSON": text("q.json", json.dumps(_GRADED)),
+    "JSON of several lines, gzipped": text("q.json.gz", json.dumps(_GRADED, indent=2)),
+    "JSON, a name that says nothing": text("qrels", json.dumps(_GRADED)),
+    "JSON with grades as text and an empty query": text(
+        "q.json", json.dumps({"10": {}, **{q: {d: str(g) for d, g in docs.items()} for q, docs in _GRADED.items()}})
+    ),
+    "lists, JSON lines": text(
+        "q.jsonl",
+        *(
+            json.dumps({"query_id": q, "doc_ids": [d for d, _ in docs], "relevance": [g for _, g in docs]})
+            for q, docs in _QRELS_LISTS.items()
+        ),
+    ),
+    "lists, Parquet": parquet(
+        "q.parquet",
+        query_id=list(_QRELS_LISTS),
+        doc_id=[[d for d, _ in docs] for docs in _QRELS_LISTS.values()],
+        relevance=[[g for _, g in docs] for docs in _QRELS_LISTS.values()],
+    ),
+}
+
+RESULTS_READ = {
+    "TREC": (BOTH, text("a.txt", *(f"{q} Q0 {d} {r} {s} one" for q, d, s, r in ROWS))),
+    "MS MARCO": (RANKED, text("one.tsv", *(f"{q}\t{d}\t{r}" for q, d, s, r in ROWS))),
+    "three fields with scores": (SCORED, text("one.txt", *(f"{q} {d} {s}" for q, d, s, r in ROWS))),
+    "ColBERT": (BOTH, text("one.tsv", *(f"{q}\t{d}\t{r}\t{s}" for q, d, s, r in ROWS))),
+    "TREC without a tag": (BOTH, text("one.run", *(f"{q} Q0 {d} {r} {s}" for q, d, s, r in ROWS))),
+    "PyTerrier": (
+        BOTH,
+        text("one.csv", "qid,docid,docno,rank,score,query", *(f"{q},7,{d},{r},{s},what" for q, d, s, r in ROWS)),
+    ),
+    "TREC with its tag in a column": (
+        BOTH,
+        text("a.csv", "qid,docno,rank,score,tag", *(f"{q},{d},{r},{s},one" for q, d, s, r in ROWS)),
+    ),
+    "RecTools": (
+        BOTH,
+        parquet(
+            "one.parquet",
+            user_id=[int(row[0]) for row in ROWS],
+            item_id=[row[1] for row in ROWS],
+            score=[row[2] for row in ROWS],
+            rank=[row[3] for row in ROWS],
+        ),
+    ),
+    "recommenders": (SCORED, text("one.csv", "userID,itemID,prediction", *(f"{q},{d},{s}" for q, d, s, _ in ROWS))),
+    "JSON": (SCORED, text("one.json", json.dumps(_SCORES))),
+    "JSON with runs around": (SCORED, text("a.json.gz", json.dumps({"one": _SCORES}))),
+    "JSON with a run's name given": (SCORED, mapped(text("a.json", json.dumps(_SCORES)), run="one")),
+    "files of one tag": (
+        sorted([(name, *row[1:]) for name in ("one", "two") for row in BOTH]),
+        lambda folder: {
+            "path": [
+                text(f"{name}.run.gz", *(f"{q} Q0 {d} {r} {s} Anserini" for q, d, s, r in ROWS))(folder)["path"]
+                for name in ("one", "two")
+            ],
+            "run_from": "file",
+        },
+    ),
+    "part files without a run": (SCORED, lambda folder: _part_files(folder / "one.parquet")),
+    "lists, JSON lines": (
+        RANKED,
+        text("one.jsonl", *(json.dumps({k: v for k, v in row.items() if k != "scores"}) for row in _ORED)),
+    ),
+    "lists with scores, JSON lines": (BOTH, text("one.jsonl.gz", *map(json.dumps, _ORED))),
+    "lists with scores, Parquet": (
+        BOTH,
+        parquet("one.parquet", **_columns([tuple(row.values()) for row in _ORED], "userId", "items", "scores")),
+    ),
+    "lists of large text, Parquet": (
+        RANKED,
+        parquet(
+            "one.parquet",
+            user_id=list(LISTS),
+            item_ids=pa.array([[d for d, _ in docs] for docs in LISTS.values()], pa.large_list(pa.large_string())),
+        ),
+    ),
+    "an empty list has no results": (
+        RANKED,
+        parquet("one.parquet", user_id=[*LISTS, "13"], items=[*([d for d, _ in docs] for docs in LISTS.values()), []]),
+    ),
+}
+
+_GOOD = '{"user_id": 11, "items": ["a", "b"], "scores": [2, 1]}'
+#: Results that are refused, with what the message says.
+REFUSED = {
+    "a rank or a score": (
+        text("r.tsv", "11\ta\t7", "11\tb\t5"),
+        "3 fields in a line, e.g. '11\\ta\\t7', which may end",
+    ),
+    "two names of one column": (
+        text("r.csv", "qid,query-id,docno,score", "1,2,a,1"),
+        "2 columns may be the query_id, qid and query-id; say which, --column query_id=qid",
+    ),
+    "two files of one name": (
+        lambda folder: {
+            "path": [text(f"one{end}", "11 Q0 a 1 1 x")(folder)["path"] for end in (".run", ".txt")],
+            "run_from": "file",
+        },
+        "two files give the run one, ",
+    ),
+    "no column where one is to name runs": (
+        mapped(text("r.csv", "qid,docno,score", "1,a,1"), run_from="column"),
+        "run_from is column, and ",
+    ),
+    "JSON of depth 4": (text("r.json", '{"a": {"b": {"c": {"d": 1}}}}'), "is one JSON object of depth 4"),
+    "JSON that ends early": (text("r.json", '{"11": {"a": 1, "b": 2}, "12": {'), "is not one whole JSON object"),
+    "JSON with more after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "after its end there is more"),
+    "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not one whole JSON object"),
+    "JSON, true": (text("r.json", '{"11": {"a": true, "b": 1}}'), "1 line(s) with a value that is an array, an object"),
+    "JSON, an array": (text("r.json", '{"11": {"b": 1, "a": [1]}}'), '{"11": {"a": ["1"]}}'),
+    "JSON, NaN": (text("r.json", '{"11": {"b": 1, "a": NaN}}'), '1 line(s) that are no row, e.g. {"11": {"a": NaN}}'),
+    "JSON, null": (text("r.json", '{"11": {"b": 1, "a": null}}'), "1 score(s) that are no finite number"),
+    "JSON, no list of documents": (text("r.json", '{"11": {"b": 1}, "12": 5}'), "1 line(s) that are no row"),
+    "JSON, half a pair": (text("r.json", '{"11": {"b": 1, "\\ud800": 2}}'), "1 line(s) that are no row"),
+    "JSON, one document twice": (text("r.json", '{"11": {"a": 1, "a": 2}}'), None),
+    "lists of unequal length, JSON": (
+        text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c"], "scores": [2, 1]}'),
+        '1 row(s) whose lists of documents and of scores or grades differ in length, e.g. {"user_id": 12',
+    ),
+    "lists of unequal length, Parquet": (
+        parquet("r.parquet", user_id=["11", "12"], items=[["a"], ["c"]], scores=[[2.0], [2.0, 1.0]]),
+        "1 row(s) whose lists of documents and of scores or grades differ in length, e.g. query_id=12",
+    ),
+    "a list with null, JSON": (
+        text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c", null], "scores": [2, 1]}'),
+        "1 row(s) without a doc_id",
+    ),
+    "a list with null, Parquet": (
+        parquet("r.parquet", user_id=["11"], items=[["a", None]], scores=[[2.0, 1.0]]),
+        "1 row(s) without a doc_id",
+    ),
+    "no list, JSON": (text("r.jsonl", _GOOD, '{"user_id": 12, "items": null}'), "1 row(s) without a doc_id"),
+    "no list, Parquet": (
+        parquet("r.parquet", user_id=["11", "12"], items=[["a"], None], scores=[[2.0], None]),
+        "1 row(s) without a doc_id",
+    ),
+    "lists in a list, JSON": (
+        text("r.jsonl", _GOOD, '{"user_id": 12, "items": [["c"]], "scores": [2]}'),
+        "1 line(s) with a value that is an array",
+    ),
+    "lists in a list, Parquet": (
+        parquet("r.parquet", user_id=["11"], items=[[["a"]]]),
+        "1 column(s) of the wrong type, doc_id is array<string>",
+    ),
+    "one score for a list": (
+        parquet("r.parquet", user_id=["11"], items=[["a"]], score=[1.0]),
+        "doc_id is array<string>, and score is double; write both as arrays",
+    ),
+}
+
+
+def outcomes(engine: Engine, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
+    """What is read of every case, or of those named `only`, by its kind and name."""
+    cases: dict[str, dict[str, tuple[Any, ...]]] = {
+        "judgments": {name: (0, {"judgments": write}) for name, write in JUDGMENTS_READ.items()},
+        "results": {name: (1, {"results": write}) for name, (_, write) in RESULTS_READ.items()},
+        "refused": {name: (1, {"results": write}, True) for name, (write, _) in REFUSED.items()},
+    }
+    return {
+        kind: {name: rows_of(engine, *case) for name, case in named.items() if only is None or name in only}
+        for kind, named in cases.items()
+    }
+
+
+def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool = False) -> Any:
+    """The rows of one table, sorted; the message if it is refused. With `checked`, every row is held to the rules."""
+    usual = {
+        "judgments": text("usual.qrels", "11 0 a 1"),
+        "results": text("usual.run", "11 Q0 a 1 1 x"),
+    }
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            settings = config.validate({k: {**usual, **writers}[k](Path(name)) for k in usual}, "test")
+            sources = sources_of(engine, settings)
+            if checked:
+                held = adapted(settings, sources, lambda *_: None)
+                return sum(run.rows for run in validation.check(*sources, held).result_counts.runs)
+            schema = (JUDGMENTS, RESULTS)[number]
+            table = schemas.conform(sources[number].table, schema, "test")
+            found = [row.asDict() for row in table.collect()]
+        except NdcgSparkError as error:
+            return f"{error.exit_code} {str(error).replace(name, 'FOLDER')}"
+    names = [field for field in schema.names if field != "dataset"]
+    names = names if number == 0 else ["run", "query_id", "doc_id", "score", "rank"]
+    return sorted([row.get(column) for column in names] for row in found)
+
+
+if __name__ == "__main__":
+    with open_engine("embedded") as opened:
+        sys.stdout.write(json.dumps(outcomes(opened)))
