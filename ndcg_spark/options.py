@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 Paths = list[str] | None
 Text = str | None
 
-Format = Annotated[
-    Text, typer.Option("--format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]")
+InputFormat = Annotated[
+    Text,
+    typer.Option("--input-format", help="trec, parquet, orc, csv, tsv or jsonl, of both. [default: by the names]"),
 ]
+OutputFormat = Annotated[
+    Text, typer.Option("--format", help="How it is printed: table, json, csv, markdown or latex. [default: table]")
+]
+Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 
 
@@ -43,7 +48,7 @@ OPTIONS: dict[str, Any] = {
     "dataset": Annotated[Text, typer.Option(help="The dataset's name, if no column has it. [default: default]")],
     "date": Annotated[Text, typer.Option(metavar="YYYY-MM-DD", help="Date of the scores. [default: today, UTC]")],
     "run": Annotated[Text, typer.Option(help="The run's name, whatever the results say.")],
-    "format_": Format,
+    "input_format": InputFormat,
     "max_rejected_fraction": _fraction("Of a table's rows, how many may be set aside. [default: 0]"),
     "max_missing_fraction": _fraction("Of the judged queries, how many a run may lack. [default: 1]"),
     "max_unjudged_fraction": _fraction("Of a run's queries, how many may be unjudged. [default: 1]"),
@@ -84,7 +89,7 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
     """The configuration of the file, if one is given, overridden by the options."""
     from ndcg_spark.config import load
 
-    config, kind, options = given.pop("config"), given.pop("format_"), given.pop("set_")
+    config, kind, options = given.pop("config"), given.pop("input_format"), given.pop("set_")
     judgments, results, run = given.pop("judgments"), given.pop("results"), given.pop("run")
     convention: dict[str, Any] = dict(parse_option(text) for text in options or [])
     if given["convention"] is not None:

@@ -1,5 +1,8 @@
 """Text for people: nothing in a name can control a terminal, and no secret in a URL is shown."""
 
+import difflib
+from collections.abc import Iterable
+
 from ndcg_spark.masking import masked
 
 
@@ -15,6 +18,13 @@ def printable(text: str) -> str:
 def message(text: str) -> str:
     """A sentence for people: printable, and without the secrets of the URLs in it."""
     return printable(masked(text))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`, did you mean 'trec_eval'?` if a known name is near the word, else nothing."""
+    folded = {name.lower().replace("-", "_"): name for name in known}
+    near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1)
+    return f", did you mean {folded[near[0]]!r}?" if near else ""
 
 
 def _spelled(character: str) -> str:

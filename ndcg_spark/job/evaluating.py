@@ -13,6 +13,7 @@ from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
+from ndcg_spark.job.handing_over import QueryScores
 from ndcg_spark.job.outcome import (
     Outcome,
     Tell,
@@ -44,10 +45,15 @@ class _Work:
     clock: Clock
     #: What is called when the engine has done its work.
     release: Callable[[], object]
+    #: In which order query scores are handed to whom, if to anybody.
+    wanted: QueryScores | None = None
 
 
-def run(config: EvaluationConfig, tell: Tell) -> Outcome:
+def run(config: EvaluationConfig, tell: Tell, wanted: QueryScores | None = None) -> Outcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
+
+    With `wanted`, the query scores are handed over row by row: after a night is published, else after the dataset
+    scores are computed, so that no row is handed over of an evaluation that is refused.
 
     Raises
     ------
@@ -59,7 +65,7 @@ def run(config: EvaluationConfig, tell: Tell) -> Outcome:
         with clock.step("engine"):
             opened = stack.enter_context(open_engine(config.engine, config.remote))
         tell("engine", opened.name)
-        return run_on(opened, config, tell, clock, release=opened.close)
+        return run_on(opened, config, tell, clock, opened.close if wanted is None else lambda: None, wanted)
 
 
 def run_on(
@@ -68,6 +74,7 @@ def run_on(
     tell: Tell,
     clock: Clock,
     release: Callable[[], object] = lambda: None,
+    wanted: QueryScores | None = None,
 ) -> Outcome:
     """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
 
@@ -75,7 +82,8 @@ def run_on(
     """
     with clock.step("read"):
         sources = sources_of(opened, config)
-    work = _Work(opened, config, sources, stamps_of(sources), evaluation_of(opened, config), tell, clock, release)
+    evaluation = evaluation_of(opened, config)
+    work = _Work(opened, config, sources, stamps_of(sources), evaluation, tell, clock, release, wanted)
     with clock.step("check"), translated_failures(sources):
         checked = validation.check(*sources, config)
     tell_rows_read(sources, checked, tell)
@@ -127,6 +135,8 @@ def _collected(work: _Work, checked: Checked) -> list[dict[str, Any]]:
         per_query = query_scores(checked.judgments, checked.pruned_results, runs, work.evaluation)
         rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect())
     _refuse(work, checked, rows)
+    if work.wanted:
+        work.wanted.hand_over(per_query)
     return rows
 
 
@@ -148,6 +158,8 @@ def _published(work: _Work, checked: Checked, output: str) -> list[dict[str, Any
             record = commit_record(work.config, work.evaluation, work.engine, work.sources, checked, work.clock.seconds)
             publication.commit(record)
     work.tell("wrote", f"{output} ({work.evaluation.evaluation_id})")
+    if work.wanted:
+        work.wanted.hand_over_night(output, work.evaluation.evaluation_id, work.engine.session)
     return rows
 
 

@@ -104,9 +104,7 @@ def expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
     """
     done = recover(output)
     store = Store(output)
-    # Python's dates begin with the year 1.
-    days = min(max(keep_days, 0), (today - datetime.date.min).days)
-    oldest = (today - datetime.timedelta(days=days)).isoformat()
+    oldest = _oldest(keep_days, today)
     with _as_storage_error(store, "cannot be removed from"):
         if not _before(store, oldest):
             return done
@@ -119,6 +117,22 @@ def expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
                 dataset, evaluated_on = night_of(folder)
                 done.append(f"removed {dataset} of {evaluated_on}")
     return done
+
+
+def would_expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
+    """A sentence for each night that `expire` would remove. Nothing is changed. Raises StorageError."""
+    store = Store(output)
+    store.refuse_a_file()
+    with _as_storage_error(store, "cannot be read from"):
+        nights = [night_of(folder) for folder in _before(store, _oldest(keep_days, today))]
+    return [f"would remove {dataset} of {evaluated_on}" for dataset, evaluated_on in nights]
+
+
+def _oldest(keep_days: int, today: datetime.date) -> str:
+    """The date of the oldest night that is kept."""
+    # Python's dates begin with the year 1.
+    days = min(max(keep_days, 0), (today - datetime.date.min).days)
+    return (today - datetime.timedelta(days=days)).isoformat()
 
 
 def _nights_and_missing_files(store: Store) -> tuple[list[CommittedNight], list[tuple[str, str]]]:
