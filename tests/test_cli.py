@@ -63,7 +63,8 @@ def test_an_evaluation_prints_its_table_on_stdout_and_its_steps_on_stderr(folder
         *("run", "ndcg@1", "ndcg@all", "queries", "missing", "no", "relevant", "unjudged", "judged", "rate")
     ]
     assert done.stdout.splitlines()[1].split() == ["bm25", "1.0000", "1.0000", "2", "0", "0", "0", "1.0000"]
-    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read"]
+    # The grade 2 is worth a note, as nobody chose a convention.
+    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read", "note"]
     assert "3 judgments of 2 queries" in done.stderr
 
 
@@ -370,7 +371,10 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
     ("arguments", "reason"),
     [
         (["--convention", "trec"], "no preset is called 'trec'"),
-        (["--set", "tie=rank"], "no option is called tie"),
+        (["--convention", "treceval"], "did you mean 'trec_eval'?"),
+        (["--set", "tie=rank"], "no option is called tie, did you mean 'ties'?"),
+        (["--set", "gain=exp"], "gain=exp, did you mean 'exp2'?"),
+        (["--engine", "embeded"], "did you mean 'embedded'?"),
         (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
         (["--cutoffs", "0"], "0 is no cutoff"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
@@ -389,7 +393,12 @@ def test_an_unknown_key_of_the_configuration_is_told_with_all_other_problems(fol
     (folder / "c.toml").write_text('cutoff = [1]\n[judgments]\npth = "x"\n', encoding="utf-8")
     done = ndcg_spark("evaluate", "--config", "c.toml", cwd=folder)
     assert done.returncode == 2
-    for problem in ("cutoff: no such key", "judgments.pth: no such key", "judgments.path: missing", "results"):
+    for problem in (
+        "cutoff: no such key, did you mean 'cutoffs'?",
+        "judgments.pth: no such key, did you mean 'path'?",
+        "judgments.path: missing",
+        "results",
+    ):
         assert problem in done.stderr
 
 

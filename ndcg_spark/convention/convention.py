@@ -10,6 +10,7 @@ from ndcg_spark.convention.options import GAINS, OPTIONS, Numbers
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.convention.values import MAX_GAIN, MOST_GRADES, choices, is_known, normal, show
 from ndcg_spark.errors import ConventionError
+from ndcg_spark.plain import did_you_mean
 
 Gain = str | Mapping[float, float]
 Discount = str | tuple[float, ...]
@@ -49,7 +50,10 @@ class Convention:
 
     def __post_init__(self) -> None:
         if self.based_on not in PRESETS:
-            raise ConventionError(f"convention: no preset is called {self.based_on!r}; one of {', '.join(PRESETS)}")
+            near = did_you_mean(self.based_on, PRESETS)
+            raise ConventionError(
+                f"convention: no preset is called {self.based_on!r}{near}; one of {', '.join(PRESETS)}"
+            )
         for option in OPTIONS:
             object.__setattr__(self, option, normal(option, getattr(self, option)))
         if isinstance(self.gain, Mapping) and len(self.gain) > MOST_GRADES:
@@ -59,7 +63,7 @@ class Convention:
             )
         wrong = [option for option in OPTIONS if not is_known(option, getattr(self, option))]
         if wrong:
-            given = ", ".join(f"{option}={show(getattr(self, option))}" for option in wrong)
+            given = ", ".join(f"{option}={show(getattr(self, option))}{_near(self, option)}" for option in wrong)
             known = "; ".join(f"{option} is one of {choices(option)}" for option in wrong)
             raise ConventionError(f"convention: {len(wrong)} unknown value(s), {given}; {known}")
         reasons = _contradictions(self)
@@ -78,7 +82,8 @@ class Convention:
         """The same convention with some options changed. ConventionError if an option does not exist."""
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
-            raise ConventionError(f"convention: no option is called {', '.join(unknown)}; one of {', '.join(OPTIONS)}")
+            named = ", ".join(f"{option}{did_you_mean(option, OPTIONS)}" for option in unknown)
+            raise ConventionError(f"convention: no option is called {named}; one of {', '.join(OPTIONS)}")
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
@@ -133,6 +138,12 @@ def named_gain(name: str, grade: float) -> float:
         return float(GAINS[name].of(grade, Numbers()))
     except OverflowError:
         return math.inf
+
+
+def _near(convention: Convention, option: str) -> str:
+    """The word that an option takes and that is near the one it was given, in words; empty if there is none."""
+    value = getattr(convention, option)
+    return did_you_mean(value, OPTIONS[option].words) if isinstance(value, str) else ""
 
 
 def _contradictions(convention: Convention) -> list[str]:

@@ -22,6 +22,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
+from ndcg_spark.inputs.swapped import refuse_other
 from ndcg_spark.schemas import INTERNAL, JUDGMENTS, RESULTS, named_by_user, refuse_alike, refuse_own
 
 _CATALOG = "table:"
@@ -145,6 +146,7 @@ def _renamed(table: DataFrame, config: TableConfig, schema: StructType, where: s
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
         )
     sources = {field.name: config.columns.get(field.name, field.name) for field in schema}
+    refuse_other(has, sources.values(), where)
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
         raise InputError(

@@ -14,6 +14,7 @@ from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.handing_over import QueryScores
+from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import (
     Outcome,
     Tell,
@@ -87,6 +88,7 @@ def run_on(
     with clock.step("check"), translated_failures(sources):
         checked = validation.check(*sources, config)
     tell_rows_read(sources, checked, tell)
+    tell_doubts(sources, checked, config, tell)
     try:
         return _outcome(work, checked)
     except PlanRefusedError as refusal:
@@ -191,6 +193,7 @@ def _refuse(work: _Work, checked: Checked, rows: list[dict[str, Any]]) -> None:
     refuse_changed(work.sources, work.stamps)
     thresholds.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(rows, work.config)
+    tell_unjudged_runs(rows, work.config, work.tell)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.journal import PLACES
 from ndcg_spark.nights.recovery import recover, working
 from ndcg_spark.nights.store import FAILURES, RECORDS, TABLES, Store, night_of
+from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import KEPT
 
 #: How often nights are looked at again while other files of them are missing than before.
@@ -84,7 +85,8 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     if reader is None:
         raise StorageError("read_scores: there is no active session; give one with session=")
     if table not in TABLES:
-        raise StorageError(f"read_scores: no table is called {table!r}; one of {', '.join(TABLES)}")
+        near = did_you_mean(table, TABLES)
+        raise StorageError(f"read_scores: no table is called {table!r}{near}; one of {', '.join(TABLES)}")
     nights = committed(output)
     if not nights:
         raise StorageError(f"read_scores: no committed night in {masked(output)}; check the path")

@@ -57,12 +57,16 @@ def test_every_documented_word_of_an_option_is_taken(option):
 
 
 def test_an_unknown_preset_is_refused_with_those_there_are():
-    with pytest.raises(ConventionError, match=r"no preset is called 'trec'; one of standard, .*trec_eval_9"):
+    with pytest.raises(
+        ConventionError, match=r"no preset is called 'trec', did you mean 'trec_eval'\?; one of .*trec_eval_9"
+    ):
         Convention.preset("trec")
 
 
 def test_an_unknown_option_is_refused_with_those_there_are():
-    with pytest.raises(ConventionError, match=r"no option is called gian; one of gain, discount, ties"):
+    with pytest.raises(
+        ConventionError, match=r"no option is called gian, did you mean 'gain'\?; one of gain, discount, ties"
+    ):
         Convention().replace(gian="exp2")
 
 
