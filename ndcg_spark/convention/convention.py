@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from ndcg_spark.convention import formulas
@@ -13,6 +13,8 @@ from ndcg_spark.errors import ConventionError
 from ndcg_spark.plain import did_you_mean
 
 Gain = str | Mapping[float, float]
+#: Up to this rank discounts are summed for ideal=k_relevant.
+LARGEST_K = 100_000
 Discount = str | tuple[float, ...]
 
 
@@ -127,6 +129,16 @@ class Convention:
         return [f"{o}={show(getattr(self, o))}: {formulas.say(o, getattr(self, o))}".rstrip(": ") for o in changed]
 
 
+def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> None:
+    """ConventionError if a cutoff is too deep for ideal=k_relevant, which sums as many discounts."""
+    wrong = [str(k) for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > LARGEST_K]
+    if wrong:
+        raise ConventionError(
+            f"convention: ideal=k_relevant sums k discounts, of {LARGEST_K:,} at most, and {wrong[0]} is a cutoff; "
+            "give other cutoffs, or set ideal=judged"
+        )
+
+
 def table_gain(table: Mapping[float, float], grade: float) -> float | None:
     """The gain that a table gives to a grade; None if the grade is not in it."""
     return next((gain for known, gain in table.items() if known == grade), None)
@@ -174,6 +186,15 @@ def _contradictions(convention: Convention) -> list[str]:
         (
             named is not None and abs(named_gain(named, float(c.unjudged))) > MAX_GAIN,
             f"unjudged={show(c.unjudged)} is too large a grade for gain={c.gain}; set a smaller one",
+        ),
+        (
+            c.ideal == "k_relevant" and c.gain not in ("binary", "judged"),
+            f"ideal=k_relevant is of documents that gain 1 each, and gain={show(c.gain)} gives more; set gain=binary",
+        ),
+        (
+            c.ideal == "k_relevant" and graded_unjudged,
+            f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=k_relevant is of relevant documents; set "
+            "unjudged=zero",
         ),
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]
