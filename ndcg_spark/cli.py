@@ -3,53 +3,31 @@
 Modules that take long to import are imported inside the commands, so that help answers at once.
 """
 
-import contextlib
-import dataclasses
 import datetime
 import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError
-from ndcg_spark.interrupts import give_way, stand
-from ndcg_spark.masking import masked
-from ndcg_spark.options import EngineName, Format, configured, spread
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.interrupts import stand
+from ndcg_spark.options import EngineName, InputFormat, Json, OutputFormat, configured, spread
 from ndcg_spark.plain import message
-from ndcg_spark.report.streams import as_json, complain, prepare_streams, printing
+from ndcg_spark.report.failing import is_merged, told_failures
+from ndcg_spark.report.helping import Command, Commands
+from ndcg_spark.report.streams import as_json, prepare_streams, printing
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
 
 
-class _Command(TyperCommand):
-    """A command whose help, which is printed while its arguments are read, may find that stdout is full."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with _printing_help():
-            return super().parse_args(ctx, spread(args))
-
-
-class _Commands(TyperGroup):
-    """The same for the help of the program."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with _printing_help():
-            return super().parse_args(ctx, args)
-
-
-def _printing_help() -> contextlib.AbstractContextManager[None]:
-    # Where stdout is closed, an evaluation still publishes its night, and help has nowhere to go.
-    return contextlib.nullcontext() if sys.stdout is None else printing()
-
-
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     no_args_is_help=True,
     add_completion=False,
@@ -69,11 +47,18 @@ _OF_SCORES = ("output", "cutoffs", "dataset")
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
-@app.command(cls=_Command, epilog=_EXIT_CODES)
+@app.command(cls=Command, epilog=_EXIT_CODES)
 @configured()
 def evaluate(
     config: "EvaluationConfig",
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+    format_: OutputFormat = None,
+    json_: Json = False,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Print every query's scores instead: table, json lines or csv.")
+    ] = False,
+    sort: Annotated[
+        str | None, typer.Option(metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of what is printed.")
+    ] = None,
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
     ] = False,
@@ -84,24 +69,35 @@ def evaluate(
     """
     from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job
-    from ndcg_spark.report.terminal import Progress, print_scores
+    from ndcg_spark.job.handing_over import QueryScores
+    from ndcg_spark.report import formats
+    from ndcg_spark.report.per_query import print_query_scores
+    from ndcg_spark.report.terminal import Progress
+    from ndcg_spark.sheets import sorting
 
+    style = formats.chosen(format_, json_, formats.OF_QUERIES if per_query else formats.FORMATS)
+    columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
+    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs)
     if explain_plan:
-        if json_:
-            raise ConfigurationError("arguments: --explain-plan prints text; leave --json out")
+        if format_ or json_ or per_query or sort:
+            raise ConfigurationError(
+                "arguments: --explain-plan prints text; leave --format, --json, --per-query and --sort out"
+            )
         _say(explain(config).split("\n"))
         return
-    with Progress(_silent(json_)).running() as progress:
-        outcome = run_job(config, progress.tell)
-    if json_:
-        shown = outcome.output and masked(outcome.output)
-        _print_json(dataclasses.asdict(dataclasses.replace(outcome, output=shown)))
-        return
-    with printing():
-        print_scores(outcome)
+
+    def take(rows: Iterable[Mapping[str, Any]]) -> None:
+        with printing():
+            print_query_scores(rows, style)
+
+    with Progress(_silent(style)).running() as progress:
+        outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
+    if not per_query:
+        with printing():
+            formats.print_outcome(outcome, style, order)
 
 
-@app.command(cls=_Command, epilog=_EXIT_CODES)
+@app.command(cls=Command, epilog=_EXIT_CODES)
 @configured(*_OF_SCORES)
 def check(
     config: "EvaluationConfig",
@@ -114,7 +110,7 @@ def check(
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
 
-    with Progress(_silent(json_)).running() as progress:
+    with Progress(_silent("json" if json_ else "table")).running() as progress:
         found = check_input(config, progress.tell)
     if json_:
         _print_json(found)
@@ -133,12 +129,12 @@ def _print_json(value: Any) -> None:
         print(as_json(value))
 
 
-def _silent(json_: bool) -> bool:
-    """Whether steps are not shown: spark-submit merges stderr into stdout, where the JSON object must be alone."""
-    return json_ and "PYSPARK_GATEWAY_PORT" in os.environ
+def _silent(style: str) -> bool:
+    """Whether steps are not shown, because they would stand between the rows that a program reads."""
+    return style != "table" and is_merged()
 
 
-@app.command("conventions", cls=_Command)
+@app.command("conventions", cls=Command)
 def show_conventions(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
     compare: Annotated[
@@ -146,46 +142,53 @@ def show_conventions(
         typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
     ] = None,
     cutoffs: Annotated[str | None, typer.Option(help="Ranks of the comparison, and all. [default: 10]")] = None,
-    format_: Format = None,
+    input_format: InputFormat = None,
+    format_: OutputFormat = None,
+    json_: Json = False,
     engine: EngineName = None,
 ) -> None:
     """List the presets and options, explain a preset, or compare them all on your data."""
     if compare is not None and name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
-    if compare is None and any((cutoffs, format_, engine)):
-        raise ConfigurationError("arguments: --cutoffs, --format and --engine are of a comparison; give --compare too")
+    if compare is None and any((cutoffs, input_format, format_, json_, engine)):
+        raise ConfigurationError(
+            "arguments: --cutoffs, --engine and all formats are of a comparison; give --compare too"
+        )
     if compare is not None:
         from ndcg_spark.config import validate
         from ndcg_spark.job.every_preset import compare_presets
-        from ndcg_spark.report.terminal import Progress, print_comparison
+        from ndcg_spark.report import formats
+        from ndcg_spark.report.terminal import Progress
 
-        judgments, results = ({"path": path, "format": format_} for path in compare)
+        style = formats.chosen(format_, json_)
+        judgments, results = ({"path": path, "format": input_format} for path in compare)
         settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs or "10", "engine": engine or "auto"}
-        with Progress().running() as progress:
+        with Progress(_silent(style)).running() as progress:
             rows = compare_presets(validate(settings, "arguments"), progress.tell)
         with printing():
-            print_comparison(rows)
+            formats.print_comparison(rows, style)
     elif name is not None:
         _say(explain_preset(name))
     else:
         _say(list_presets_and_options())
 
 
-@app.command("nights", cls=_Command)
-def list_nights(output: _Output, json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List the committed nights: dataset, date, runs, queries, convention, evaluation, when, version."""
+@app.command("nights", cls=Command)
+def list_nights(output: _Output, format_: OutputFormat = None, json_: Json = False) -> None:
+    """List the committed nights with their scores; csv and json have the scores of all runs."""
     from ndcg_spark.nights.committed import committed
-    from ndcg_spark.report.terminal import print_nights
+    from ndcg_spark.nights.kept_scores import kept_scores
+    from ndcg_spark.report.formats import chosen
+    from ndcg_spark.report.nights import print_nights
 
+    style = chosen(format_, json_)
     found = committed(output)
-    if json_:
-        _print_json([dataclasses.asdict(night) for night in found])
-        return
+    scores = kept_scores(output, found)
     with printing():
-        print_nights(found)
+        print_nights(found, scores, style)
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def recover(output: _Output) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
     from ndcg_spark.nights.recovery import left_alone
@@ -196,15 +199,21 @@ def recover(output: _Output) -> None:
     _say([*done, *left_alone(output)] or ["nothing to recover"])
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def expire(
     output: _Output,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:
     """Remove old nights, and what dead evaluations have left behind; say what was removed."""
     from ndcg_spark.nights.committed import expire as expire_nights
+    from ndcg_spark.nights.committed import would_expire
+    from ndcg_spark.nights.recovery import would_recover
 
     today = datetime.datetime.now(datetime.UTC).date()
+    if dry_run:
+        _say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
+        return
     stand(_HALF_DONE)
     _say(expire_nights(output, keep_days, today) or ["nothing to remove"])
 
@@ -215,13 +224,10 @@ def main(arguments: list[str] | None = None) -> None:
     # What libraries log about a failure is left out, as our own message says it once.
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
-    try:
-        app(args=list(map(_text, sys.argv[1:] if arguments is None else arguments)), prog_name="ndcg-spark")
-    except NdcgSparkError as error:
-        # A failure that was caused by a signal is not reported.
-        give_way()
-        complain(str(error))
-        raise SystemExit(error.exit_code) from error
+    given = sys.argv[1:] if arguments is None else arguments
+    with told_failures(given) as at_once:
+        read = spread(list(map(_text, given)))
+        raise SystemExit(app(args=read, prog_name="ndcg-spark", standalone_mode=at_once) or 0)
 
 
 def _text(argument: str) -> str:

@@ -1,6 +1,7 @@
 """A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
 import datetime
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.plain import did_you_mean
 from ndcg_spark.table_config import ExcludeConfig, JudgmentsConfig, ResultsConfig, Strict, TableConfig
 
 __all__ = ["EvaluationConfig", "ExcludeConfig", "JudgmentsConfig", "ResultsConfig", "TableConfig", "load", "validate"]
@@ -159,13 +161,24 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
 def _problem(place: tuple[int | str, ...], kind: str, message: str, given: object) -> str:
     name = ".".join(map(str, place)) or "configuration"
     if kind == "extra_forbidden":
-        return f"{name}: no such key"
+        return f"{name}: no such key{did_you_mean(str(place[-1]), _keys(place[:-1]))}"
     if kind == "missing":
         return f"{name}: missing; give --{place[0]} or {name} in the configuration"
     if kind == "value_error":
         reason = message.removeprefix("Value error, ")
         return reason if reason.startswith(f"{name}: ") else f"{name}: {reason}"
-    return f"{name}: {message[0].lower()}{message[1:]}, not {given!r}"
+    # What pydantic says of a word has the words that it knows in quotes.
+    near = did_you_mean(str(given), re.findall(r"'([^']+)'", message)) if kind == "literal_error" else ""
+    return f"{name}: {message[0].lower()}{message[1:]}, not {given!r}{near}"
+
+
+def _keys(place: tuple[int | str, ...]) -> list[str]:
+    """The keys of the configuration, or of the table at this place in it."""
+    fields = EvaluationConfig.model_fields
+    for name in place:
+        kind: Any = fields[str(name)].annotation if str(name) in fields else None
+        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Strict) else {}
+    return list(fields)
 
 
 def _read(file: Path) -> dict[str, Any]:

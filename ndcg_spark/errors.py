@@ -13,26 +13,34 @@ class NdcgSparkError(Exception):
     """A failure that its message explains; the command line prints the message and no traceback."""
 
     exit_code = BUG
+    #: The kind of failure, for programs; the message is for people.
+    code = "bug"
 
 
 class ConfigurationError(NdcgSparkError, ValueError):
     """The arguments, the configuration or the convention make no sense."""
 
     exit_code = 2
+    code = "configuration"
 
 
 class ConventionError(ConfigurationError):
     """A convention with an unknown option, an unknown value, or a combination without a meaning."""
+
+    code = "convention"
 
 
 class InputError(NdcgSparkError):
     """Judgments or results that are refused; nothing was published."""
 
     exit_code = 3
+    code = "input"
 
 
 class MissingColumnError(InputError):
     """A table lacks a column that the convention needs; `column` is its name."""
+
+    code = "missing_column"
 
     def __init__(self, column: str, message: str) -> None:
         super().__init__(message)
@@ -42,17 +50,21 @@ class MissingColumnError(InputError):
 class DuplicatesError(InputError):
     """A (query, document) pair occurs more than once, and no option says how to merge the rows."""
 
+    code = "duplicates"
+
 
 class EngineError(NdcgSparkError):
     """No engine is available, or the engine failed."""
 
     exit_code = 4
+    code = "engine"
 
 
 class StorageError(NdcgSparkError):
     """The output cannot be written, read back or moved into place."""
 
     exit_code = 4
+    code = "storage"
 
 
 def first_line(error: BaseException) -> str:

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 Paths = list[str] | None
 Text = str | None
 
-Format = Annotated[
+InputFormat = Annotated[
     Text,
-    typer.Option("--format", help="trec, parquet, orc, csv, tsv, jsonl or json, of both. [default: as recognised]"),
+    typer.Option("--input-format", help="trec, parquet, orc, csv, tsv, jsonl or json, of both. [default: recognised]"),
 ]
+OutputFormat = Annotated[
+    Text, typer.Option("--format", help="How it is printed: table, json, csv, markdown or latex. [default: table]")
+]
+Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 
 
@@ -76,7 +80,7 @@ OPTIONS: dict[str, Any] = {
     "min_relevance": Annotated[
         float | None, typer.Option(metavar="GRADE", help="Grades from here on count as 1, lower ones as 0.")
     ],
-    "format_": Format,
+    "input_format": InputFormat,
     "max_rejected_fraction": _fraction("Of a table's rows, how many may be set aside. [default: 0]"),
     "max_missing_fraction": _fraction("Of the judged queries, how many a run may lack. [default: 1]"),
     "max_unjudged_fraction": _fraction("Of a run's queries, how many may be unjudged. [default: 1]"),
@@ -89,10 +93,15 @@ OPTIONS: dict[str, Any] = {
 
 #: The options that take several paths.
 _OF_PATHS = ("--judgments", "--qrels", "--results", "--exclude")
+#: The formats that only files have, and nothing is printed in.
+_OF_FILES_ONLY = ("trec", "parquet", "orc", "tsv", "jsonl")
 
 
 def spread(arguments: list[str]) -> list[str]:
-    """The arguments with the option repeated before each of several paths after it, as the shell expands a pattern."""
+    """The arguments with the option repeated before each of several paths after it, as the shell expands a pattern.
+
+    `--format` with a format that can only be of files is what `--input-format` was called at first.
+    """
     spread_out: list[str] = []
     option: str | None = None
     for at, argument in enumerate(arguments):
@@ -104,7 +113,8 @@ def spread(arguments: list[str]) -> list[str]:
             spread_out.append(option)
         if argument in _OF_PATHS:
             option = argument
-        spread_out.append(argument)
+        names_input = argument == "--format" and arguments[at + 1 : at + 2] and arguments[at + 1] in _OF_FILES_ONLY
+        spread_out.append("--input-format" if names_input else argument)
     return spread_out
 
 
@@ -138,7 +148,7 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
     """The configuration of the file, if one is given, overridden by the options."""
     from ndcg_spark.config import load
 
-    config, kind, options = given.pop("config"), given.pop("format_"), given.pop("set_")
+    config, kind, options = given.pop("config"), given.pop("input_format"), given.pop("set_")
     columns, least = _columns(given.pop("column") or []), given.pop("min_relevance")
     judgments, results = _both(given.pop("paths") or [], given.pop("judgments"), given.pop("results"))
     tables = {

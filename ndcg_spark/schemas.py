@@ -136,6 +136,14 @@ _SMALL_NUMBERS = {"tinyint", "smallint", "int"}
 _FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
 
 
+def measure_first(schema: StructType) -> tuple[str, ...]:
+    """The columns of a table of scores as people are shown them: the key, then ndcg, then the others."""
+    names = list(schema.names)
+    names.remove("ndcg")
+    names.insert(names.index("cutoff") + 1, "ndcg")
+    return tuple(names)
+
+
 def query_key(columns: Iterable[str]) -> list[str]:
     """The columns that identify a query in a table with these columns: query_id, after dataset if there is one."""
     return [name for name in ("dataset", "query_id") if name in columns]

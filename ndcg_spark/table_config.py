@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ndcg_spark import paths
+from ndcg_spark.plain import did_you_mean
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
 
@@ -38,7 +39,8 @@ class TableConfig(Strict):
     def _known_columns(self) -> Self:
         unknown = [name for name in self.columns if name not in self.names]
         if unknown:
-            raise ValueError(f"columns maps {', '.join(unknown)}; only {', '.join(self.names)} can be mapped")
+            named = ", ".join(f"{name}{did_you_mean(name, self.names)}" for name in unknown)
+            raise ValueError(f"columns maps {named}; only {', '.join(self.names)} can be mapped")
         sources = [source for source in self.columns.values() if source]
         if len(set(sources)) < len(self.columns):
             raise ValueError("columns maps to an empty name, or to one name twice; name each column of the files once")

@@ -70,7 +70,8 @@ def test_an_evaluation_prints_its_table_on_stdout_and_its_steps_on_stderr(folder
         *("run", "ndcg@1", "ndcg@all", "queries", "missing", "no", "relevant", "unjudged", "judged", "rate")
     ]
     assert done.stdout.splitlines()[1].split() == ["bm25", "1.0000", "1.0000", "2", "0", "0", "0", "1.0000"]
-    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read"]
+    # The grade 2 is worth a note, as nobody chose a convention.
+    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read", "note"]
     assert "3 judgments of 2 queries" in done.stderr
 
 
@@ -183,8 +184,19 @@ def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
     [
         (["conventions", "trec_eval", "--compare", "q", "r"], "not only trec_eval; give one of them"),
         (["conventions", "--cutoffs", "5"], "are of a comparison; give --compare too"),
+        (["conventions", "--format", "csv"], "are of a comparison; give --compare too"),
         (["conventions", "trec_eval", "--engine", "spark"], "are of a comparison; give --compare too"),
-        (["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"], "leave --json out"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"], "--per-query and --sort out"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--json", "--format", "csv"], "leave one out"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--format", "jsonl"], "give --input-format jsonl"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--format", "cvs"], "did you mean 'csv'?"),
+        (
+            ["evaluate", "--judgments", "q", "--results", "r", "--format", "latex", "--per-query"],
+            "one of table, json, csv",
+        ),
+        (["evaluate", "--judgments", "q", "--results", "r", "--sort", "ndgc"], "did you mean 'ndcg'?"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--sort", "ndcg@7"], "the cutoffs are 1, 3, 5, 10"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--sort", "run:up"], "write run:asc or run:desc"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(capsys, monkeypatch, arguments, words):
@@ -201,6 +213,42 @@ def test_no_secret_of_a_path_is_printed(folder):
     assert "s3://***@bucket/run.txt?secret_key=***" in done.stderr
     assert not {"KEY", "SECRET", "HIDDEN"} & set(done.stderr.replace(":", " ").replace("=", " ").split())
     assert "HIDDEN" not in done.stderr
+
+
+def failure(capsys, *arguments):
+    """The exit code of the program called as a function, what it printed, and what it said."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*arguments])
+    printed = capsys.readouterr()
+    return ended.value.code, printed.out, printed.err
+
+
+@pytest.mark.parametrize("wish", [["--json"], ["--format", "json"], ["--format=json"]])
+@pytest.mark.parametrize(
+    ("arguments", "code", "exit_code", "words"),
+    [
+        (["--convention", "trec"], "configuration", 2, "no preset is called 'trec'"),
+        (["--no-such-option"], "configuration", 2, "No such option: --no-such-option"),
+        (["--results", "nowhere.txt"], "input", 3, "no such path, nowhere.txt"),
+        (["--engine", "spark", "--remote", "sc://nowhere.invalid:1;x"], "engine", 4, "engine: "),
+    ],
+)
+def test_a_refusal_is_json_on_stdout_too_where_json_is_asked_for(
+    capsys, monkeypatch, folder, wish, arguments, code, exit_code, words
+):
+    monkeypatch.setattr("warnings.filters", [])
+    monkeypatch.chdir(folder)
+    if exit_code == 3:
+        pytest.importorskip("pysail")
+        done = ndcg_spark("evaluate", "--engine", "embedded", "--judgments", "qrels.txt", *arguments, *wish, cwd=folder)
+        ended, printed, said = done.returncode, done.stdout, done.stderr
+    else:
+        paths = ["--judgments", "qrels.txt", "--results", "run.txt"]
+        ended, printed, said = failure(capsys, "evaluate", *paths, *arguments, *wish)
+    found = json.loads(printed)["error"]
+    assert (ended, found["exit_code"], found["code"]) == (exit_code, exit_code, code)
+    assert words in found["message"]
+    assert words in said
 
 
 def write_parquet(path, **columns):
@@ -330,7 +378,10 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
     ("arguments", "reason"),
     [
         (["--convention", "trec"], "no preset is called 'trec'"),
-        (["--set", "tie=rank"], "no option is called tie"),
+        (["--convention", "treceval"], "did you mean 'trec_eval'?"),
+        (["--set", "tie=rank"], "no option is called tie, did you mean 'ties'?"),
+        (["--set", "gain=exp"], "gain=exp, did you mean 'exp2'?"),
+        (["--engine", "embeded"], "did you mean 'embedded'?"),
         (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
         (["--cutoffs", "0"], "0 is no cutoff"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
@@ -349,7 +400,12 @@ def test_an_unknown_key_of_the_configuration_is_told_with_all_other_problems(fol
     (folder / "c.toml").write_text('cutoff = [1]\n[judgments]\npth = "x"\n', encoding="utf-8")
     done = ndcg_spark("evaluate", "--config", "c.toml", cwd=folder)
     assert done.returncode == 2
-    for problem in ("cutoff: no such key", "judgments.pth: no such key", "judgments.path: missing", "results"):
+    for problem in (
+        "cutoff: no such key, did you mean 'cutoffs'?",
+        "judgments.pth: no such key, did you mean 'path'?",
+        "judgments.path: missing",
+        "results",
+    ):
         assert problem in done.stderr
 
 
@@ -421,7 +477,7 @@ def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_
     done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
     assert done.returncode == 0, done.stderr
     table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
-    assert len(table.splitlines()) == 1 + 19
+    assert len(table.splitlines()) == 1 + 21
     assert table in (ROOT / "ndcg_spark" / "README.md").read_text(encoding="utf-8")
     shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("tiny.run --cutoffs 3\n")[2].partition("```")[0]
     assert len(shown.splitlines()) > 2
@@ -484,7 +540,17 @@ def test_check_finds_a_duplicate_that_an_evaluation_need_not_look_for(folder):
 def test_nights_are_listed_and_expired(folder):
     evaluate(folder, "--output", "out", "--date", "2020-01-01", "--dataset", "tiny")
     listed = ndcg_spark("nights", "out", cwd=folder).stdout.splitlines()
-    assert listed[1].split()[:5] == ["tiny", "2020-01-01", "1", "2", "standard"]
+    assert listed[0].split()[:7] == ["dataset", "date", "best", "run", "best", "ndcg", "at"]
+    assert listed[1].split()[:8] == ["tiny", "2020-01-01", "bm25", "1.0000", "10", "1", "2", "standard"]
+    rows = list(csv.DictReader(ndcg_spark("nights", "out", "--format", "csv", cwd=folder).stdout.splitlines()))
+    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == [
+        ("bm25", k, "1.0") for k in ("1", "3", "5", "10")
+    ]
+    night, *others = json.loads(ndcg_spark("nights", "out", "--json", cwd=folder).stdout)
+    assert (others, [row["cutoff"] for row in night["dataset_scores"]]) == ([], [1, 3, 5, 10])
+    dry = ndcg_spark("expire", "out", "--keep-days", "30", "--dry-run", cwd=folder)
+    assert (dry.returncode, dry.stdout) == (0, "would remove tiny of 2020-01-01\n")
+    assert ndcg_spark("nights", "out", cwd=folder).stdout.splitlines() == listed
     assert ndcg_spark("recover", "out", cwd=folder).stdout == "nothing to recover\n"
     assert ndcg_spark("expire", "out", "--keep-days", "30", cwd=folder).stdout == "removed tiny of 2020-01-01\n"
     assert ndcg_spark("nights", "out", "--json", cwd=folder).stdout == "[]\n"

@@ -32,7 +32,7 @@ class _Question:
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null. An action."""
     key = query_key(table.columns)
-    questions = [_row_counts(reason), _fingerprint_of(table, key)]
+    questions = [_row_counts(reason), _fingerprint_of(table, key), _best_grade(table, reason)]
     queries = _by_query(table, key, questions)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
@@ -44,6 +44,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
         by_dataset,
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
+        best_grade=max((row["best"] for row in rows if row["best"] is not None), default=None),
     )
 
 
@@ -59,6 +60,8 @@ def count_results(
     questions = [_row_counts(reason), _fingerprint_of(table, ["run", *key])]
     if pruning:
         questions.append(_untrusted_lists(pruning, reason, dict(table.dtypes)))
+    if "score" in table.columns:
+        questions.append(_tied_lists(table, reason))
     if UNIT in table.columns:
         questions.append(_split_queries(reason))
     judged = judged_queries.withColumn("judged", F.lit(True))
@@ -108,7 +111,15 @@ def totals_of_runs() -> list[Column]:
 def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
     """The counts of every run that has a good row, from rows of `totals_of_runs`."""
     names = ("run", "good_rows", "judged_queries", "unjudged_queries", "unjudged_rows")
-    return [RunCounts(row.asDict().get("dataset"), *(row[name] for name in names)) for row in rows if row["good_rows"]]
+    found = []
+    for row in rows:
+        if row["good_rows"]:
+            own = row.asDict()
+            counts = RunCounts(own.get("dataset"), *(own[name] for name in names))
+            # Only the first scan looks at scores.
+            lists, tied = own.get("lists") or 0, own.get("tied_lists") or 0
+            found.append(dataclasses.replace(counts, lists=lists, tied_lists=tied))
+    return found
 
 
 def example_of(names: Sequence[str], line: str | None = None) -> Column:
@@ -133,6 +144,23 @@ def _fingerprint_of(table: DataFrame, key: Sequence[str]) -> _Question:
     of_query = F.sum(F.shiftright("row", 24))
     high, low = F.sum(F.shiftrightunsigned("hash", 32)), F.sum(F.col("hash").bitwiseAND(F.lit(_LOW)))
     return _Question({"row": row}, {"hash": of_query}, {"high": high, "low": low})
+
+
+def _best_grade(table: DataFrame, reason: Column) -> _Question:
+    grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
+    return _Question({"grade": F.when(reason.isNull(), grade)}, {"best": F.max("grade")}, {"best": F.max("best")})
+
+
+def _tied_lists(table: DataFrame, reason: Column) -> _Question:
+    """How many queries of a run have at least two results, and of how many of these all results have the same score."""
+    score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
+    several = F.col("good") > 1
+    tied = several & F.coalesce(F.col("least_score") == F.col("most_score"), F.lit(False))
+    return _Question(
+        {"scored": F.when(reason.isNull(), score)},
+        {"least_score": F.min("scored"), "most_score": F.max("scored")},
+        {"lists": F.count_if(several), "tied_lists": F.count_if(tied)},
+    )
 
 
 def _untrusted_lists(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> _Question:

@@ -30,6 +30,8 @@ class JudgmentCounts:
     bad: int = 0
     #: 16 hexadecimal digits: the same for the same rows, whatever their order and the format of the files.
     fingerprint: str = ""
+    #: The largest grade; None if there is no good row.
+    best_grade: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +45,9 @@ class RunCounts:
     unjudged_queries: int
     #: Rows of the queries that nobody judged.
     unjudged_rows: int = 0
+    #: How many queries have at least two results, and of how many of these all results have the same score.
+    lists: int = 0
+    tied_lists: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ndcg_spark.contract import doubts
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.errors import InputError
 from ndcg_spark.rules import RULES
@@ -21,7 +22,8 @@ def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: st
     broken = sum(breach.rows for breach in breaches)
     if _is_more(broken, allowed, rows) or broken == rows:
         budget = f"{broken} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        raise InputError(f"{table}: {budget}{in_words(breaches)}; correct them in {place}")
+        doubt = doubts.other_table(table, breaches, rows)
+        raise InputError(f"{table}: {budget}{in_words(breaches)}; correct them in {place}{doubt}")
 
 
 def in_words(breaches: Iterable[Breach]) -> str:

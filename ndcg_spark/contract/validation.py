@@ -8,7 +8,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark import rules, schemas
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, duplicates, excluding, thresholds
+from ndcg_spark.contract import counting, doubts, duplicates, excluding, thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
@@ -73,6 +73,7 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     refuse_lost_rows(results, returned.rows)
     run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
+    doubts.refuse_foreign_runs(returned, results.place)
     checked = Checked(
         good_judgments,
         lists.good(returned),

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from ndcg_spark.convention import formulas
@@ -10,8 +10,11 @@ from ndcg_spark.convention.options import GAINS, OPTIONS, Numbers
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.convention.values import MAX_GAIN, MOST_GRADES, choices, is_known, normal, show
 from ndcg_spark.errors import ConventionError
+from ndcg_spark.plain import did_you_mean
 
 Gain = str | Mapping[float, float]
+#: Up to this rank discounts are summed for ideal=k_relevant.
+LARGEST_K = 100_000
 Discount = str | tuple[float, ...]
 
 
@@ -50,7 +53,10 @@ class Convention:
 
     def __post_init__(self) -> None:
         if self.based_on not in PRESETS:
-            raise ConventionError(f"convention: no preset is called {self.based_on!r}; one of {', '.join(PRESETS)}")
+            near = did_you_mean(self.based_on, PRESETS)
+            raise ConventionError(
+                f"convention: no preset is called {self.based_on!r}{near}; one of {', '.join(PRESETS)}"
+            )
         for option in OPTIONS:
             object.__setattr__(self, option, normal(option, getattr(self, option)))
         if isinstance(self.gain, Mapping) and len(self.gain) > MOST_GRADES:
@@ -60,7 +66,7 @@ class Convention:
             )
         wrong = [option for option in OPTIONS if not is_known(option, getattr(self, option))]
         if wrong:
-            given = ", ".join(f"{option}={show(getattr(self, option))}" for option in wrong)
+            given = ", ".join(f"{option}={show(getattr(self, option))}{_near(self, option)}" for option in wrong)
             known = "; ".join(f"{option} is one of {choices(option)}" for option in wrong)
             raise ConventionError(f"convention: {len(wrong)} unknown value(s), {given}; {known}")
         reasons = _contradictions(self)
@@ -79,7 +85,8 @@ class Convention:
         """The same convention with some options changed. ConventionError if an option does not exist."""
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
-            raise ConventionError(f"convention: no option is called {', '.join(unknown)}; one of {', '.join(OPTIONS)}")
+            named = ", ".join(f"{option}{did_you_mean(option, OPTIONS)}" for option in unknown)
+            raise ConventionError(f"convention: no option is called {named}; one of {', '.join(OPTIONS)}")
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
@@ -129,6 +136,16 @@ def counted_grade(grade: float, convention: Convention) -> float:
     return grade if isinstance(least, str) or grade < 0 else float(grade >= least)
 
 
+def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> None:
+    """ConventionError if a cutoff is too deep for ideal=k_relevant, which sums as many discounts."""
+    wrong = [str(k) for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > LARGEST_K]
+    if wrong:
+        raise ConventionError(
+            f"convention: ideal=k_relevant sums k discounts, of {LARGEST_K:,} at most, and {wrong[0]} is a cutoff; "
+            "give other cutoffs, or set ideal=judged"
+        )
+
+
 def table_gain(table: Mapping[float, float], grade: float) -> float | None:
     """The gain that a table gives to a grade; None if the grade is not in it."""
     return next((gain for known, gain in table.items() if known == grade), None)
@@ -140,6 +157,12 @@ def named_gain(name: str, grade: float) -> float:
         return float(GAINS[name].of(grade, Numbers()))
     except OverflowError:
         return math.inf
+
+
+def _near(convention: Convention, option: str) -> str:
+    """The word that an option takes and that is near the one it was given, in words; empty if there is none."""
+    value = getattr(convention, option)
+    return did_you_mean(value, OPTIONS[option].words) if isinstance(value, str) else ""
 
 
 def _contradictions(convention: Convention) -> list[str]:
@@ -176,6 +199,15 @@ def _contradictions(convention: Convention) -> list[str]:
             c.min_relevance != "none" and str(c.gain) in GAINS and not GAINS[str(c.gain)].of_grade,
             f"gain={c.gain} looks at no grade, so min_relevance={show(c.min_relevance)} would be ignored; set "
             "min_relevance=none",
+        ),
+        (
+            c.ideal == "k_relevant" and c.gain not in ("binary", "judged"),
+            f"ideal=k_relevant is of documents that gain 1 each, and gain={show(c.gain)} gives more; set gain=binary",
+        ),
+        (
+            c.ideal == "k_relevant" and graded_unjudged,
+            f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=k_relevant is of relevant documents; set "
+            "unjudged=zero",
         ),
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]

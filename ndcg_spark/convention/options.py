@@ -65,7 +65,7 @@ class Formula:
 
 @dataclasses.dataclass(frozen=True)
 class TieRule:
-    """The order among equal scores: by document id, by the rank column, or by gain."""
+    """The order among equal scores: by document id as text or as a number, by the rank column, or by gain."""
 
     words: str
     by: str
@@ -107,6 +107,11 @@ DISCOUNTS: dict[str, Formula] = {
 TIES: dict[str, TieRule] = {
     "doc_id_desc": TieRule("ties by document id, descending", "doc_id"),
     "doc_id_asc": TieRule("ties by document id, ascending", "doc_id", ascending=True),
+    # Where ids are whole numbers, as tools have them that read numbers: 10 after 9.
+    "doc_id_num_desc": TieRule("ties by document id as a number, descending, other ids last by their text", "number"),
+    "doc_id_num_asc": TieRule(
+        "ties by document id as a number, ascending, other ids last by their text", "number", ascending=True
+    ),
     "average": TieRule("ties averaged over all their orders", "gain"),
     "worst": TieRule("ties in their worst order", "gain", ascending=True),
     "best": TieRule("ties in their best order", "gain"),
@@ -126,6 +131,10 @@ IDEALS: dict[str, tuple[str, str]] = {
     "judged_capped": (
         "ideal of as many judged documents as were returned",
         "IDCG@k = sum of the min(k, n) largest g(d) over all judged d, each times w(r), n returned",
+    ),
+    "k_relevant": (
+        "ideal of k relevant documents, however many there are (of all judged ones for the whole ranking)",
+        "IDCG@k = sum over r = 1..k of w(r)",
     ),
 }
 

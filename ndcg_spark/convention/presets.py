@@ -33,6 +33,10 @@ _SKLEARN = {
     "negative": "error",
     "no_relevant": "zero",
 }
+#: Of tools that look at no grade: a document is relevant if it is listed.
+_LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero"}
+_RECTOOLS = {**_LISTED, "order": "rank", "ideal": "k_relevant"}
+_RECTOOLS_RANKS = ("ranks that are shared or have gaps, which it discounts as they are and not by their position",)
 _LIGHTGBM = {"ideal": "retrieved", "ties": "rank", "no_relevant": "one", "missing_query": "skip", "negative": "error"}
 
 PRESETS: Mapping[str, Preset] = {
@@ -122,11 +126,36 @@ PRESETS: Mapping[str, Preset] = {
         "Spark 4.2.1",
     ),
     "recommenders": Preset(
-        {"gain": "linear", "ties": "doc_id_asc", "no_relevant": "skip", "negative": "keep"},
-        "recommenders ndcg_at_k(..., score_type='raw')",
+        {"gain": "linear", "ties": "doc_id_num_asc", "no_relevant": "skip", "negative": "keep"},
+        "recommenders ndcg_at_k(..., score_type='raw'), predictions given in the order of their item ids",
         "recommenders 1.2.1",
+        (
+            "ties in the order of the predictions given, if that is not the order of the item ids: with a rank column "
+            "that numbers that order, --set ties=rank",
+        ),
     ),
-    "replay": Preset({"gain": "judged", "no_relevant": "zero"}, "replay.metrics.NDCG(k)", "replay-rec 0.22.0"),
+    "replay": Preset(
+        {**_LISTED, "ties": "doc_id_num_desc"},
+        "replay.metrics.NDCG(k) of pandas, Polars or Spark tables",
+        "replay-rec 0.22.0",
+        (
+            "ids of digits that are stored as text, or mixed with other ids, which it sorts as text: "
+            "--set ties=doc_id_desc",
+            "ties of a dictionary of lists, whose order it takes: with a rank column, --set ties=rank",
+        ),
+    ),
+    "rectools": Preset(
+        _RECTOOLS,
+        "rectools.metrics.NDCG(k).calc(reco, interactions), ranks from the column rank",
+        "RecTools 0.19.0",
+        (*_RECTOOLS_RANKS, "debias_config"),
+    ),
+    "rectools_achievable": Preset(
+        {**_RECTOOLS, "ideal": "judged"},
+        "rectools.metrics.NDCG(k, divide_by_achievable=True).calc(reco, interactions), ranks from the column rank",
+        "RecTools 0.19.0",
+        (*_RECTOOLS_RANKS, "debias_config"),
+    ),
     "elasticsearch": Preset(
         {"ideal": "judged_capped", "no_relevant": "zero", "negative": "keep"},
         "the rank evaluation API's dcg with normalize=true",

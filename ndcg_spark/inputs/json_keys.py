@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.swapped import refuse_other
 
 _LINES_TO_SEE_KEYS = 200
 #: Of a longer line only the beginning is looked at: a file of one object may be one line of any length.
@@ -41,6 +42,7 @@ def keys_of(table: DataFrame, names: list[str], where: str, place: str, first: s
         )
     if not seen:
         raise InputError(f"{where}: no line of {place} is a JSON object; give the format with format if it is another")
+    refuse_other(seen, names, where)
     if not kept:
         keys = ", ".join(list(seen)[:_SHOWN_KEYS]).encode("utf-8", "replace").decode()
         raise InputError(

@@ -26,6 +26,7 @@ from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.inputs.swapped import refuse_other
 from ndcg_spark.schemas import (
     EXCLUDE,
     INTERNAL,
@@ -211,6 +212,7 @@ def _renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: Struct
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
         )
     sources = {field.name: shape.columns.get(field.name, field.name) for field in schema}
+    refuse_other(has, sources.values(), where)
     kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
     if not kept:
         raise InputError(

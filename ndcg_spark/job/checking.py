@@ -9,6 +9,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import excluding, validation
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
+from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
@@ -35,6 +36,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         with translated_failures(sources):
             checked = validation.without_duplicates(validation.check(*sources, config), *sources, config)
         tell_rows_read(sources, checked, tell)
+        tell_doubts(sources, checked, config, tell)
         runs = runs_table(opened, checked)
         try:
             with translated_failures(sources):
@@ -45,6 +47,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
                 raise counted(refusal, checked, runs, deepest) from refusal
     rows = sorted_rows(rates, _RATE)
     refuse_unjudged(rows, config)
+    tell_unjudged_runs(rows, config, tell)
     counts = {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")}
     return {"counts": counts, "rejected": rejected(checked), "judged_rate": rows}
 

@@ -14,6 +14,8 @@ from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
+from ndcg_spark.job.handing_over import QueryScores
+from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import (
     Outcome,
     Tell,
@@ -45,10 +47,15 @@ class _Work:
     clock: Clock
     #: What is called when the engine has done its work.
     release: Callable[[], object]
+    #: In which order query scores are handed to whom, if to anybody.
+    wanted: QueryScores | None = None
 
 
-def run(config: EvaluationConfig, tell: Tell) -> Outcome:
+def run(config: EvaluationConfig, tell: Tell, wanted: QueryScores | None = None) -> Outcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
+
+    With `wanted`, the query scores are handed over row by row: after a night is published, else after the dataset
+    scores are computed, so that no row is handed over of an evaluation that is refused.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def run(config: EvaluationConfig, tell: Tell) -> Outcome:
         with clock.step("engine"):
             opened = stack.enter_context(engine_for(config))
         tell("engine", opened.name)
-        return run_on(opened, config, tell, clock, release=opened.close)
+        return run_on(opened, config, tell, clock, opened.close if wanted is None else lambda: None, wanted)
 
 
 def run_on(
@@ -69,6 +76,7 @@ def run_on(
     tell: Tell,
     clock: Clock,
     release: Callable[[], object] = lambda: None,
+    wanted: QueryScores | None = None,
 ) -> Outcome:
     """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
 
@@ -77,10 +85,12 @@ def run_on(
     with clock.step("read"):
         sources = sources_of(opened, config)
     config = adapted(config, sources, tell)
-    work = _Work(opened, config, sources, stamps_of(sources), evaluation_of(opened, config), tell, clock, release)
+    evaluation = evaluation_of(opened, config)
+    work = _Work(opened, config, sources, stamps_of(sources), evaluation, tell, clock, release, wanted)
     with clock.step("check"), translated_failures(sources):
         checked = validation.check(*sources, config)
     tell_rows_read(sources, checked, tell)
+    tell_doubts(sources, checked, config, tell)
     try:
         return _outcome(work, checked)
     except PlanRefusedError as refusal:
@@ -129,6 +139,8 @@ def _collected(work: _Work, checked: Checked) -> list[dict[str, Any]]:
         per_query = query_scores(checked.judgments, checked.scored_results, runs, work.evaluation)
         rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect())
     _refuse(work, checked, rows)
+    if work.wanted:
+        work.wanted.hand_over(per_query)
     return rows
 
 
@@ -150,6 +162,8 @@ def _published(work: _Work, checked: Checked, output: str) -> list[dict[str, Any
             record = commit_record(work.config, work.evaluation, work.engine, work.sources, checked, work.clock.seconds)
             publication.commit(record)
     work.tell("wrote", f"{output} ({work.evaluation.evaluation_id})")
+    if work.wanted:
+        work.wanted.hand_over_night(output, work.evaluation.evaluation_id, work.engine.session)
     return rows
 
 
@@ -181,6 +195,7 @@ def _refuse(work: _Work, checked: Checked, rows: list[dict[str, Any]]) -> None:
     refuse_changed(work.sources, work.stamps)
     thresholds.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(rows, work.config)
+    tell_unjudged_runs(rows, work.config, work.tell)
 
 
 @contextlib.contextmanager

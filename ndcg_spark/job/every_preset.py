@@ -7,7 +7,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError, MissingColumnError
+from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluating import run_on
 from ndcg_spark.job.outcome import Tell
@@ -26,7 +26,8 @@ class Compared:
 def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
     """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
-    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, and its name says so.
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, and its name says so. A
+    preset that has no score at one of the cutoffs refuses them.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
 def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) -> Compared:
     try:
         outcome = run_on(opened, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
-    except InputError as error:
+    except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(opened, config, convention.replace(ties="doc_id_asc"))
         return Compared(convention.label, [], str(error))

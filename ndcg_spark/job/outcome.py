@@ -11,7 +11,7 @@ from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.inputs.reading import Source
-from ndcg_spark.schemas import DATASET_SCORES
+from ndcg_spark.schemas import DATASET_SCORES, measure_first
 
 #: Called when a step is done, with the name of the step and a sentence for the user.
 Tell = Callable[[str, str], None]
@@ -25,7 +25,7 @@ class Outcome:
     convention: str
     formula: str
     engine: str
-    #: The rows of the table DATASET_SCORES, sorted by dataset, run and cutoff, the whole ranking last.
+    #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
@@ -59,7 +59,7 @@ def rejected(checked: Checked) -> list[dict[str, Any]]:
     return [dataclasses.asdict(breach) for breach in checked.breaches]
 
 
-def sorted_rows(rows: Iterable[Row], names: Sequence[str] = tuple(DATASET_SCORES.names)) -> list[dict[str, Any]]:
+def sorted_rows(rows: Iterable[Row], names: Sequence[str] = measure_first(DATASET_SCORES)) -> list[dict[str, Any]]:
     """Rows of dataset scores as dictionaries of these columns, sorted by dataset, run and cutoff."""
     ordered = sorted(rows, key=lambda row: (row["dataset"], row["run"], order_of(row["cutoff"])))
     return [{name: row[name] for name in names} for row in ordered]

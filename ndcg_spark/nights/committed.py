@@ -18,6 +18,7 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.journal import PLACES
 from ndcg_spark.nights.recovery import recover, working
 from ndcg_spark.nights.store import FAILURES, RECORDS, TABLES, Store, night_of
+from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import KEPT
 
 #: How often nights are looked at again while other files of them are missing than before.
@@ -84,7 +85,8 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     if reader is None:
         raise StorageError("read_scores: there is no active session; give one with session=")
     if table not in TABLES:
-        raise StorageError(f"read_scores: no table is called {table!r}; one of {', '.join(TABLES)}")
+        near = did_you_mean(table, TABLES)
+        raise StorageError(f"read_scores: no table is called {table!r}{near}; one of {', '.join(TABLES)}")
     nights = committed(output)
     if not nights:
         raise StorageError(f"read_scores: no committed night in {masked(output)}; check the path")
@@ -104,9 +106,7 @@ def expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
     """
     done = recover(output)
     store = Store(output)
-    # Python's dates begin with the year 1.
-    days = min(max(keep_days, 0), (today - datetime.date.min).days)
-    oldest = (today - datetime.timedelta(days=days)).isoformat()
+    oldest = _oldest(keep_days, today)
     with _as_storage_error(store, "cannot be removed from"):
         if not _before(store, oldest):
             return done
@@ -119,6 +119,22 @@ def expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
                 dataset, evaluated_on = night_of(folder)
                 done.append(f"removed {dataset} of {evaluated_on}")
     return done
+
+
+def would_expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
+    """A sentence for each night that `expire` would remove. Nothing is changed. Raises StorageError."""
+    store = Store(output)
+    store.refuse_a_file()
+    with _as_storage_error(store, "cannot be read from"):
+        nights = [night_of(folder) for folder in _before(store, _oldest(keep_days, today))]
+    return [f"would remove {dataset} of {evaluated_on}" for dataset, evaluated_on in nights]
+
+
+def _oldest(keep_days: int, today: datetime.date) -> str:
+    """The date of the oldest night that is kept."""
+    # Python's dates begin with the year 1.
+    days = min(max(keep_days, 0), (today - datetime.date.min).days)
+    return (today - datetime.timedelta(days=days)).isoformat()
 
 
 def _nights_and_missing_files(store: Store) -> tuple[list[CommittedNight], list[tuple[str, str]]]:

@@ -44,6 +44,17 @@ def recover(output: str) -> list[str]:
     return done
 
 
+def would_recover(output: str) -> list[str]:
+    """What `recover` would complete or remove, a sentence for each. Nothing is changed. Raises StorageError."""
+    store = Store(output)
+    store.refuse_a_file()
+    with _as_storage_error(store):
+        return [
+            *(f"would remove {name}, which had not committed" for name in _waste(store)),
+            *(f"would finish or undo {name}, which was committing" for name in _journalled(store)),
+        ]
+
+
 def left_alone(output: str) -> list[str]:
     """What stands in staging because its process may still be running, a sentence for each. Raises StorageError."""
     store = Store(output)

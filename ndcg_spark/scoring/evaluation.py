@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.convention import Convention, refuse_cutoffs
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, query_key
 from ndcg_spark.scoring import aggregation, judged, lists, per_query
 from ndcg_spark.scoring.ranking import Ranker, by_window
@@ -28,6 +28,9 @@ class Evaluation:
     dataset: str = "default"
     #: Ranks the lists in the way that is fastest on the engine. Every way gives the same ranks.
     rank: Ranker = by_window
+
+    def __post_init__(self) -> None:
+        refuse_cutoffs(self.convention, self.cutoffs)
 
     @property
     def depth(self) -> int | None:
@@ -52,8 +55,8 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged_capped":
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
-    of_judged = convention.ideal == "judged"
-    queries = judged.ideal_scores(ideal, key, cutoffs) if of_judged else documents.select(*key).distinct()
+    of_judged = convention.ideal in ("judged", "k_relevant")
+    queries = judged.ideal_scores(ideal, key, cutoffs, convention) if of_judged else documents.select(*key).distinct()
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
     named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return named.select(*QUERY_SCORES.names)

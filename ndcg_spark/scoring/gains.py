@@ -1,12 +1,13 @@
 """The gain of a grade and the discount of a rank, as Columns."""
 
+import math
 from collections.abc import Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention, counted_grade, named_gain, table_gain
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula, Numbers
 from ndcg_spark.convention.values import MAX_GAIN
 from ndcg_spark.scoring import udfs
 
@@ -81,6 +82,19 @@ def discount(rank: Column, convention: Convention) -> Column:
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
     # A user's function gets doubles, because numpy.reciprocal of the whole number 2 is 0.
     return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else udfs.apply(rule, rank.cast("double"))
+
+
+def total_discount(depth: int, convention: Convention) -> float:
+    """The sum of the discounts of the ranks 1 to `depth`, computed in this process.
+
+    Raises ConventionError if a user's function cannot be computed.
+    """
+    rule = convention.discount
+    if isinstance(rule, tuple):
+        return math.fsum(rule[:depth])
+    if rule in DISCOUNTS:
+        return math.fsum(DISCOUNTS[rule].of(rank, Numbers()) for rank in range(1, depth + 1))
+    return math.fsum(udfs.value_at(rule, float(rank)) for rank in range(1, depth + 1))
 
 
 class _Columns:

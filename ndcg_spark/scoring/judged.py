@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.scoring.gains import discount, gain
+from ndcg_spark.scoring.gains import discount, gain, total_discount
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
 
@@ -47,9 +47,18 @@ def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Conventio
     return ranked.select(*query_key, IDEAL_RANK, discounted.alias("discounted"))
 
 
-def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
-    """One row per judged query: its key, and ideal_dcg_K for every cutoff K, null if the query has no gains."""
+def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs, convention: Convention) -> DataFrame:
+    """One row per judged query: its key, and ideal_dcg_K for every cutoff K, null if the query has no gains.
+
+    With ideal=k_relevant that is the DCG of K relevant documents, and 0 for a query that has none. The whole ranking
+    has no K, so its ideal is of the judged documents.
+    """
     sums = {named("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    if convention.ideal == "k_relevant":
+        for k in cutoffs:
+            total = sums[named("ideal_dcg", k)]
+            if k is not None:
+                sums[named("ideal_dcg", k)] = F.when(total > 0, F.lit(total_discount(k, convention))).otherwise(total)
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
 

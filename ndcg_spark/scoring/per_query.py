@@ -61,7 +61,7 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
     )
     scored = F.when(no_gain, nothing).otherwise(ndcg)
     # An ideal made of the returned documents is 0 for every query without results, relevant documents or not.
-    nothing_relevant = no_gain if convention.ideal == "judged" else no_gain & ~missing
+    nothing_relevant = no_gain if convention.ideal in ("judged", "k_relevant") else no_gain & ~missing
     status = F.when(nothing_relevant, "no_relevant").when(missing, "missing").otherwise("scored")
     if convention.missing_query == "zero":
         return scored, status

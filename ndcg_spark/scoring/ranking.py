@@ -15,6 +15,9 @@ TIE_RANK = "tie_rank"
 #: Whether a document stays on the list that is scored. The column exists only if `takes_documents_off`.
 LISTED = "listed"
 
+#: An id that is a whole number from 0. Spelled out, as engines differ in what a digit and the end of a text are.
+_WHOLE_NUMBER = r"^[0-9]+\z"
+
 
 def first_of_each_document(key: list[str], convention: Convention) -> Column:
     """Whether a row is the best of its document in its list: of a document returned twice, exactly one row is."""
@@ -52,8 +55,9 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
     if depth is None or breaks_ties_by_gain(convention) or takes_documents_off(convention):
         return by_window(table, key, convention, depth)
     rule = TIES[convention.ties]
-    ascending = rule.by == "doc_id" and rule.ascending
-    document = F.struct(*_numeric_keys(convention, ascending), F.col("doc_id"))
+    ascending = rule.by in ("doc_id", "number") and rule.ascending
+    keys = [*_numeric_keys(convention, ascending), *(_number_keys(ascending) if rule.by == "number" else [])]
+    document = F.struct(*(key.alias(f"key_{at}") for at, key in enumerate(keys)), F.col("doc_id"))
     lists = table.groupBy(*key).agg(F.sort_array(F.collect_list(document), asc=ascending).alias("documents"))
     best = lists.select(*key, F.slice(F.col("documents.doc_id"), 1, depth).alias("documents"))
     ranked = best.select(*key, F.posexplode("documents").alias("position", "doc_id"))
@@ -66,7 +70,19 @@ def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
     better_is_more = [-rank] if convention.order == "rank" else [score]
     if convention.order == "score" and convention.ties == "rank":
         better_is_more.append(-rank)
-    return [(-key if ascending else key).alias(f"key_{at}") for at, key in enumerate(better_is_more)]
+    return [-key if ascending else key for key in better_is_more]
+
+
+def _number_keys(ascending: bool) -> list[Column]:
+    """What orders ids by their number, of any length, if both are sorted in this direction; other ids come last.
+
+    Numbers without leading zeros are in the order of their lengths, and those of one length in that of their text. So
+    nothing is cast, and no number is too large.
+    """
+    is_number = F.col("doc_id").rlike(_WHOLE_NUMBER)
+    digits = F.regexp_replace("doc_id", "^0+", "")
+    last = F.lit(2**31 - 1 if ascending else -1)
+    return [F.when(is_number, F.length(digits)).otherwise(last), F.when(is_number, digits).otherwise(F.lit(""))]
 
 
 def takes_documents_off(convention: Convention) -> bool:
@@ -130,4 +146,6 @@ def _tie_break(convention: Convention) -> list[Column]:
     rule = TIES[convention.ties]
     if rule.by == "rank":
         return [F.asc("rank"), F.desc("doc_id")]
-    return [F.asc("doc_id") if rule.by == "doc_id" and rule.ascending else F.desc("doc_id")]
+    ids = [*(_number_keys(rule.ascending) if rule.by == "number" else []), F.col("doc_id")]
+    ascending = rule.by != "gain" and rule.ascending
+    return [key.asc() if ascending else key.desc() for key in ids]

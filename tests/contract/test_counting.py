@@ -135,7 +135,7 @@ def test_rows_and_judged_and_unjudged_queries_are_counted_by_run(spark):
     counts = checked_results(spark, rows)
     assert counts.rows == 5
     assert sorted(counts.runs, key=lambda run: run.run) == [
-        RunCounts(None, "r", 4, 1, 2, 2),
+        RunCounts(None, "r", 4, 1, 2, 2, lists=1, tied_lists=1),
         RunCounts(None, "s", 1, 0, 1, 1),
     ]
 

@@ -15,10 +15,10 @@ from ndcg_spark.errors import ConventionError
 DOCUMENTED = {
     "gain": "exp2 linear binary judged",
     "discount": "log2 ln position jarvelin none",
-    "ties": "doc_id_desc doc_id_asc average worst best rank",
+    "ties": "doc_id_desc doc_id_asc doc_id_num_desc doc_id_num_asc average worst best rank",
     "order": "score rank",
     "score_precision": "float64 float32",
-    "ideal": "judged retrieved judged_capped",
+    "ideal": "judged retrieved judged_capped k_relevant",
     "unjudged": "zero drop",
     "negative": "as_unjudged keep drop error",
     "no_relevant": "skip zero one error",
@@ -54,16 +54,23 @@ def test_the_default_of_every_option_is_its_first_documented_word():
 @pytest.mark.parametrize("option", DOCUMENTED)
 def test_every_documented_word_of_an_option_is_taken(option):
     words = DOCUMENTED[option].split()
-    assert [show(getattr(Convention(**{option: word}), option)) for word in words] == words
+    # The ideal of k relevant documents is of gains that are 1.
+    gains = [{"gain": "binary"} if word == "k_relevant" else {} for word in words]
+    made = [Convention(**{option: word, **gain}) for word, gain in zip(words, gains, strict=True)]
+    assert [show(getattr(convention, option)) for convention in made] == words
 
 
 def test_an_unknown_preset_is_refused_with_those_there_are():
-    with pytest.raises(ConventionError, match=r"no preset is called 'trec'; one of standard, .*trec_eval_9"):
+    with pytest.raises(
+        ConventionError, match=r"no preset is called 'trec', did you mean 'trec_eval'\?; one of .*trec_eval_9"
+    ):
         Convention.preset("trec")
 
 
 def test_an_unknown_option_is_refused_with_those_there_are():
-    with pytest.raises(ConventionError, match=r"no option is called gian; one of gain, discount, ties"):
+    with pytest.raises(
+        ConventionError, match=r"no option is called gian, did you mean 'gain'\?; one of gain, discount, ties"
+    ):
         Convention().replace(gian="exp2")
 
 
@@ -175,7 +182,9 @@ def test_the_formula_says_the_options_in_words(options, words):
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_the_formula_tells_every_value_of_an_option_from_the_others(option):
-    formulas = {Convention(**{option: word}).formula for word in OPTIONS[option].words}
+    # A gain of 1, with which every word has a meaning, unless it is the gain that is said.
+    base = {} if option in ("gain", "unjudged") else {"gain": "binary"}
+    formulas = {Convention(**(base | {option: word})).formula for word in OPTIONS[option].words}
     assert len(formulas) == len(OPTIONS[option].words)
 
 

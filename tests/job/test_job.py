@@ -39,7 +39,7 @@ def test_counts_say_what_was_read_and_what_came_out(configured):
         "query_scores": 1 * 2 * 2,
         "dataset_scores": 1 * 2,
     }
-    assert [step for step, _ in told] == ["engine", "read", "read"]
+    assert [step for step, _ in told] == ["engine", "read", "read", "note"]
 
 
 def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, tmp_path):
@@ -208,3 +208,13 @@ def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not
     dcg = 1 / math.log2(rank_of_the_relevant + 1) if rank_of_the_relevant <= 2 else 0.0
     assert outcome.dataset_scores[0]["ndcg"] == pytest.approx(dcg / 2)
     assert outcome.dataset_scores[0]["judged_rate"] == (0.5 if rank_of_the_relevant <= 2 else 0.0)
+
+
+def test_what_is_hardly_meant_is_told_and_changes_nothing(configured, tmp_path):
+    (tmp_path / "run.txt").write_text("q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n", encoding="utf-8")
+    outcome, told = run(configured(convention="standard"))
+    # Who names the convention needs no note.
+    assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
+    assert "same score, e.g. run=r" in told[3][1]
+    assert "no judged document within the cutoff 3, e.g. run=r" in told[4][1]
+    assert [row["ndcg"] for row in outcome.dataset_scores] == [0.0, 0.0]

@@ -30,6 +30,8 @@ TOOLS = {
     "catboost": (tools.catboost, 1e-9),
     "recommenders": (tools.recommenders, 1e-9),
     "replay": (tools.replay, 1e-9),
+    "rectools": (functools.partial(tools.rectools, achievable=False), 1e-9),
+    "rectools_achievable": (functools.partial(tools.rectools, achievable=True), 1e-9),
     "elasticsearch": (tools.elasticsearch, 1e-9),
 }
 

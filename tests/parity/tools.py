@@ -153,7 +153,8 @@ def recommenders(case: Case) -> Scores:
     found: Scores = {}
     for query, grades in case.judged.items():
         true = [*((query, doc, grade) for doc, grade in grades.items()), *known_true]
-        rows = sorted(case.returned.get(query, []))
+        # In the order of the ids: numbers by their value, then the others by their text.
+        rows = sorted(case.returned.get(query, []), key=lambda row: _by_number(row[0]))
         pred = [*((query, doc, score) for doc, score, _ in rows), *known_pred]
         means = {k: mean(true, pred, k) for k in cutoffs}
         values = {k: 2 * means[k] - known[k] for k in cutoffs if abs(means[k] - known[k]) > 1e-12}
@@ -176,6 +177,20 @@ def replay(case: Case) -> Scores:
     for k in CUTOFFS:
         for query, value in result[f"NDCG-PerUser@{k}"].items():
             found[query][k] = value
+    return found
+
+
+def rectools(case: Case, *, achievable: bool) -> Scores:
+    tool = pytest.importorskip("rectools.metrics")
+    pairs = [(query, doc) for query, grades in case.judged.items() for doc in grades]
+    rows = [(query, doc, rank) for query, listed in case.returned.items() for doc, _, rank in listed]
+    truth = pd.DataFrame(pairs, columns=["user_id", "item_id"])
+    returned = pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
+    found: Scores = {query: {} for query in case.judged}
+    for k in CUTOFFS:
+        metric = tool.NDCG(k, divide_by_achievable=achievable)
+        for query, value in metric.calc_per_user(returned, truth).items():
+            found[query][k] = float(value)
     return found
 
 
@@ -226,6 +241,11 @@ def mllib(spark: SparkSession, case: Case, *, graded: bool) -> Scores:
         )
         found[query] = {k: metrics.ndcgAt(k) for k in (1, 2, 3, 5, 10, 40)}
     return found
+
+
+def _by_number(doc: str) -> tuple[bool, int, str]:
+    is_number = doc.isascii() and doc.isdecimal()
+    return not is_number, int(doc) if is_number else 0, doc
 
 
 def _java_list(jvm: Any, values: Iterable[Any]) -> Any:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark.job.outcome import Outcome
-from ndcg_spark.report.terminal import Progress, print_scores
+from ndcg_spark.report.formats import print_outcome
+from ndcg_spark.report.terminal import Progress
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def score(run: str = "r", ndcg: float | None = 0.5, cutoff: int | None = 10, **m
 
 def printed(capsys, *rows: dict, formula: str = "gain relevance") -> list[list[str]]:
     """The words of each printed line that is not blank: the header, the rows, the formula."""
-    print_scores(Outcome("id", "trec_eval", formula, "embedded", [*rows], {}, [], None, {}))
+    print_outcome(Outcome("id", "trec_eval", formula, "embedded", [*rows], {}, [], None, {}), "table")
     return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
 
 
@@ -159,3 +160,12 @@ def test_an_evaluation_goes_on_where_its_steps_cannot_be_told(monkeypatch):
         progress.tell("scored", "2 query scores")
         # What is in its buffer must go somewhere, or closing it fails.
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+
+
+def test_a_table_has_fifty_rows_at_most_and_says_how_many_more_there_are(capsys):
+    _, *runs, more, _ = printed(capsys, *(score(f"run{number:04}") for number in range(1234)))
+    assert (len(runs), " ".join(more)) == (50, "and 1,184 more; --format csv has all")
+
+
+def test_fifty_rows_are_a_whole_table(capsys):
+    assert len(printed(capsys, *(score(f"run{number}") for number in range(50)))) == 1 + 50 + 1

@@ -319,3 +319,37 @@ def test_a_judgment_without_a_grade_fails_the_plan_of_the_library(spark):
     tables = judgments(spark, [judgment("d1"), judgment("d2", None)]), results(spark, [result("d1")])
     with pytest.raises(PySparkException, match=r"\[relevance_is_no_number\] judgments: "):
         evaluate(*tables, [1]).query_scores.collect()
+
+
+@pytest.mark.parametrize(
+    ("discount", "weights"),
+    [("log2", [1, 1 / log2(3), 1 / 2]), ([1, 0.5], [1, 0.5, 0]), ("python:numpy.reciprocal", [1, 1 / 2, 1 / 3])],
+    ids=str,
+)
+def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(spark, discount, weights):
+    tables = judgments(spark, [judgment("a"), judgment("b", 0.0)]), results(spark, [result("b", 2.0), result("a", 1.0)])
+    convention = Convention(gain="binary", ideal="k_relevant", discount=discount)
+    rows = evaluate(*tables, [1, 3], convention).query_scores.orderBy("cutoff").collect()
+    assert [row["ideal_dcg"] for row in rows] == [pytest.approx(weights[0]), pytest.approx(sum(weights))]
+    assert [row["ndcg"] for row in rows] == [0, pytest.approx(weights[1] / sum(weights))]
+
+
+def test_a_query_without_a_relevant_document_has_no_ideal_of_k_either(spark):
+    tables = judgments(spark, [judgment("a", 0.0)]), results(spark, [result("a")])
+    (row,) = evaluate(*tables, [3], Convention(gain="binary", ideal="k_relevant")).query_scores.collect()
+    assert (row["status"], row["ndcg"], row["ideal_dcg"]) == ("no_relevant", None, 0.0)
+
+
+def test_the_whole_ranking_has_no_k_so_its_ideal_is_of_the_judged_documents(spark):
+    tables = judgments(spark, [judgment("a"), judgment("b")]), results(spark, [result("x", 2.0), result("a", 1.0)])
+    convention = Convention(gain="binary", ideal="k_relevant")
+    rows = {row["cutoff"]: row["ideal_dcg"] for row in evaluate(*tables, [3, None], convention).query_scores.collect()}
+    assert rows == {3: pytest.approx(1 + 1 / log2(3) + 1 / 2), None: pytest.approx(1 + 1 / log2(3))}
+    with pytest.raises(ConventionError, match="ideal=k_relevant sums k discounts"):
+        evaluate(*tables, [100_001], convention)
+
+
+@pytest.mark.parametrize("options", [{}, {"gain": "linear"}, {"gain": "binary", "unjudged": 1.0}], ids=str)
+def test_an_ideal_of_k_relevant_documents_is_of_gains_that_are_one(options):
+    with pytest.raises(ConventionError, match="ideal=k_relevant"):
+        Convention(ideal="k_relevant", **options)

@@ -21,6 +21,10 @@ KEY = ["run", "query_id"]
 RANKED = f"run string, query_id string, doc_id string, {RANK} int, {TIE_RANK} int, gain double"
 
 
+#: Some documents of random lists get numbers for ids, of any length, so that lists mix both.
+NUMBERED = {"a": "9", "b": "10", "c": "007", "d": "12345678901234567890", "e": "0"}
+
+
 def order(spark, rows, depth=None, **options):
     """The document ids by their rank."""
     ranked = by_window(results(spark, rows), KEY, Convention(**options), depth)
@@ -50,6 +54,28 @@ def test_a_tie_is_broken_by_the_larger_document_id(spark):
 
 def test_a_tie_may_be_broken_by_the_smaller_document_id(spark):
     assert order(spark, [result("b"), result("c"), result("a")], ties="doc_id_asc") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ("doc_id_desc", ["b", "9", "100", "10", "-5"]),
+        ("doc_id_num_desc", ["100", "10", "9", "b", "-5"]),
+        ("doc_id_num_asc", ["9", "10", "100", "-5", "b"]),
+    ],
+)
+def test_a_tie_may_be_broken_by_the_number_that_an_id_is(spark, ties, expected):
+    rows = [result(doc, 1.0) for doc in ("9", "b", "10", "-5", "100")]
+    assert order(spark, rows, ties=ties) == expected
+
+
+def test_a_number_may_have_any_length_and_leading_zeros(spark):
+    large, larger = "9" * 30, "1" + "0" * 30
+    rows = [result(doc, 1.0) for doc in (large, "0012", larger, "9", "12", "000", "0")]
+    ranked = order(spark, rows, ties="doc_id_num_desc")
+    # Of equal numbers the id that is larger as text comes first.
+    assert ranked == [larger, large, "12", "0012", "9", "000", "0"]
+    assert order(spark, rows, ties="doc_id_num_asc")[-2:] == [large, larger]
 
 
 def test_document_ids_are_compared_by_their_bytes(spark):
@@ -164,15 +190,19 @@ def test_of_a_document_returned_twice_the_better_row_is_its_first(spark):
     [
         {},
         {"ties": "doc_id_asc"},
+        {"ties": "doc_id_num_desc"},
+        {"ties": "doc_id_num_asc"},
         {"ties": "rank"},
         {"order": "rank"},
+        {"order": "rank", "ties": "doc_id_num_asc"},
         {"order": "rank", "ties": "doc_id_asc"},
         {"score_precision": "float32"},
     ],
     ids=str,
 )
 def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(spark, options):
-    table = results(spark, random_rows(60))
+    rows = [{**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])} for row in random_rows(60)]
+    table = results(spark, rows)
     found = [
         rank(table, KEY, Convention(**options), 3).select(*KEY, "doc_id", RANK).collect()
         for rank in (by_window, list_by_list)

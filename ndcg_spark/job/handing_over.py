@@ -1,0 +1,44 @@
+"""Query scores handed over row by row, sorted by the engine: there may be more of them than fit into memory."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark.nights.committed import read_scores
+from ndcg_spark.sheets.sorting import Order
+
+_KEY = ("dataset", "run", "query_id", "cutoff")
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryScores:
+    """Who takes the query scores, and in which order; by run, query and cutoff unless the order says otherwise."""
+
+    #: Called once, with rows of QUERY_SCORES as the engine yields them.
+    take: Callable[[Iterable[Mapping[str, Any]]], None]
+    order: Order | None = None
+
+    def hand_over(self, scores: DataFrame) -> None:
+        """Sort the scores and hand them over. An action."""
+        rows = scores.orderBy(*_order(self.order))
+        self.take(row.asDict() for row in rows.toLocalIterator())
+
+    def hand_over_night(self, output: str, evaluation_id: str, session: SparkSession) -> None:
+        """Hand over the scores of an evaluation that was published. An action."""
+        kept = read_scores(output, "query_scores", session)
+        self.hand_over(kept.where(F.col("evaluation_id") == evaluation_id))
+
+
+def _order(order: Order | None) -> list[Column]:
+    key = [F.asc_nulls_last(name) for name in _KEY]
+    if order is None:
+        return key
+    turned = F.desc_nulls_last(order.column) if order.descending else F.asc_nulls_last(order.column)
+    if order.cutoff is None:
+        return [turned, *key]
+    # Rows at the cutoff that was named come first.
+    cutoff = F.coalesce(F.col("cutoff").cast("string"), F.lit("all"))
+    return [F.when(cutoff == order.cutoff, 0).otherwise(1), turned, *key]

@@ -1,0 +1,28 @@
+"""What is said on the way because it is hardly what was meant. None of it changes a score or an exit code."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import doubts
+from ndcg_spark.contract.checked import Checked
+from ndcg_spark.inputs.reading import Source
+from ndcg_spark.job.outcome import Tell
+
+
+def tell_doubts(sources: Sequence[Source], checked: Checked, config: EvaluationConfig, tell: Tell) -> None:
+    """Tell what the counts of the check make doubtful."""
+    by_default = "convention" not in config.model_fields_set
+    if by_default and all(source.format == "trec" for source in sources):
+        _tell("note", doubts.of_the_default(checked.judgment_counts, config.convention), tell)
+    _tell("warning", doubts.of_ties(checked.result_counts, config.convention), tell)
+
+
+def tell_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig, tell: Tell) -> None:
+    """Tell which runs returned nothing that was judged."""
+    _tell("warning", doubts.of_judged_rates(rows, config.cutoffs[-1]), tell)
+
+
+def _tell(step: str, sentence: str | None, tell: Tell) -> None:
+    if sentence:
+        tell(step, sentence)

@@ -1,0 +1,57 @@
+"""A failure as it is told: one message on stderr and, where JSON was asked for, an object on stdout too."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import typer
+
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError
+from ndcg_spark.interrupts import give_way
+from ndcg_spark.plain import message
+from ndcg_spark.report.streams import as_json, complain, printing
+
+#: What the parser of arguments raises for wrong ones, in whichever package this version of typer keeps it.
+_WRONG_ARGUMENTS: Any = typer.BadParameter.__bases__[0]
+
+
+@contextlib.contextmanager
+def told_failures(arguments: Sequence[str]) -> Iterator[bool]:
+    """Around the program: a failure that can be explained is told, and becomes a SystemExit with its code.
+
+    The block gets whether wrong arguments are told at once, with their usage. Where JSON is asked for they must come
+    here, as an exception.
+    """
+    json_ = _wants_json(arguments)
+    try:
+        yield not json_
+    except NdcgSparkError as error:
+        # A failure that was caused by a signal is not reported.
+        give_way()
+        _tell(str(error), error.code, error.exit_code, json_)
+        raise SystemExit(error.exit_code) from error
+    except _WRONG_ARGUMENTS as error:
+        _tell(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
+        raise SystemExit(ConfigurationError.exit_code) from error
+
+
+def is_merged() -> bool:
+    """Whether stderr ends up in stdout, where a JSON object must be alone: spark-submit merges the two."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(word in ("--json", "--format=json") or (word, after) == ("--format", "json") for word, after in pairs)
+
+
+def _tell(text: str, code: str, exit_code: int, json_: bool) -> None:
+    """Tell a failure. If stdout takes nothing, that is not told too: the exit code stays that of the failure."""
+    if not (json_ and is_merged()):
+        complain(text)
+    if json_ and sys.stdout is not None:
+        with contextlib.suppress(StorageError, SystemExit), printing():
+            print(as_json({"error": {"code": code, "exit_code": exit_code, "message": message(text)}}))

@@ -1,0 +1,76 @@
+"""The order of printed rows, as `--sort` names it: a column, perhaps its cutoff, perhaps its direction."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.plain import did_you_mean
+from ndcg_spark.sheets.sheet import at
+
+_DIRECTIONS = {"asc": False, "desc": True}
+
+#: The columns by which rows of either kind can be sorted. Text is sorted from A on, numbers from the largest on.
+OF_DATASETS = (
+    *("run", "ndcg", "ndcg_pooled", "ndcg_stddev", "dcg", "judged_rate"),
+    *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
+)
+OF_QUERIES = ("run", "query_id", "ndcg", "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
+_TEXTS = frozenset({"run", "query_id", "status"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """By which column rows are sorted, at which cutoff, and whether the largest value comes first."""
+
+    column: str
+    #: 'all' or a rank, None for the deepest cutoff.
+    cutoff: str | None
+    descending: bool
+
+
+def order_of(text: str, columns: Sequence[str], cutoffs: Iterable[int | None]) -> Order:
+    """The order that a text such as `ndcg`, `ndcg@10`, `run:desc` or `judged_rate@10:asc` describes.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such column, direction or cutoff.
+    """
+    named, colon, direction = text.partition(":")
+    column, sign, cutoff = named.partition("@")
+    if column not in columns:
+        raise ConfigurationError(
+            f"sort: no column is called {column!r}{did_you_mean(column, columns)}; one of {', '.join(columns)}"
+        )
+    if colon and direction not in _DIRECTIONS:
+        raise ConfigurationError(f"sort: {direction!r} is no direction; write {named}:asc or {named}:desc")
+    known = [at(each) for each in cutoffs]
+    if sign and cutoff not in known:
+        raise ConfigurationError(f"sort: no score at {cutoff!r} is computed; the cutoffs are {', '.join(known)}")
+    return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
+
+
+def by_run(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """The rows of each dataset and run, in the order in which they come."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["dataset"], row["run"]), []).append(row)
+    return found
+
+
+def in_order(rows: Iterable[Mapping[str, Any]], order: Order | None = None) -> list[list[Mapping[str, Any]]]:
+    """The rows of dataset scores, one list per dataset and run; by dataset, then as the order says, then by run.
+
+    Without an order the best score at the deepest cutoff comes first. Runs without a value come last.
+    """
+    wanted = order or Order("ndcg", None, descending=True)
+
+    def value(of_run: list[Mapping[str, Any]]) -> Any:
+        asked = [row for row in of_run if wanted.cutoff is None or at(row["cutoff"]) == wanted.cutoff]
+        return asked[-1][wanted.column] if asked else None
+
+    # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
+    runs = [of_run for _, of_run in sorted(by_run(rows).items())]
+    with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=wanted.descending)
+    return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))

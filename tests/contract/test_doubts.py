@@ -1,0 +1,124 @@
+"""Input that breaks no rule and is hardly what was meant: what is refused with a question, and what is told."""
+
+import pytest
+from tables import result, table
+
+from ndcg_spark import Convention
+from ndcg_spark.contract import doubts
+from ndcg_spark.contract.counting import count_results
+from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.contract.thresholds import refuse_breaches
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.swapped import refuse_other
+from ndcg_spark.rules import RULES, broken_results, reason_of
+
+QREL, RUN_LINE = "q1 0 d1 2", "q1 Q0 d1 1 3.5 bm25"
+
+
+def returned(*runs):
+    return ResultCounts(sum(run.rows for run in runs), list(runs), [])
+
+
+def broken_lines(table, line, rows=10):
+    return [Breach(table, "broken_line", rows, line)]
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "question"),
+    [("judgments", RUN_LINE, "is this the results file?"), ("results", QREL, "is this the judgments file?")],
+)
+def test_a_file_of_the_other_table_is_asked_about(table, line, question):
+    with pytest.raises(InputError, match=f"; {question[:-1]}"):
+        refuse_breaches(table, broken_lines(table, line), 10, "file.txt")
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "rows"),
+    [("judgments", RUN_LINE, 9), ("results", QREL, 9), ("judgments", "a b c d e f", 10), ("results", "a b c", 10)],
+)
+def test_a_file_with_some_broken_lines_or_lines_of_no_table_is_not(table, line, rows):
+    assert doubts.other_table(table, broken_lines(table, line, rows), 10) == ""
+
+
+@pytest.mark.parametrize("columns", [["run", "query_id", "doc_id", "score"], ["run", "query_id", "doc_id", "rank"]])
+def test_columns_of_results_are_no_judgments(columns):
+    with pytest.raises(InputError, match="is this the results file"):
+        refuse_other(columns, ["dataset", "query_id", "doc_id", "relevance"], "judgments")
+    refuse_other([*columns, "relevance"], ["dataset", "query_id", "doc_id", "relevance"], "judgments")
+    refuse_other(columns, ["dataset", "query_id", "doc_id", "rank"], "judgments: rank is the relevance")
+
+
+def test_columns_of_judgments_are_no_results():
+    columns, wanted = ["query_id", "doc_id", "relevance"], ["run", "query_id", "doc_id", "score", "rank"]
+    with pytest.raises(InputError, match="is this the judgments file"):
+        refuse_other(columns, wanted, "results")
+    refuse_other([*columns, "score"], wanted, "results")
+    refuse_other(columns, ["run", "query_id", "doc_id", "relevance"], "results: the relevance is the score")
+
+
+def test_a_hundred_thousand_runs_of_one_result_each_are_questioned():
+    foreign = [RunCounts(None, f"{number / 7}", 1, 1, 0) for number in range(100_544)]
+    with pytest.raises(
+        InputError, match=r"100,544 runs of 1\.0 results each, e\.g\. run=0\.0, .*give .* with --run NAME"
+    ):
+        doubts.refuse_foreign_runs(returned(*foreign), "x.run")
+
+
+@pytest.mark.parametrize(("runs", "rows"), [(100, 1), (101, 2), (5000, 10)])
+def test_few_runs_or_runs_with_results_are_not(runs, rows):
+    doubts.refuse_foreign_runs(returned(*(RunCounts(None, f"r{n}", rows, 1, 0) for n in range(runs))), "x.run")
+
+
+def test_whoever_did_not_choose_a_convention_is_told_how_grades_gain():
+    def judged(best):
+        return JudgmentCounts(1, {None: 1}, [], best_grade=best)
+
+    assert doubts.of_the_default(judged(3.0), Convention()) == (
+        "grades up to 3 gain 2^grade - 1 here (up to 7), and trec_eval's gain is linear: --convention trec_eval_9"
+    )
+    # With grades of 0 and 1 both gains are the same.
+    assert doubts.of_the_default(judged(1.0), Convention()) is None
+    assert doubts.of_the_default(judged(None), Convention()) is None
+    assert doubts.of_the_default(judged(3.0), Convention.preset("trec_eval")) is None
+
+
+def run_counts(spark, rows):
+    read = table(spark, rows, "run string, query_id string, doc_id string, score string")
+    reason = reason_of(broken_results(dict(read.dtypes), Convention()))
+    return count_results(read, reason, spark.createDataFrame([("q1",)], "query_id string"))
+
+
+def test_a_run_whose_scores_are_all_tied_is_told_by_the_counts_of_the_check(spark):
+    tied = [result("a", 1.0, "q1"), result("b", 1.0, "q1"), result("a", 2.0, "q2"), result("c", 3.0, "q3")]
+    ordered = [result("a", 1.0, "q1", "good"), result("b", 1.0, "q1", "good"), result("c", 0.5, "q2", "good")]
+    ordered.append(result("d", 0.7, "q2", "good"))
+    counts = run_counts(spark, [*tied, *ordered])
+    by_run = {run.run: (run.lists, run.tied_lists) for run in counts.runs}
+    # A list of one result ties with nothing.
+    assert by_run == {"r": (1, 1), "good": (2, 1)}
+    told = doubts.of_ties(counts, Convention())
+    assert told is not None
+    assert told.startswith("1 run(s) give all results of a query the same score, e.g. run=r, so their order is that of")
+    assert doubts.of_ties(counts, Convention(order="rank")) is None
+
+
+def test_lists_of_one_result_and_scores_that_are_refused_are_no_ties(spark):
+    rows = [result("a", 1.0, "q1"), result("a", 1.0, "q2"), result("b", "x", "q2")]
+    assert doubts.of_ties(run_counts(spark, rows), Convention()) is None
+
+
+def test_a_run_without_a_judged_document_is_told():
+    rows = [{"run": "a", "cutoff": 1, "judged_rate": 0.0}, {"run": "a", "cutoff": None, "judged_rate": 0.5}]
+    assert doubts.of_judged_rates(rows, None) is None
+    assert (doubts.of_judged_rates(rows, 1) or "").startswith(
+        "1 run(s) returned no judged document within the cutoff 1"
+    )
+    # A run that returned nothing has no rate.
+    assert doubts.of_judged_rates([{"run": "a", "cutoff": 1, "judged_rate": None}], 1) is None
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_no_code_is_said_to_a_person(code):
+    with pytest.raises(InputError) as refused:
+        refuse_breaches("results", [Breach("results", code, 10, "example")], 10, "x.run")
+    assert code not in str(refused.value)

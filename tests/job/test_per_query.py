@@ -1,0 +1,68 @@
+"""Query scores that are handed over row by row, from the plan or from a night that was published."""
+
+import pytest
+from tables import judgment, judgments, result, results
+
+from ndcg_spark import evaluate
+from ndcg_spark.config import validate
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import InputError
+from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.evaluating import run_on
+from ndcg_spark.job.handing_over import QueryScores
+from ndcg_spark.sheets.sorting import OF_QUERIES, order_of
+
+
+def handed_over(spark, sort=None):
+    judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 1.0, "q2"), judgment("a", 1.0, "q3")])
+    returned = results(spark, [result("a", 1.0, "q1"), result("b", 2.0, "q2"), result("a", 1.0, "q2")])
+    scores = evaluate(judged, returned, [1, None]).query_scores
+    taken = []
+    order = sort and order_of(sort, OF_QUERIES, [1, None])
+    QueryScores(taken.extend, order).hand_over(scores)
+    return [(row["query_id"], row["cutoff"]) for row in taken]
+
+
+def test_rows_come_by_query_and_cutoff_the_whole_ranking_last(spark):
+    assert handed_over(spark) == [(query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)]
+
+
+def test_rows_come_in_the_order_that_is_asked_for(spark):
+    # q1 scores 1 at both cutoffs, q2 0 and then 1 / log2(3), q3 0 at both.
+    assert handed_over(spark, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
+    assert handed_over(spark, "ndcg@all:asc")[:3] == [("q3", None), ("q2", None), ("q1", None)]
+
+
+@pytest.fixture
+def paths(tmp_path):
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 1\n", encoding="utf-8")
+    (tmp_path / "run.txt").write_text("q1 Q0 a 1 3.0 r\nq2 Q0 c 1 1.0 r\n", encoding="utf-8")
+    return {"judgments": {"path": str(tmp_path / "qrels.txt")}, "results": {"path": str(tmp_path / "run.txt")}}
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_an_evaluation_hands_over_its_query_scores(engine: Engine, paths, tmp_path, published):
+    more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
+    taken = []
+    for day in ("2026-11-20", "2026-11-21"):
+        taken.clear()
+        config = validate({**paths, **more, "date": day}, "test")
+        outcome = run_on(engine, config, lambda *_: None, Clock(), wanted=QueryScores(taken.extend))
+    assert {row["evaluation_id"] for row in taken} == {outcome.evaluation_id}
+    assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [
+        (query, cutoff, 1.0) for query in ("q1", "q2") for cutoff in (1, 3)
+    ]
+
+
+def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(engine: Engine, paths):
+    taken = []
+    config = validate({**paths, "min_judged_rate": 1.0}, "test")
+    run_on(engine, config, lambda *_: None, Clock(), wanted=QueryScores(taken.extend))
+    assert taken
+    taken.clear()
+    twice = {**paths, "convention": {"missing_query": "error"}, "judgments": paths["judgments"]}
+    with open(paths["judgments"]["path"], "a", encoding="utf-8") as file:  # noqa: PTH123
+        file.write("q3 0 a 1\n")
+    with pytest.raises(InputError, match="a judged query without results"):
+        run_on(engine, validate(twice, "test"), lambda *_: None, Clock(), wanted=QueryScores(taken.extend))
+    assert taken == []

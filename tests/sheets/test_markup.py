@@ -1,0 +1,94 @@
+"""Tables to paste: what a name contains is shown as it is, and is never markup."""
+
+import html.parser
+
+import pytest
+
+from ndcg_spark.sheets.markup import html as as_html
+from ndcg_spark.sheets.markup import latex, markdown
+from ndcg_spark.sheets.sheet import sheet
+
+
+def table(name, notes=()):
+    return sheet(["run", "ndcg@10"], [[name, "0.5000"]], [1], notes)
+
+
+def test_markdown_has_names_on_the_left_and_numbers_on_the_right():
+    assert markdown(table("bm25", ["trec_eval: a"])) == [
+        "| run | ndcg@10 |",
+        "| :--- | ---: |",
+        "| bm25 | 0.5000 |",
+        "",
+        r"trec\_eval: a",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a|b", r"a\|b"),
+        ("_a_*b*", r"\_a\_\*b\*"),
+        ("[x](y)", r"\[x\](y)"),
+        ("<b>&amp;", r"\<b\>\&amp;"),
+        ("`a`\\", r"\`a\`\\"),
+        ("~~a~~ $b$", r"\~\~a\~\~ \$b\$"),
+        ("a\nb", r"a\\nb"),
+    ],
+)
+def test_markdown_escapes_what_it_would_take_for_markup(name, written):
+    assert markdown(table(name))[2] == f"| {written} | 0.5000 |"
+
+
+def test_latex_is_a_whole_tabular():
+    assert latex(table("bm25", ["50 % of it"])) == [
+        "% 50 % of it",
+        r"\begin{tabular}{lr}",
+        r"\hline",
+        r"run & ndcg@10 \\",
+        r"\hline",
+        r"bm25 & 0.5000 \\",
+        r"\hline",
+        r"\end{tabular}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a_b&c%d#e$f", r"a\_b\&c\%d\#e\$f"),
+        (r"\input{x}", r"\textbackslash{}input\{x\}"),
+        ("a^b~c", r"a\textasciicircum{}b\textasciitilde{}c"),
+        ("<a|b>", r"\textless{}a\textbar{}b\textgreater{}"),
+        # These would be arguments of the end of the row above.
+        ("[3pt]", "{[}3pt]"),
+        ("*", "{*}"),
+        # Two hyphens would be a dash.
+        ("a--b", "a{-}{-}b"),
+        ("a-b", "a-b"),
+        ("a\nb", r"a\textbackslash{}nb"),
+    ],
+)
+def test_latex_escapes_what_it_would_take_for_a_command(name, written):
+    assert latex(table(name))[5 - 1] == rf"{written} & 0.5000 \\"
+
+
+class Cells(html.parser.HTMLParser):
+    """The text of every cell, and every tag that a reader of the page meets."""
+
+    def __init__(self):
+        super().__init__()
+        self.cells, self.tags = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.cells.append(data)
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a&lt;b", "\"'", "bm25"])
+def test_html_shows_a_name_as_it_is(name):
+    page = Cells()
+    page.feed(as_html(table(name, [name])))
+    assert page.cells == ["run", "ndcg@10", name, "0.5000", name]
+    assert page.tags == {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
