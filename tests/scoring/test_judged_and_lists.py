@@ -30,7 +30,7 @@ def guarded(judged, convention):
 def ideal_of(judged, convention, cutoffs):
     worth = judged_side.judged_documents(judged, KEY, convention)
     ideal = judged_side.ideal_ranking(worth, KEY, convention, None)
-    return judged_side.ideal_scores(ideal, KEY, cutoffs)
+    return judged_side.ideal_scores(ideal, KEY, cutoffs, convention)
 
 
 def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(spark):
