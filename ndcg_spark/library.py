@@ -1,22 +1,36 @@
-"""The evaluation as a function of DataFrames. Nothing is computed until the scores are asked for."""
+"""The evaluation as a function of tables. Nothing is computed until the scores are asked for."""
 
+import atexit
+import contextlib
 import dataclasses
 import datetime
-from collections.abc import Sequence
+import operator
+import sys
+from collections.abc import Iterable
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import ascending
-from ndcg_spark.engine import is_sail
-from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform
+from ndcg_spark.engine import is_sail, open_engine
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.frames import frame
+from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, RESULTS, conform, is_dataframe, measure_first
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
+from ndcg_spark.sheets.markup import html, text
+from ndcg_spark.sheets.scores import score_sheet
+from ndcg_spark.sheets.sheet import Sheet
+from ndcg_spark.sheets.sorting import by_cutoff
+
+#: So many runs are shown.
+_MOST_ROWS = 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +40,52 @@ class Scores:
     query_scores: DataFrame
     dataset_scores: DataFrame
 
+    def show(self) -> None:
+        """Print the dataset scores, a row per run, the best at the deepest cutoff first. An action."""
+        sys.stdout.write("\n".join(text(self._sheet())) + "\n")
+
+    def _repr_html_(self) -> str:
+        """The dataset scores as notebooks show them. An action."""
+        return html(self._sheet())
+
+    def _sheet(self) -> Sheet:
+        rows = [row.asDict() for row in self.dataset_scores.select(*measure_first(DATASET_SCORES)).collect()]
+        notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
+        short, lost = score_sheet(by_cutoff(rows), None, notes).cut(_MOST_ROWS)
+        more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
+        return dataclasses.replace(short, notes=[*more, *short.notes])
+
+
+def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
+    """The running session or, if there is none, a new one that stays open until the program ends.
+
+    Parameters
+    ----------
+    engine : str
+        `embedded`, `spark`, or `auto`: the embedded engine if it is installed, else local Spark.
+    remote : str, optional
+        The URL of a Spark Connect server, sc://host:port.
+
+    Raises
+    ------
+    EngineError
+        The engine that was asked for, or any engine at all, is not available.
+
+    Examples
+    --------
+    >>> open_session().range(3).count()
+    3
+    """
+    opened = contextlib.ExitStack()
+    session = opened.enter_context(open_engine(engine, remote)).session
+    atexit.register(opened.close)
+    return session
+
 
 def evaluate(
-    judgments: DataFrame,
-    results: DataFrame,
-    cutoffs: Sequence[int | None] = (1, 3, 5, 10),
+    judgments: Any,
+    results: Any,
+    cutoffs: int | Iterable[int | None] | None = (1, 3, 5, 10),
     convention: Convention | str = "standard",
     *,
     dataset: str = "default",
@@ -38,13 +93,17 @@ def evaluate(
 ) -> Scores:
     """NDCG at every cutoff of every run, per query and per dataset.
 
+    Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
+    dictionaries: {query: {document: grade}}, {query: {document: score}}, {run: {query: {document: score}}}. Without a
+    DataFrame of Spark among them, they go to the running session or to a new one (`open_session`).
+
     Parameters
     ----------
-    judgments : DataFrame
+    judgments : table
         Columns query_id, doc_id, relevance, and dataset if there is more than one. Other columns are ignored.
-    results : DataFrame
+    results : table
         Columns run, query_id, doc_id, score (or rank, with order=rank), and dataset if the judgments have it.
-    cutoffs : sequence of int or None
+    cutoffs : int, None or several of them
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
         Which NDCG; the name of a preset, or a Convention.
@@ -68,21 +127,38 @@ def evaluate(
     ConfigurationError
         There is no cutoff, or one that is no whole number from 1.
     InputError
-        A column is missing or has the wrong type.
+        It is no table, or a column is missing or has the wrong type.
+    EngineError
+        A session is needed and there is no engine.
 
     Examples
     --------
-    >>> evaluate(judgments, results, [10, None], "trec_eval").dataset_scores.show()  # doctest: +SKIP
+    >>> judgments = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
+    >>> results = {"q1": {"d3": 0.9, "d1": 0.8, "d2": 0.1}}
+    >>> scores = evaluate(judgments, results, 10, "trec_eval")
+    >>> round(scores.dataset_scores.first()["ndcg"], 4)  # (1 + 2 / log2(3)) / (2 + 1 / log2(3))
+    0.8597
+
+    >>> import pandas as pd
+    >>> rows = [("bm25", "q1", "d3", 0.9), ("bm25", "q1", "d1", 0.8)]
+    >>> frame = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
+    >>> [row["ndcg"] for row in evaluate(judgments, frame, [1, None], "trec_eval").query_scores.collect()][0]
+    0.5
     """
+    session = _session_of(judgments, results)
     chosen = Convention.preset(convention) if isinstance(convention, str) else convention
+    if not isinstance(chosen, Convention):
+        raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
     asked = Evaluation(
         chosen,
-        ascending(cutoffs),
+        ascending(_several(cutoffs)),
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
         dataset,
-        list_by_list if is_sail(results.sparkSession) else by_window,
+        list_by_list if is_sail(session) else by_window,
     )
+    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
+    results = frame(results, RESULTS.names, session, "results")
     typed_judgments = conform(judgments, JUDGMENTS, "judgments")
     typed_results = conform(results, RESULTS, "results")
     rules.require_columns(typed_judgments.columns, typed_results.columns, chosen)
@@ -95,3 +171,19 @@ def evaluate(
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
     return Scores(per_query, dataset_scores(per_query, runs, asked))
+
+
+def _session_of(*tables: Any) -> SparkSession:
+    """The session of the first table that has one; the running session, or a new one, if none has."""
+    found = next((table.sparkSession for table in tables if is_dataframe(table)), None)
+    return found or SparkSession.getActiveSession() or open_session()
+
+
+def _several(cutoffs: Any) -> list[Any]:
+    """The cutoffs as a list, if one is given alone too; whole numbers of any kind, such as numpy's, as ints."""
+    given = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
+    plain = []
+    for cutoff in given:
+        is_whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
+        plain.append(operator.index(cutoff) if is_whole else cutoff)
+    return plain

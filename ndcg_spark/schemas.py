@@ -136,6 +136,11 @@ _SMALL_NUMBERS = {"tinyint", "smallint", "int"}
 _FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
 
 
+def is_dataframe(table: object) -> bool:
+    """Whether this is a DataFrame of Spark, classic or Connect."""
+    return isinstance(table, DataFrame)
+
+
 def measure_first(schema: StructType) -> tuple[str, ...]:
     """The columns of a table of scores as people are shown them: the key, then ndcg, then the others."""
     names = list(schema.names)

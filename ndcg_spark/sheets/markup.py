@@ -1,4 +1,4 @@
-"""A sheet as Markdown, LaTeX or HTML, every sign that means something there escaped."""
+"""A sheet as aligned text, Markdown, LaTeX or HTML, every sign that means something there escaped."""
 
 import html as hypertext
 import re
@@ -31,6 +31,20 @@ _LATEX = {
     # Two of them would become a dash.
     "-": "{-}",
 }
+
+
+def text(table: Sheet) -> list[str]:
+    """The lines of a table with aligned columns; the notes stand below it after a blank line."""
+    columns = list(zip(table.headings, *table.rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    lines = []
+    for row in (table.headings, *table.rows):
+        cells = (
+            cell.rjust(width) if column in table.numbers else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return [*lines, *(line for note in table.notes for line in ("", note))]
 
 
 def markdown(table: Sheet) -> list[str]:

@@ -51,6 +51,11 @@ def order_of(text: str, columns: Sequence[str], cutoffs: Iterable[int | None]) -
     return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
 
 
+def by_cutoff(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows by dataset, run and cutoff, the whole ranking last."""
+    return sorted(rows, key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"] or 0))
+
+
 def by_run(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
     """The rows of each dataset and run, in the order in which they come."""
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}

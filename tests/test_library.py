@@ -1,0 +1,128 @@
+"""The library's `evaluate` with whatever people have for a table, and what it shows."""
+
+import doctest
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from ndcg_spark import Convention, evaluate, library, open_session
+from ndcg_spark.errors import ConfigurationError, InputError
+
+JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
+RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
+EXPECTED = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
+
+COLUMNS = {"run": ["r"] * 3, "query_id": [1] * 3, "doc_id": [12, 10, 11], "score": [0.9, 0.8, 0.1]}
+TABLES = {
+    "nested dictionaries": lambda: RETURNED,
+    "runs of nested dictionaries": lambda: {"r": RETURNED},
+    "a dictionary of columns": lambda: COLUMNS,
+    "pandas": lambda: pd.DataFrame(COLUMNS),
+    "pandas with an index of its own": lambda: pd.DataFrame(COLUMNS, index=[7, 7, 7]),
+    "pandas categories and small numbers": lambda: pd.DataFrame(COLUMNS).astype(
+        {"run": "category", "doc_id": "category", "query_id": "uint64", "score": "float16"}
+    ),
+    "pandas with columns that are not wanted": lambda: pd.DataFrame({**COLUMNS, "at": pd.Timestamp(0), "x": [[1]] * 3}),
+    "pyarrow": lambda: pa.table(COLUMNS),
+    "pyarrow with large text": lambda: pa.table({**COLUMNS, "doc_id": pa.array(["12", "10", "11"], pa.large_string())}),
+    "a record batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
+    "Spark": lambda: open_session().createDataFrame(pa.table(COLUMNS)),
+}
+
+
+def ndcg(judgments, results, cutoffs=10, convention="trec_eval"):
+    (row,) = evaluate(judgments, results, cutoffs, convention).dataset_scores.collect()
+    return row["ndcg"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_of_any_kind_is_evaluated(kind):
+    assert ndcg(JUDGED, TABLES[kind]()) == pytest.approx(EXPECTED, abs=1e-3 if "small numbers" in kind else 1e-12)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("lazy", [False, True])
+def test_so_is_a_frame_of_polars(lazy):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(COLUMNS, schema_overrides={"run": polars.Categorical, "doc_id": polars.UInt32})
+    judged = polars.DataFrame({"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [2, 0, 1]})
+    assert ndcg(judged, frame.lazy() if lazy else frame) == pytest.approx(EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ([1, 2], "list is no table; give a Spark, pandas or Polars DataFrame"),
+        (None, "NoneType is no table"),
+        ("qrels.txt", "str is no table"),
+        ({"q": {"d": "high"}}, "a value that is no number"),
+        ({"r": {"q": {"d": 1}}}, "dictionaries of three levels"),
+        ({"q": {"d": 1}, "p": {"x": {"y": 2}}}, "dictionaries of three levels"),
+        (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
+        (pd.DataFrame({"qid": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column; it has qid"),
+        (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "1 column(s) missing, relevance"),
+    ],
+    ids=str,
+)
+def test_what_is_no_table_is_refused_in_words(spark, table, words):
+    assert spark
+    with pytest.raises(InputError, match=r"^judgments") as refused:
+        evaluate(table, RETURNED, 10)
+    assert words in str(refused.value)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("cutoffs", [10, [10], (10,), {10}, np.int64(10), np.array([10]), range(10, 11)])
+def test_a_cutoff_may_be_given_alone(cutoffs):
+    assert ndcg(JUDGED, RETURNED, cutoffs) == pytest.approx(EXPECTED)
+
+
+@pytest.mark.usefixtures("spark")
+def test_none_alone_is_the_whole_ranking():
+    (row,) = evaluate(JUDGED, RETURNED, None).dataset_scores.collect()
+    assert row["cutoff"] is None
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("cutoffs", ["10", 2.5, [0], [], True, [True]], ids=str)
+def test_what_is_no_cutoff_is_refused(cutoffs):
+    with pytest.raises(ConfigurationError, match=r"^cutoffs: "):
+        evaluate(JUDGED, RETURNED, cutoffs)
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_is_no_convention_is_refused():
+    with pytest.raises(ConfigurationError, match="give the name of a preset, or a Convention"):
+        evaluate(JUDGED, RETURNED, 10, {"gain": "linear"})
+
+
+@pytest.mark.usefixtures("spark")
+def test_scores_show_a_row_per_run_with_the_measure_after_the_name(capsys):
+    evaluate(JUDGED, {"b": RETURNED, "a": {"1": {"10": 1.0}}}, [1, None], "trec_eval").show()
+    header, first, second, _, formula = capsys.readouterr().out.splitlines()
+    assert header.split()[:3] == ["run", "ndcg@1", "ndcg@all"]
+    assert [first.split()[:2], second.split()[:2]] == [["b", "0.5000"], ["a", "1.0000"]]
+    assert formula.startswith("trec_eval: gain relevance")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_notebook_shows_a_name_as_it_is():
+    page = evaluate(JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert f"{EXPECTED:.4f}" in page
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_session_that_runs_is_the_one_that_is_opened(spark):
+    assert open_session() is spark
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_examples_of_the_docstrings_run():
+    found = doctest.testmod(library)
+    assert (found.failed, found.attempted > 5) == (0, True)
