@@ -5,7 +5,6 @@ import dataclasses
 from pyspark.sql import DataFrame
 
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
-from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.pruning import Pruning
 
 
@@ -25,14 +24,15 @@ class Checked:
     pruning: Pruning | None = None
 
     @property
-    def scored_results(self) -> DataFrame:
-        """The results of judged queries, without those that are proved to lie below the deepest cutoff."""
-        untrusted, results = self.result_counts.untrusted, self.results
-        if self.pruning is not None and untrusted is not None:
-            results = self.pruning.kept(results, untrusted)
-        if not any(run.unjudged_queries for run in self.result_counts.runs):
-            return results
-        return of_judged_queries(results, self.judgments)
+    def pruned_results(self) -> DataFrame:
+        """The results without those that are proved to lie below the deepest cutoff."""
+        untrusted = self.result_counts.untrusted
+        return self.results if self.pruning is None or untrusted is None else self.pruning.kept(self.results, untrusted)
+
+    @property
+    def unjudged_rows(self) -> int:
+        """How many good results are of queries that nobody judged."""
+        return sum(run.unjudged_rows for run in self.result_counts.runs)
 
     @property
     def both_counts(self) -> tuple[JudgmentCounts | ResultCounts, ...]:

@@ -16,6 +16,7 @@ from ndcg_spark.engine.opened import (
     MEMORY_SHARE,
     Engine,
     created,
+    join_in_place,
     keep_partition_names,
     machine_memory,
     quietly,
@@ -55,6 +56,8 @@ def local(*, little_data: bool = False) -> Engine:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", str(4 * cores))
+        # Judgments that need not be sorted to be joined are not: they fit into memory where each part is this small.
+        .config("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", "64m")
     )
     with interrupts.cleaned_up_by(end_children):
         session = created(builder, "local Spark")
@@ -80,6 +83,7 @@ def described(session: SparkSession) -> Engine:
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
     keep_partition_names(session)
+    join_in_place(session)
     sees = master.startswith("local") and files.startswith("file:") and "HADOOP_CONF_DIR" not in os.environ
     return Engine(session, "spark", f"Spark {session.version} ({master})", sees)
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from ndcg_spark import interrupts
 from ndcg_spark.engine import classic, patience, sail
-from ndcg_spark.engine.opened import Engine, created, keep_partition_names, quietly
+from ndcg_spark.engine.opened import Engine, created, join_in_place, keep_partition_names, quietly
 from ndcg_spark.masking import masked
 
 
@@ -44,4 +44,5 @@ def described(session: SparkSession, url: str = "running session") -> Engine:
     if version:
         return sail.on_a_server(session, version, place)
     keep_partition_names(session)
+    join_in_place(session)
     return Engine(session, "connect", f"Spark {session.version} ({place})", url.startswith("local"))

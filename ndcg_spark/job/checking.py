@@ -11,7 +11,7 @@ from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
-from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
+from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, scores_of, sources_of
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.in_words import steps
 from ndcg_spark.scoring.lists import of_judged_queries
@@ -40,7 +40,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         runs = runs_table(opened, checked)
         try:
             with translated_failures(sources):
-                per_query = query_scores(checked.judgments, checked.scored_results, runs, deepest)
+                per_query = scores_of(checked, runs, deepest)
                 rates = dataset_scores(per_query, runs, deepest).select(*_RATE).collect()
         except PlanRefusedError as refusal:
             with translated_failures(sources):

@@ -25,12 +25,12 @@ from ndcg_spark.job.outcome import (
     tell_rows_read,
     tell_rows_rejected,
 )
-from ndcg_spark.job.preparing import Sources, engine_for, evaluation_of, runs_table, sources_of
+from ndcg_spark.job.preparing import Sources, engine_for, evaluation_of, runs_table, scores_of, sources_of
 from ndcg_spark.job.record import commit_record
 from ndcg_spark.nights import recovery
 from ndcg_spark.nights.publication import Publication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
-from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, query_scores, rejected_rows
+from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, rejected_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _collected(work: _Work, checked: Checked) -> list[dict[str, Any]]:
     """The dataset scores of checked tables, not published."""
     runs = runs_table(work.engine, checked)
     with work.clock.step("evaluate"):
-        per_query = query_scores(checked.judgments, checked.scored_results, runs, work.evaluation)
+        per_query = scores_of(checked, runs, work.evaluation)
         rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect())
     _refuse(work, checked, rows)
     if work.wanted:
@@ -172,7 +172,7 @@ def _staged(work: _Work, checked: Checked, publication: Publication, counts: Map
     evaluation, clock, session = work.evaluation, work.clock, work.engine.session
     runs = runs_table(work.engine, checked)
     with clock.step("evaluate"):
-        scores = query_scores(checked.judgments, checked.scored_results, runs, evaluation)
+        scores = scores_of(checked, runs, evaluation)
         publication.stage("query_scores", scores)
         # Before rows are counted: where they are too few for this, it is no fault of the storage.
         refuse_changed(work.sources, work.stamps)

@@ -12,8 +12,9 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.reading import Source
+from ndcg_spark.job.preparing import scores_of
 from ndcg_spark.nights import store
-from ndcg_spark.scoring.evaluation import Evaluation, query_scores
+from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MISSING_QUERY, NO_RELEVANT, NOT_FINITE, RETURNED_TWICE, refused
 
 
@@ -80,7 +81,7 @@ def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evalua
     missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
     lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
     relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
-    scores = query_scores(checked.judgments, checked.scored_results, runs, relaxed)
+    scores = scores_of(checked, runs, relaxed)
     is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
     is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
     rows = scores.where(is_refused).count()

@@ -11,9 +11,11 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
 from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.evaluation import Evaluation, new_id
-from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
+from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
@@ -41,8 +43,29 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
     """The evaluation that the configuration describes, under a new id, ranked in the way that is fastest here."""
-    rank = list_by_list if opened.kind == "embedded" else by_window
-    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank)
+    on_spark = opened.kind != "embedded"
+    rank = by_window if on_spark else list_by_list
+    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, together=on_spark)
+
+
+def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
+    results = checked.pruned_results
+    if evaluation.together and _few_are_left(checked):
+        results = brought_together(results, query_key(checked.judgments.columns))
+    if checked.unjudged_rows:
+        results = of_judged_queries(results, checked.judgments)
+    return query_scores(checked.judgments, results, runs, evaluation)
+
+
+def _few_are_left(checked: Checked) -> bool:
+    """Whether the results are cut down by their ranks, and no much smaller part of them is of judged queries.
+
+    Others move fewer rows where Spark cuts them down itself, before it moves any.
+    """
+    counts = checked.result_counts
+    cut = checked.pruning is not None and counts.untrusted is not None
+    return cut and 2 * checked.unjudged_rows <= counts.rows
 
 
 def runs_table(opened: Engine, checked: Checked) -> DataFrame:

@@ -45,6 +45,11 @@ def by_window(table: DataFrame, key: list[str], convention: Convention, depth: i
     return grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
 
 
+def brought_together(table: DataFrame, key: list[str]) -> DataFrame:
+    """The same table with all rows of a query in one part, so that no later step need move them again."""
+    return table.repartition(*key)
+
+
 def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
     """The key, doc_id and RANK of the first `depth` documents of each list; the same ranks as `by_window`.
 

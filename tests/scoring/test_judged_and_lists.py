@@ -1,13 +1,16 @@
+import contextlib
+import io
 from math import log2
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
-from tables import judgment, judgments, result, results
+from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention
+from ndcg_spark.engine.opened import join_in_place
 from ndcg_spark.rules import broken_judgments
-from ndcg_spark.scoring import gains, lists
+from ndcg_spark.scoring import gains, lists, ranking
 from ndcg_spark.scoring import judged as judged_side
 from ndcg_spark.scoring.refusals import refuse_rows
 
@@ -135,3 +138,35 @@ def test_a_document_returned_twice_within_the_depth_fails_every_score(spark):
     scores = lists.run_scores(documents, KEY, Convention(), [1, 2], 2)
     with pytest.raises(PySparkException, match=r"returned, or judged, twice.*run=r query_id=q1"):
         scores.select("dcg_1").collect()
+
+
+def moves(table):
+    """How often the plan moves rows from one part to another."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        table.explain()
+    return sum("Exchange hashpartitioning" in line for line in printed.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("ties", ["doc_id_desc", "average", "best"])
+def test_results_are_moved_once_where_the_rows_of_each_query_are_brought_together(spark, ties):
+    convention, rows = Convention(ties=ties), list(random_rows(9))
+    judged = judgments(spark, [judgment(row["doc_id"], len(row["query_id"]), row["query_id"]) for row in rows[::2]])
+    worth, returned = judged_side.judged_documents(judged, KEY, convention), results(spark, rows)
+
+    def scores(listing, documents):
+        listed = lists.listed_gains(listing, documents, KEY, convention, 3)
+        return lists.run_scores(listed, KEY, convention, [1, 3], 3)
+
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        elsewhere = scores(returned, worth)
+        assert moves(elsewhere) > 1 + 2
+        join_in_place(spark)
+        in_place = scores(ranking.brought_together(returned, KEY), ranking.brought_together(worth, KEY))
+        # The results; and the judgments twice, for the queries that are judged and for the grades.
+        assert moves(in_place) == 1 + 2
+        assert sorted(in_place.collect()) == sorted(elsewhere.collect())
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
+        spark.conf.unset("spark.sql.requireAllClusterKeysForCoPartition")
