@@ -77,7 +77,7 @@ def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic
     assert 0 < per_result(classic[case], "bytes_shuffled") <= shuffled
 
 
-@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 9), ("no ranks", 9), ("text", 14)])
+@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 15)])
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
     assert 1 <= embedded[case]["plans"] <= 5
     assert embedded[case]["analyses"] <= analyses

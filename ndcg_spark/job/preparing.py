@@ -43,15 +43,14 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
     """The evaluation that the configuration describes, under a new id, ranked in the way that is fastest here."""
-    on_spark = opened.kind != "embedded"
-    rank = by_window if on_spark else list_by_list
-    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, together=on_spark)
+    rank = list_by_list if opened.kind == "embedded" else by_window
+    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank)
 
 
 def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     results = checked.pruned_results
-    if evaluation.together and _few_are_left(checked):
+    if evaluation.rank is by_window and _few_are_left(checked):
         results = brought_together(results, query_key(checked.judgments.columns))
     if checked.unjudged_rows:
         results = of_judged_queries(results, checked.judgments)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention, refuse_cutoffs
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, query_key
 from ndcg_spark.scoring import aggregation, judged, lists, per_query
-from ndcg_spark.scoring.ranking import Ranker, brought_together, by_window
+from ndcg_spark.scoring.ranking import Ranker, by_window
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +28,6 @@ class Evaluation:
     dataset: str = "default"
     #: Ranks the lists in the way that is fastest on the engine. Every way gives the same ranks.
     rank: Ranker = by_window
-    #: Whether the rows of a query are brought together on one part of a cluster; that changes no score.
-    together: bool = False
 
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
@@ -52,8 +50,6 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     key = query_key(judgments.columns)
     convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
     documents = judged.judged_documents(judgments, key, convention)
-    if evaluation.together:
-        documents = brought_together(documents, key)
     listed = lists.listed_gains(results, documents, key, convention, depth, evaluation.rank)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth)
     ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
