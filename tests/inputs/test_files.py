@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +26,7 @@ from ndcg_spark.inputs.first_lines import common_header
 from ndcg_spark.inputs.footers import footers, refuse_different_types
 from ndcg_spark.inputs.orc import orc_batches
 from ndcg_spark.inputs.plain_parquet import plain_batches
+from ndcg_spark.inputs.reading import Source
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 
@@ -423,7 +423,7 @@ def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_
     (near,) = find(file(tmp_path / "a.run").path, "results")
     system = stored(monkeypatch, "bucket", "bucket/b.run")
     (far,) = find("s3://bucket/b.run", "results")
-    source = SimpleNamespace(name="results", files=[near, far], seen=True)
+    source = Source(None, "results", "trec", [near, far], True)
     before = stamps_of([source])
     assert {path: stamp[0] for path, stamp in before.items()} == {near.path: 1, far.path: 4}
     refuse_changed([source], before)
