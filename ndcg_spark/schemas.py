@@ -227,9 +227,11 @@ def typed_columns(table: DataFrame, schema: StructType, where: str) -> list[Colu
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
         known = sorted(named_by_user(has))
+        advice = f"map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = {known[0]!r}"
+        if missing == ["relevance"]:
+            advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
         raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; "
-            f"map names in the configuration, for example columns.{missing[0]} = {known[0]!r}"
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
         )
     fields = [field for field in schema if field.name in has]
     wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]

@@ -1,7 +1,6 @@
 """Files on other storages than this machine's, and addresses with secrets in them."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from input_files import file
@@ -11,6 +10,7 @@ from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.inputs import files as files_module
 from ndcg_spark.inputs.files import find
 from ndcg_spark.inputs.storage import refuse_credentials, storage
+from ndcg_spark.inputs.reading import Source
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 
 
@@ -91,7 +91,7 @@ def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_
     (near,) = find(file(tmp_path / "a.run").path, "results")
     system = stored(monkeypatch, "bucket", "bucket/b.run")
     (far,) = find("s3://bucket/b.run", "results")
-    source = SimpleNamespace(name="results", files=[near, far], seen=True)
+    source = Source(None, "results", "trec", [near, far], True)
     before = stamps_of([source])
     assert {path: stamp[0] for path, stamp in before.items()} == {near.path: 1, far.path: 4}
     refuse_changed([source], before)

@@ -1,0 +1,86 @@
+"""Files that the tools themselves write, each evaluated as it is: the number is the tool's own."""
+
+import gzip
+import json
+import random
+
+import pytest
+
+from ndcg_spark import config
+from ndcg_spark.job import evaluating
+
+CHANCE = random.Random(7)  # noqa: S311  # it makes test data
+QUERIES, DOCUMENTS = [f"q{at}" for at in range(9)], [f"d{at}" for at in range(30)]
+#: No two scores of a list are equal, as tools order those differently.
+GRADES = {query: {doc: CHANCE.randint(0, 3) for doc in CHANCE.sample(DOCUMENTS, 12)} for query in QUERIES}
+SCORES = {
+    query: {doc: at / 8 - 1 for at, doc in enumerate(CHANCE.sample(DOCUMENTS, 20))}
+    for query in CHANCE.sample(QUERIES, 8)
+}
+
+
+def ndcg(engine, judgments, results, preset, cutoff=5):
+    settings = {
+        "judgments": {"path": str(judgments)},
+        "results": {"path": str(results)},
+        "cutoffs": [cutoff],
+        "convention": preset,
+    }
+    assert engine.sees_local_files
+    (row,) = evaluating.run(config.validate(settings, "test"), lambda *_: None).dataset_scores
+    return row["ndcg"]
+
+
+@pytest.fixture(scope="module")
+def ranx():
+    return pytest.importorskip("ranx")
+
+
+# numba warns while it compiles, which it does once for each machine.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["json", "parquet", "trec"])
+def test_what_ranx_saves_scores_as_ranx_scores_it(engine, tmp_path, ranx, kind):
+    qrels, run = ranx.Qrels(GRADES), ranx.Run(SCORES, name="one")
+    for entry, name in ((qrels, "qrels"), (run, "run")):
+        entry.save(str(tmp_path / f"{name}.{kind}"), kind=kind)
+    expected = ranx.evaluate(qrels, run, "ndcg@5", make_comparable=True)
+    assert ndcg(engine, tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
+def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(engine, tmp_path):
+    tool = pytest.importorskip("pytrec_eval")
+    found = tool.RelevanceEvaluator(GRADES, {"ndcg_cut.5"}).evaluate(SCORES)
+    expected = sum(scores["ndcg_cut_5"] for scores in found.values()) / len(found)
+    for name, value in (("qrels", GRADES), ("run", SCORES)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    assert ndcg(engine, tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
+def test_the_tables_of_ir_measures_score_as_it_scores_them(engine, tmp_path):
+    tool = pytest.importorskip("ir_measures")
+    pandas = pytest.importorskip("pandas")
+    judged = [(query, doc, grade) for query, docs in GRADES.items() for doc, grade in docs.items()]
+    returned = [(query, doc, score) for query, docs in SCORES.items() for doc, score in docs.items()]
+    qrels = pandas.DataFrame(judged, columns=["query_id", "doc_id", "relevance"])
+    run = pandas.DataFrame(returned, columns=["query_id", "doc_id", "score"])
+    expected = tool.calc_aggregate([tool.nDCG @ 5], qrels, run)[tool.nDCG @ 5]
+    qrels.to_csv(tmp_path / "qrels.tsv", sep="\t", index=False)
+    run.to_parquet(tmp_path / "run.parquet")
+    assert ndcg(engine, tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("fields", ["{q}\t{d}\t{r}", "{q}\t{d}\t{r}\t{s}", "{q} Q0 {d} {r} {s} x", "{q} {d} {s}"])
+def test_published_scores_come_out_whatever_layout_the_run_has(engine, tmp_path, shared_data, fields):
+    published = shared_data / "trec-dl-2019"
+    with gzip.open(published / "bm25.run.gz", "rt", encoding="utf-8") as stream:
+        rows = [line.split() for line in stream]
+    lines = (fields.format(q=q, d=doc, r=rank, s=score) for q, _, doc, rank, score, *_ in rows)
+    (tmp_path / "run.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = ndcg(engine, published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10)
+    assert found == pytest.approx(0.4973, abs=5e-5)
