@@ -17,6 +17,7 @@ GUIDES = {
     for name in (
         "README.md",
         "ndcg_spark/README.md",
+        "ndcg_spark/COMING_FROM.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
