@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark.conforming import conform, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import ascending
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
-from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, RESULTS, conform, is_dataframe, measure_first
+from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, RESULTS, measure_first
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries

@@ -10,9 +10,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
+from ndcg_spark.conforming import as_type
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, UNEQUAL, as_type
+from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, UNEQUAL
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,12 +1,10 @@
-"""Every table, declared once in the order of the flow, with its grain and key; `conform` brings a table into one.
+"""Every table, declared once in the order of the flow, with its grain and key.
 
 Inside the program column names are fixed; what they are called in storage is mapped while reading.
 """
 
 from collections.abc import Iterable
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
     DateType,
@@ -18,8 +16,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from ndcg_spark.errors import InputError
-
 
 def _table(*columns: tuple[str, DataType]) -> StructType:
     return StructType([StructField(name, kind) for name, kind in columns])
@@ -27,9 +23,6 @@ def _table(*columns: tuple[str, DataType]) -> StructType:
 
 _TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
 
-# Spelled out: what \\s and $ match, and which blanks a cast takes off, differs between engines.
-_BLANKS = " \t\r\n\f"
-_PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` may be left out.
 JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
@@ -132,15 +125,6 @@ REJECTED_ROWS = _table(
 KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
 
 
-_SMALL_NUMBERS = {"tinyint", "smallint", "int"}
-_FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
-
-
-def is_dataframe(table: object) -> bool:
-    """Whether this is a DataFrame of Spark, classic or Connect."""
-    return isinstance(table, DataFrame)
-
-
 def measure_first(schema: StructType) -> tuple[str, ...]:
     """The columns of a table of scores as people are shown them: the key, then ndcg, then the others."""
     names = list(schema.names)
@@ -152,107 +136,3 @@ def measure_first(schema: StructType) -> tuple[str, ...]:
 def query_key(columns: Iterable[str]) -> list[str]:
     """The columns that identify a query in a table with these columns: query_id, after dataset if there is one."""
     return [name for name in ("dataset", "query_id") if name in columns]
-
-
-def as_type(column: Column, kind: DataType, source: str) -> Column:
-    """A column that is stored as `source`, in the schema's type; null where a value cannot be read so.
-
-    Null are text that is not a plain number (engines disagree about "1d" and "0x1p3"), and a rank that is not whole or
-    not below 2^31. -0.0 becomes 0.0, because engines tell the two apart in some plans and not in others.
-    """
-    # A column that always fits is not cast, so that a filter on it can be applied while the file is read.
-    if source == kind.simpleString() and kind != _NUMBER:
-        return column
-    if source in _FITS[type(kind)] or source == "void" or isinstance(kind, StringType):
-        fits = column.cast(kind)
-        return fits + F.lit(0.0) if source in ("float", "double") else fits
-    number = _number(column, source).try_cast(_NUMBER)
-    return number + F.lit(0.0) if kind == _NUMBER else F.when(number == F.floor(number), number.try_cast(kind))
-
-
-def _number(column: Column, source: str) -> Column:
-    """What can be cast to a double: null for text that is not a plain number."""
-    if _is_text(source):
-        text = F.btrim(column, F.lit(_BLANKS))
-        return F.when(text.rlike(_PLAIN_NUMBER), text)
-    # The embedded engine casts a decimal wrongly to double, but casts its text rightly.
-    return column.cast("string") if source.startswith("decimal") else column
-
-
-def named_by_user(columns: Iterable[str]) -> list[str]:
-    """The columns without those that reading adds, for a message."""
-    return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
-
-
-def refuse_alike(names: Iterable[str], where: str) -> None:
-    """InputError if two columns have the same name but for its case, which Spark ignores."""
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(name.lower(), []).append(name)
-    twice = [" and ".join(same) for same in alike.values() if len(same) > 1]
-    if twice:
-        raise InputError(
-            f"{where}: {len(twice)} column(s) named twice, or alike but for their case, e.g. {twice[0]}; name each once"
-        )
-
-
-def refuse_own(names: Iterable[str], where: str) -> None:
-    """InputError where a column of a user's would be taken for one that reading adds."""
-    taken = [name for name in names if name.lower().startswith(OWN)]
-    if taken:
-        raise InputError(f"{where}: {len(taken)} column(s) named {OWN}..., e.g. {taken[0]}, as ours are; rename them")
-
-
-def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`."""
-    return table.select(*typed_columns(table, schema, where))
-
-
-def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """As `conform`, with the columns that reading adds, so that rows which break a rule can still be told apart."""
-    added = [name for name in table.columns if name in INTERNAL or name.startswith(OWN)]
-    return table.select(*typed_columns(table, schema, where), *added)
-
-
-def typed_columns(table: DataFrame, schema: StructType, where: str) -> list[Column]:
-    """Those columns of the schema that the table has, in the schema's order and types.
-
-    Raises
-    ------
-    InputError
-        A column that is not optional is missing, or a column has a type that cannot hold such values.
-    """
-    has = dict(table.dtypes)
-    refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
-    missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
-    if missing:
-        known = sorted(named_by_user(has))
-        advice = f"map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = {known[0]!r}"
-        if missing == ["relevance"]:
-            advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
-        raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
-        )
-    fields = [field for field in schema if field.name in has]
-    wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]
-    if wrong:
-        raise InputError(
-            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
-            "ids are text or whole numbers, relevance, score and rank are numbers"
-        )
-    return [as_type(F.col(field.name), field.dataType, has[field.name]).alias(field.name) for field in fields]
-
-
-def _holds(source: str, kind: DataType) -> bool:
-    """Whether a column of the source type can hold such values; of text, each value is tried."""
-    # In some files a column that is always null has no type (void).
-    if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
-        return True
-    decimal = source.startswith("decimal")
-    if isinstance(kind, StringType):
-        return decimal and source.endswith(",0)")
-    return decimal or source in ("float", "double")
-
-
-def _is_text(source: str) -> bool:
-    return source == "string" or source.startswith(("varchar", "char("))

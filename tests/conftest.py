@@ -12,6 +12,9 @@ import ndcg_spark
 from ndcg_spark import interrupts
 from ndcg_spark.engine import Engine
 
+#: Compiling takes ranx half a minute, and all tests of a process must agree on it.
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 

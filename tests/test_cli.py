@@ -188,7 +188,7 @@ def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
         (["conventions", "trec_eval", "--engine", "spark"], "are of a comparison; give --compare too"),
         (["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"], "--per-query and --sort out"),
         (["evaluate", "--judgments", "q", "--results", "r", "--json", "--format", "csv"], "leave one out"),
-        (["evaluate", "--judgments", "q", "--results", "r", "--format", "jsonl"], "give --input-format jsonl"),
+        (["check", "--judgments", "q", "--results", "r", "--format", "csv"], "No such option: --format"),
         (["evaluate", "--judgments", "q", "--results", "r", "--format", "cvs"], "did you mean 'csv'?"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--format", "latex", "--per-query"],

@@ -31,9 +31,8 @@ NEEDED = {
 @pytest.fixture(autouse=True)
 def _in_the_project(monkeypatch):
     monkeypatch.chdir(ROOT)
-    # What the tools warn of is theirs; ranx compiles for a minute what it interprets in a second.
+    # What the tools warn of is theirs.
     monkeypatch.setattr("warnings.filters", [])
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
 
 
 def number(section):

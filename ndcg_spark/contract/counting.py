@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
+from ndcg_spark.conforming import as_type
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, as_type, query_key
+from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning, Untrusted, untrusted_of
 
 _EXAMPLE_LENGTH = 200

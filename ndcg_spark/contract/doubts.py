@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.config import ResultsConfig
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.reading import Source
 
 #: Nobody compares so many systems by less than two results of each; a column of scores or lengths looks like that.
 _MOST_RUNS = 100
@@ -23,13 +25,19 @@ def other_table(table: str, breaches: Sequence[Breach], rows: int) -> str:
     return ""
 
 
-def refuse_foreign_runs(counts: ResultCounts, place: str) -> None:
-    """InputError if there are so many runs of so few results that what names them cannot be the name of a run."""
+def refuse_foreign_runs(counts: ResultCounts, results: Source, config: ResultsConfig) -> None:
+    """InputError if there are so many runs of so few results that what names them cannot be the name of a run.
+
+    What the user, or a folder, names the run is not doubted.
+    """
+    if config.run_from or "run" in config.columns or any(file.partition for file in results.files):
+        return
     runs, rows = len(counts.runs), sum(run.rows for run in counts.runs)
     if runs > _MOST_RUNS and rows < _RESULTS_OF_A_RUN * runs:
         raise InputError(
-            f"results: {runs:,} runs of {rows / runs:.1f} results each, e.g. run={counts.runs[0].run}, in {place}; is "
-            "this column (the sixth of TREC files) the name of the run? if not, give the name with --run NAME"
+            f"results: {runs:,} runs of {rows / runs:.1f} results each, e.g. run={counts.runs[0].run}, in "
+            f"{results.place}; is this column (the sixth of TREC files) the name of the run? if so, say --run-from "
+            "column; if not, give the name with --run NAME"
         )
 
 

@@ -5,7 +5,7 @@ import dataclasses
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import rules, schemas
+from ndcg_spark import conforming, rules
 from ndcg_spark.contract import counting, thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.contract.counts import RunCounts
@@ -31,13 +31,13 @@ def without_excluded(checked: Checked, excluded: Source, judged_queries: DataFra
 
 def kept(results: DataFrame, excluded: Source) -> DataFrame:
     """The results that are not in the table `excluded`."""
-    table = schemas.conform(excluded.table, EXCLUDE, f"exclude ({excluded.place})")
+    table = conforming.conform(excluded.table, EXCLUDE, f"exclude ({excluded.place})")
     key = [name for name in EXCLUDE.names if name in table.columns and name in results.columns]
     return results.join(table.select(*key).distinct(), on=key, how="left_anti").select(*results.columns)
 
 
 def _refuse_bad_rows(excluded: Source) -> None:
-    schemas.conform(excluded.table, EXCLUDE, f"exclude ({excluded.place})")
+    conforming.conform(excluded.table, EXCLUDE, f"exclude ({excluded.place})")
     reason = rules.reason_of(rules.broken_names(dict(excluded.table.dtypes), EXCLUDE.names))
     rows = excluded.table.select(reason.alias("reason")).agg(F.count("*").alias("rows"), F.count("reason").alias("bad"))
     found = rows.collect()

@@ -7,10 +7,10 @@ from typing import TypeVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+from ndcg_spark.conforming import conform, conform_rows
 from ndcg_spark.contract import counting, rejecting
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.inputs.reading import Source
-from ndcg_spark.schemas import conform, conform_rows
 
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from ndcg_spark import rules, schemas
+from ndcg_spark import conforming, rules, schemas
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import counting, doubts, duplicates, excluding, thresholds
 from ndcg_spark.contract.checked import Checked
@@ -36,8 +36,8 @@ def typed(judgments: Source, results: Source, config: EvaluationConfig) -> tuple
     ConfigurationError
         The configuration names a dataset, and the tables name theirs.
     """
-    typed_judgments = schemas.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
-    typed_results = schemas.conform(results.table, RESULTS, f"results ({results.place})")
+    typed_judgments = conforming.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
+    typed_results = conforming.conform(results.table, RESULTS, f"results ({results.place})")
     rules.require_columns(typed_judgments.columns, typed_results.columns, config.convention, results.place)
     if "dataset" in typed_judgments.columns and "dataset" in config.model_fields_set:
         raise ConfigurationError(
@@ -73,7 +73,7 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     refuse_lost_rows(results, returned.rows)
     run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
-    doubts.refuse_foreign_runs(returned, results.place)
+    doubts.refuse_foreign_runs(returned, results, config.results)
     checked = Checked(
         good_judgments,
         lists.good(returned),
@@ -152,7 +152,7 @@ def _refuse_coverage(checked: Checked, config: EvaluationConfig, place: str) -> 
 
 def _reason_of_judgment(table: DataFrame, convention: Convention) -> Column:
     types = dict(table.dtypes)
-    relevance = F.coalesce(schemas.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
+    relevance = F.coalesce(conforming.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
     return rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType
 
+from ndcg_spark.conforming import refuse_alike, refuse_own
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.copying import write_parquet
@@ -26,7 +27,6 @@ from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.separated import header_names, separated
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.trec import trec
-from ndcg_spark.schemas import refuse_alike, refuse_own
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 #: The formats that the engine parses line by line.

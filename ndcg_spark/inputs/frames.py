@@ -7,8 +7,8 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from ndcg_spark.conforming import is_dataframe
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import is_dataframe
 
 #: The run of results that are given as {query: {document: score}}, if they are given no name.
 RUN = "run"

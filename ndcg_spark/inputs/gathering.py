@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.inputs import run_files
@@ -19,7 +20,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.loading import carried, literal, loaded, paths_of, quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.storage import is_local, local
-from ndcg_spark.schemas import OWN, refuse_own
+from ndcg_spark.schemas import OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")

@@ -1,8 +1,8 @@
 """Judgments and results from storage: text, JSON, Parquet, ORC and catalog tables, of the shapes of `inputs.shapes`.
 
 Columns have the schema's names. They keep the types they were stored with, and text formats stay text, so that a
-message can still show a bad value before `schemas.conform` makes it a number. The column BROKEN_LINE of `schemas` has
-the text of lines that are not rows.
+message can still show a bad value before `conforming` makes it a number. The column BROKEN_LINE of `schemas` has the
+text of lines that are not rows.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
+from ndcg_spark.conforming import named_by_user, refuse_alike, refuse_own
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import file_formats, finding, limits, parsed_once, run_files, shapes
@@ -27,16 +28,7 @@ from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.swapped import refuse_other
-from ndcg_spark.schemas import (
-    EXCLUDE,
-    INTERNAL,
-    JUDGMENTS,
-    RESULTS,
-    UNEQUAL,
-    named_by_user,
-    refuse_alike,
-    refuse_own,
-)
+from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, RESULTS, UNEQUAL
 
 _CATALOG = "table:"
 

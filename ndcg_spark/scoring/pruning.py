@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
+from ndcg_spark.conforming import as_type
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.schemas import as_type
 from ndcg_spark.scoring import ranking
 
 #: At most this many lists of a run, and of all runs, are named as untrusted. A run that has more is kept whole.

@@ -4,11 +4,14 @@ import pytest
 from tables import result, table
 
 from ndcg_spark import Convention
+from ndcg_spark.config import ResultsConfig
 from ndcg_spark.contract import doubts
 from ndcg_spark.contract.counting import count_results
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.thresholds import refuse_breaches
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.reading import Source
 from ndcg_spark.inputs.swapped import refuse_other
 from ndcg_spark.rules import RULES, broken_results, reason_of
 
@@ -56,17 +59,29 @@ def test_columns_of_judgments_are_no_results():
     refuse_other(columns, ["run", "query_id", "doc_id", "relevance"], "results: the relevance is the score")
 
 
+def read_from(file):
+    return Source(None, "results", "trec", [file], True)
+
+
 def test_a_hundred_thousand_runs_of_one_result_each_are_questioned():
     foreign = [RunCounts(None, f"{number / 7}", 1, 1, 0) for number in range(100_544)]
     with pytest.raises(
-        InputError, match=r"100,544 runs of 1\.0 results each, e\.g\. run=0\.0, .*give .* with --run NAME"
+        InputError, match=r"100,544 runs of 1\.0 results each, e\.g\. run=0\.0, in x\.run; .*give .* with --run NAME"
     ):
-        doubts.refuse_foreign_runs(returned(*foreign), "x.run")
+        doubts.refuse_foreign_runs(returned(*foreign), read_from(File("x.run", 1)), ResultsConfig(path="x.run"))
+
+
+@pytest.mark.parametrize("settings", [{"run_from": "column"}, {"columns": {"run": "tag"}}, {}])
+def test_a_run_that_the_user_or_a_folder_names_is_not_doubted(settings):
+    many = returned(*(RunCounts(None, f"r{number}", 1, 1, 0) for number in range(101)))
+    file = File("x.run", 1, () if settings else (("run", "r0"),))
+    doubts.refuse_foreign_runs(many, read_from(file), ResultsConfig(path="x.run", **settings))
 
 
 @pytest.mark.parametrize(("runs", "rows"), [(100, 1), (101, 2), (5000, 10)])
 def test_few_runs_or_runs_with_results_are_not(runs, rows):
-    doubts.refuse_foreign_runs(returned(*(RunCounts(None, f"r{n}", rows, 1, 0) for n in range(runs))), "x.run")
+    counts = returned(*(RunCounts(None, f"r{n}", rows, 1, 0) for n in range(runs)))
+    doubts.refuse_foreign_runs(counts, read_from(File("x.run", 1)), ResultsConfig(path="x.run"))
 
 
 def test_whoever_did_not_choose_a_convention_is_told_how_grades_gain():

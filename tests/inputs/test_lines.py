@@ -3,8 +3,9 @@
 import pytest
 from input_files import documents, judged, returned, written
 
+from ndcg_spark.conforming import conform
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, conform
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS
 
 
 @pytest.mark.parametrize(

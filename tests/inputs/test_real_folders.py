@@ -70,7 +70,7 @@ CASES = {
     "one tag in two trec files": (
         {"bm25.run": run_lines("Anserini"), "dense.run": run_lines("Anserini", documents=("d8", "d9"))},
         "",
-        r"run_in_two_files, 1 run.* 1 of Anserini: q1 is in .*/bm25\.run and .*/dense\.run; .*one by one with --run",
+        r"run_in_two_files, 1 run.* 1 of Anserini: q1 is in .*/bm25\.run and .*/dense\.run; .*with --run-from file",
     ),
     "one tag in two gzipped files, by glob": (
         {"a.gz": gzip.compress(run_lines("t").encode()), "b.run": run_lines("t", documents=("d8",))},

@@ -8,10 +8,11 @@ from input_files import judged
 from pyarrow import orc
 from pyarrow import parquet as pq
 
+from ndcg_spark.conforming import conform
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import format_readers
 from ndcg_spark.inputs.plain_parquet import must_be_copied
-from ndcg_spark.schemas import JUDGMENTS, conform
+from ndcg_spark.schemas import JUDGMENTS
 
 
 @pytest.mark.parametrize(("kind", "write"), [("parquet", pq.write_table), ("orc", orc.write_table)])

@@ -5,7 +5,6 @@ labels) is done here as the tool's documentation says.
 """
 
 import math
-import os
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -37,8 +36,6 @@ def ir_measures(case: Case) -> Scores:
 
 
 def ranx(case: Case, metric: str = "ndcg") -> Scores:
-    # The same code, interpreted: compiling it takes a minute, running it a second.
-    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     tool = pytest.importorskip("ranx")
     qrels, run = case.qrels_and_run()
     common = {query: run.get(query, {}) for query in qrels}

@@ -10,8 +10,9 @@ import pytest
 
 from ndcg_spark import evaluate
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
+from ndcg_spark.conforming import conform
 from ndcg_spark.inputs.reading import read_judgments, read_results
-from ndcg_spark.schemas import JUDGMENTS, RESULTS, conform
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 #: Each output of trec_eval's own tests, with the files and options it was made from.
 TREC_EVAL_TESTS = {

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ndcg_spark import config, schemas
+from ndcg_spark import config, conforming
 from ndcg_spark.contract import validation
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
@@ -283,7 +283,7 @@ def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool 
                 held = adapted(settings, sources, lambda *_: None)
                 return sum(run.rows for run in validation.check(*sources, held).result_counts.runs)
             schema = (JUDGMENTS, RESULTS)[number]
-            table = schemas.conform(sources[number].table, schema, "test")
+            table = conforming.conform(sources[number].table, schema, "test")
             found = [row.asDict() for row in table.collect()]
         except NdcgSparkError as error:
             return f"{error.exit_code} {str(error).replace(name, 'FOLDER')}"

@@ -4,8 +4,9 @@ import pytest
 from chispa import assert_df_equality
 from tables import judgment, judgments, result, results
 
+from ndcg_spark.conforming import conform
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, conform, query_key
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, query_key
 
 
 def test_columns_come_out_under_their_own_names_in_the_schemas_order(spark):
