@@ -54,7 +54,7 @@ def test_classic_spark_scans_the_results_twice_at_most(classic, case):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("case", "at_most"), [("with ranks", 2), ("no ranks", 2), ("text", 2)])
+@pytest.mark.parametrize(("case", "at_most"), [("with ranks", 1), ("no ranks", 1), ("text", 2)])
 def test_classic_spark_exchanges_the_results_so_often_at_most(classic, case, at_most):
     assert 1 <= classic[case]["exchanges_of_results"] <= at_most
 
@@ -62,27 +62,28 @@ def test_classic_spark_exchanges_the_results_so_often_at_most(classic, case, at_
 @pytest.mark.spark
 @pytest.mark.parametrize("case", ["with ranks", "no ranks", "text"])
 def test_classic_spark_runs_few_jobs_and_spills_nothing(classic, case):
-    assert 1 <= classic[case]["jobs"] <= 24
-    assert classic[case]["exchanges"] <= 15
+    assert 1 <= classic[case]["jobs"] <= 22
+    assert classic[case]["exchanges"] <= 13
     assert classic[case]["scans_of_judgments"] <= 5
     assert classic[case]["bytes_spilled"] == 0
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("case", "read", "shuffled"), [("with ranks", 54, 13.5), ("no ranks", 51, 34), ("text", 52, 28)]
+    ("case", "read", "shuffled"), [("with ranks", 51, 9.5), ("no ranks", 49, 30), ("text", 49, 6.5)]
 )
 def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic, case, read, shuffled):
     assert 0 < per_result(classic[case], "bytes_read") <= read
     assert 0 < per_result(classic[case], "bytes_shuffled") <= shuffled
 
 
-@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 15)])
+@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 17)])
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
-    assert 1 <= embedded[case]["plans"] <= 5
+    # One more for text: it is parsed once, into a temporary table.
+    assert 1 <= embedded[case]["plans"] <= 5 + (case == "text")
     assert embedded[case]["analyses"] <= analyses
 
 
-@pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 2.4)])
+@pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 5.0)])
 def test_the_embedded_engine_reads_its_files_so_often_at_most(embedded, case, times):
     assert 1 <= embedded[case]["bytes_read"] / embedded[case]["input_bytes"] <= times

@@ -11,7 +11,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.loading import literal, loaded
 
 #: Text of fewer bytes than this, as it is stored, is parsed again by each plan: that is quicker than another plan.
-LEAST_BYTES = 2_000_000
+LEAST_BYTES = 1_500_000
 
 
 def is_worth_keeping(engine: Engine, files: list[File]) -> bool:
