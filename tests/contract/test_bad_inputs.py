@@ -10,7 +10,7 @@ KINDS = ("scored", "scored with rejects", "refused")
 
 
 def test_bad_inputs_end_in_scores_or_a_reason_and_no_row_is_lost(thorough):
-    inputs = 1000 if thorough else 80
+    inputs = 1000 if thorough else 60
     half = str(inputs // 2)
     halves = [
         subprocess.Popen([sys.executable, str(PROGRAM), *numbers], stdout=subprocess.PIPE, text=True)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,11 @@ def outcome(engine: Engine, settings: dict[str, Any], output: Path) -> dict[str,
     return {"counts": found.counts, "rejected": found.rejected, "fingerprints": fingerprints, **kept}
 
 
-def both_ways(engine: Engine, folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The outcome of each format, parsed by every plan and parsed once."""
+def both_ways(engine: Engine, folder: Path, kinds: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """The outcome of each of these formats, parsed by every plan and parsed once."""
     found: dict[str, list[dict[str, Any]]] = {}
     least = parsed_once.LEAST_BYTES
-    for kind in UNCOMMON:
+    for kind in kinds:
         settings = written(folder, kind)
         for bytes_ in (least, 0):
             parsed_once.LEAST_BYTES = bytes_
@@ -85,4 +86,4 @@ def both_ways(engine: Engine, folder: Path) -> dict[str, list[dict[str, Any]]]:
 def on_embedded(folder: str) -> None:
     """Print the outcomes as JSON; the embedded engine needs a process of its own."""
     with open_engine("embedded") as opened:
-        sys.stdout.write(json.dumps(both_ways(opened, Path(folder))))
+        sys.stdout.write(json.dumps(both_ways(opened, Path(folder), UNCOMMON)))
