@@ -1,13 +1,12 @@
 """Which of the wanted keys JSON lines have, and the refusal of JSON that is not JSON lines."""
 
-import json
 import re
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.json_shapes import object_in
 from ndcg_spark.inputs.swapped import refuse_other
 
 _LINES_TO_SEE_KEYS = 200
@@ -32,7 +31,7 @@ def keys_of(table: DataFrame, names: list[str], where: str, place: str, first: s
     line = F.col("value")
     shown = F.when(F.length(line) <= _LONGEST_LINE, line).otherwise(F.substring(line, 1, _BEGINNING))
     some = [row["value"] for row in table.limit(_LINES_TO_SEE_KEYS).select(shown.alias("value")).collect()]
-    seen = {key: None for text in some for key in _object(text) or ()}
+    seen = {key: None for text in some for key in object_in(text) or ()}
     kept = [name for name in names if name in seen]
     shape = _shape(first or next(iter(some), ""), bool(kept))
     if shape:
@@ -52,15 +51,6 @@ def keys_of(table: DataFrame, names: list[str], where: str, place: str, first: s
     return kept
 
 
-def _object(line: str) -> dict[str, Any] | None:
-    """The object that a line holds; None if it holds none."""
-    try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
-
-
 def _shape(first: str, has_keys: bool) -> str | None:
     """What a file that begins with this line is, in words; None if it may be JSON lines."""
     if re.match(r"\[\s*(\{|$)", first):
@@ -71,4 +61,4 @@ def _shape(first: str, has_keys: bool) -> str | None:
         return None
     if re.match(r'\{\s*"([^"\\]|\\.)*"\s*:\s*[\[{]', first):
         return "one JSON object of many, like {query: {document: score}}"
-    return "a JSON object of several lines" if first.startswith("{") and _object(first) is None else None
+    return "a JSON object of several lines" if first.startswith("{") and object_in(first) is None else None

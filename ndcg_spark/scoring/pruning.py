@@ -19,6 +19,8 @@ from ndcg_spark.scoring import ranking
 
 #: At most this many lists of a run, and of all runs, are named as untrusted. A run that has more is kept whole.
 MOST_NAMED, MOST_NAMED_IN_ALL = 10_000, 100_000
+#: At most this many runs are named in the plan as kept whole. If there are more, no list is cut.
+MOST_RUNS = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +80,12 @@ class Pruning:
         return too_few | F.coalesce(mixed, F.lit(False))
 
     def kept(self, results: DataFrame, untrusted: Untrusted) -> DataFrame:
-        """The results with a rank down to the depth, and all results of the lists that are not trusted."""
+        """The results with a rank down to the depth, and all results of the lists that are not trusted.
+
+        If more than MOST_RUNS runs are not trusted at all, these are all results.
+        """
+        if len(untrusted.runs) > MOST_RUNS:
+            return results
         near = F.col("rank") <= self.depth
         if untrusted.runs:
             near = near | F.col("run").isin(*untrusted.runs)

@@ -7,7 +7,7 @@ from tables import judgment, judgments, random_rows, result, results
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.contract.counting import count_results
 from ndcg_spark.rules import broken_results, reason_of
-from ndcg_spark.scoring.pruning import MOST_NAMED, MOST_NAMED_IN_ALL, Untrusted, pruning_of, untrusted_of
+from ndcg_spark.scoring.pruning import MOST_NAMED, MOST_NAMED_IN_ALL, MOST_RUNS, Untrusted, pruning_of, untrusted_of
 
 DEPTH = 2
 GRADES = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 0.0, "h": 3.0}
@@ -99,6 +99,14 @@ def test_a_run_of_which_too_many_lists_are_untrusted_is_kept_whole(spark):
     table = results(spark, [result("d", rank=DEPTH + 1, run=run) for run in ("a", "b")])
     kept = pruning_of(Convention(), [DEPTH], table.columns).kept(table, Untrusted(runs=("b",)))
     assert [row["run"] for row in kept.collect()] == ["b"]
+
+
+def test_where_too_many_runs_are_kept_whole_everything_is(spark):
+    table = results(spark, [result("d", rank=DEPTH + 1, run=run) for run in ("a", "b")])
+    many = tuple(f"run{number}" for number in range(MOST_RUNS + 1))
+    pruning = pruning_of(Convention(), [DEPTH], table.columns)
+    assert pruning.kept(table, Untrusted(runs=many)).count() == 2
+    assert pruning.kept(table, Untrusted(runs=many[1:])).count() == 0
 
 
 @pytest.mark.parametrize(
