@@ -52,7 +52,6 @@ def is_one_whole_night(output):
 
 def test_of_two_commits_of_a_date_at_once_one_follows_the_other(output):
     rng = random.Random(7)  # noqa: S311  # no secret
-    last = set()
     for number in range(12):
         names = [f"{number:03}-{letter}" for letter in "ab"]
         options = [{"slow": rng.randrange(10**6), "rejected": rng.random() < 0.5} for _ in names]
@@ -60,10 +59,7 @@ def test_of_two_commits_of_a_date_at_once_one_follows_the_other(output):
         with ended(*both):
             pass
         assert all(process.exitcode == 0 for process in both)
-        winner = is_one_whole_night(output)
-        assert winner in names
-        last.add(winner[-1])
-    assert last == {"a", "b"}
+        assert is_one_whole_night(output) in names
     assert Store(output).folders(STAGING) == []
 
 
