@@ -6,6 +6,7 @@ Inside the program column names are fixed; what they are called in storage is ma
 from collections.abc import Iterable
 
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DateType,
     DoubleType,
@@ -35,6 +36,12 @@ RESULTS = _table(
 
 #: One row per document that is taken off the lists of a query before they are ranked; no key.
 EXCLUDE = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT))
+
+#: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
+QUERY_ATTRIBUTES = _table(("dataset", _TEXT), ("query_id", _TEXT), ("attribute", _TEXT), ("value", _TEXT))
+
+#: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is above 0.
+QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMBER))
 
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
@@ -119,6 +126,42 @@ REJECTED_ROWS = _table(
     ("rank", _TEXT),
     ("line", _TEXT),
     ("evaluation_id", _TEXT),
+)
+
+#: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
+#: measure, cutoff, attribute, value). `baseline_night` is the date of the baseline's scores, null if they are of the same
+#: night; `attribute` and `value` are null for all queries. `queries` are those paired, and every mean is over these.
+COMPARISONS = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("baseline", _TEXT),
+    ("baseline_night", _DATE),
+    ("measure", _TEXT),
+    ("cutoff", _WHOLE),
+    ("attribute", _TEXT),
+    ("value", _TEXT),
+    ("queries", _COUNT),
+    ("unpaired_queries", _COUNT),
+    ("changed_queries", _COUNT),
+    ("wins", _COUNT),
+    ("ties", _COUNT),
+    ("losses", _COUNT),
+    ("large_losses", _COUNT),
+    ("test", _TEXT),
+    ("flags", ArrayType(_TEXT)),
+    ("evaluation_id", _TEXT),
+    ("mean", _NUMBER),
+    ("baseline_mean", _NUMBER),
+    ("difference", _NUMBER),
+    ("relative_difference", _NUMBER),
+    ("interval_low", _NUMBER),
+    ("interval_high", _NUMBER),
+    ("p_value", _NUMBER),
+    ("p_adjusted", _NUMBER),
+    ("effect_size", _NUMBER),
+    ("minimum_detectable", _NUMBER),
+    ("weight_effective_n", _NUMBER),
 )
 
 #: What an evaluation keeps, by the name of its folder.
