@@ -129,8 +129,8 @@ REJECTED_ROWS = _table(
 )
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
-#: measure, cutoff, attribute, value). `baseline_night` is the date of the baseline's scores, null if they are of the same
-#: night; `attribute` and `value` are null for all queries. `queries` are those paired, and every mean is over these.
+#: measure, cutoff, attribute, value). `baseline_night` is the date of the scores of the baseline, null if of this
+#: night; `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over.
 COMPARISONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
