@@ -42,7 +42,7 @@ _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 inpu
 _HALF_DONE = "run it again, as it may be half done"
 
 #: The options that a check does not have, as it scores nothing.
-_OF_SCORES = ("output", "cutoffs", "dataset")
+_OF_SCORES = ("output", "cutoffs", "measures", "dataset")
 
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
@@ -88,7 +88,7 @@ def evaluate(
 
     def take(rows: Iterable[Mapping[str, Any]]) -> None:
         with printing():
-            print_query_scores(rows, style)
+            print_query_scores(rows, style, config.asked.columns)
 
     with Progress(_silent(style)).running() as progress:
         outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
@@ -142,6 +142,7 @@ def show_conventions(
         typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
     ] = None,
     cutoffs: Annotated[str | None, typer.Option(help="Ranks of the comparison, and all. [default: 10]")] = None,
+    measures: Annotated[str | None, typer.Option(help="What is compared, e.g. nDCG@10 P@5 AP. [default: ndcg]")] = None,
     input_format: InputFormat = None,
     format_: OutputFormat = None,
     json_: Json = False,
@@ -150,9 +151,9 @@ def show_conventions(
     """List the presets and options, explain a preset, or compare them all on your data."""
     if compare is not None and name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
-    if compare is None and any((cutoffs, input_format, format_, json_, engine)):
+    if compare is None and any((cutoffs, measures, input_format, format_, json_, engine)):
         raise ConfigurationError(
-            "arguments: --cutoffs, --engine and all formats are of a comparison; give --compare too"
+            "arguments: --cutoffs, --measures, --engine and all formats are of a comparison; give --compare too"
         )
     if compare is not None:
         from ndcg_spark.config import validate
@@ -162,11 +163,14 @@ def show_conventions(
 
         style = formats.chosen(format_, json_)
         judgments, results = ({"path": path, "format": input_format} for path in compare)
-        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs or "10", "engine": engine or "auto"}
+        ranks = cutoffs or (None if measures else "10")
+        given = {"cutoffs": ranks, "measures": measures, "engine": engine}
+        settings = {"judgments": judgments, "results": results, **{k: v for k, v in given.items() if v is not None}}
+        config = validate(settings, "arguments")
         with Progress(_silent(style)).running() as progress:
-            rows = compare_presets(validate(settings, "arguments"), progress.tell)
+            rows = compare_presets(config, progress.tell)
         with printing():
-            formats.print_comparison(rows, style)
+            formats.print_comparison(rows, config.asked, style)
     elif name is not None:
         _say(explain_preset(name))
     else:

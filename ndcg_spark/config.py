@@ -19,7 +19,8 @@ from pydantic import (
 
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
+from ndcg_spark.convention.measures import Asked, asked_by, request
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.table_config import ExcludeConfig, JudgmentsConfig, ResultsConfig, Strict, TableConfig
@@ -31,8 +32,23 @@ Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 def _cutoffs(given: object) -> object:
     """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
+    return ascending(_listed_cutoffs(given))
+
+
+def _listed_cutoffs(given: object) -> list[Cutoff | str]:
     entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return ascending(_cutoff("all" if entry is None else str(entry).strip()) for entry in entries)
+    return [_cutoff("all" if entry is None else str(entry).strip()) for entry in entries]
+
+
+def _measures(given: object) -> object:
+    """A list of measures, each of which is known; see `convention.measures.request`."""
+    texts = _texts(given)
+    request(texts, None, DEFAULT_CUTOFFS)
+    return texts
+
+
+def _texts(given: object) -> list[str]:
+    return [str(each) for each in given] if isinstance(given, list | tuple) else [str(given)]
 
 
 def _cutoff(text: str) -> Cutoff | str:
@@ -41,7 +57,7 @@ def _cutoff(text: str) -> Cutoff | str:
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
-def _convention(given: object) -> object:
+def _convention(given: object) -> Convention:
     """The convention for a preset's name, or for a table of options, in which `preset` names what they start from."""
     if isinstance(given, str):
         return Convention.preset(given)
@@ -81,8 +97,10 @@ class EvaluationConfig(Strict):
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
     cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = Field(
-        default_factory=lambda: list[Cutoff]((1, 3, 5, 10))
+        default_factory=lambda: list(DEFAULT_CUTOFFS)
     )
+    #: Each with its cutoff, such as precision@5; NDCG alone if there is none.
+    measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
@@ -101,6 +119,26 @@ class EvaluationConfig(Strict):
     def notes(self) -> tuple[str, ...]:
         """What was decided while the configuration was read, in sentences for people."""
         return self._notes
+
+    @property
+    def asked(self) -> Asked:
+        """The measures beside NDCG, and at which cutoffs they are asked for."""
+        return asked_by(self.measures)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_measures(cls, given: Any) -> Any:
+        """The settings with the cutoffs and the options that the measures ask for, and each measure at its cutoff."""
+        if not isinstance(given, dict) or not given.get("measures"):
+            return given
+        try:
+            cutoffs = None if given.get("cutoffs") is None else ascending(_listed_cutoffs(given["cutoffs"]))
+            wanted = request(_texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
+            convention = _convention(given.get("convention", Convention())).replace(**wanted.options)
+        except (ValueError, TypeError):
+            # The field itself is validated too, and says what is wrong with it.
+            return given
+        return {**given, "measures": wanted.texts, "cutoffs": wanted.cutoffs, "convention": convention}
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

@@ -15,11 +15,12 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.conforming import conform, is_dataframe
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import ascending
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked, request
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
-from ndcg_spark.schemas import DATASET_SCORES, JUDGMENTS, RESULTS, measure_first
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries
@@ -40,6 +41,8 @@ class Scores:
 
     query_scores: DataFrame
     dataset_scores: DataFrame
+    #: The measures that are shown, at which cutoffs; NDCG at every cutoff if there are none.
+    asked: Asked = NOTHING_ELSE
 
     def show(self) -> None:
         """Print the dataset scores, a row per run, the best at the deepest cutoff first. An action."""
@@ -50,9 +53,9 @@ class Scores:
         return html(self._sheet())
 
     def _sheet(self) -> Sheet:
-        rows = [row.asDict() for row in self.dataset_scores.select(*measure_first(DATASET_SCORES)).collect()]
+        rows = [row.asDict() for row in self.dataset_scores.collect()]
         notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        short, lost = score_sheet(by_cutoff(rows), None, notes).cut(_MOST_ROWS)
+        short, lost = score_sheet(by_cutoff(rows), self.asked, None, notes).cut(_MOST_ROWS)
         more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
         return dataclasses.replace(short, notes=[*more, *short.notes])
 
@@ -86,13 +89,14 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
 def evaluate(
     judgments: Any,
     results: Any,
-    cutoffs: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    cutoffs: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     convention: Convention | str = "standard",
     *,
+    measures: Iterable[object] | str = ("ndcg",),
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
-    """NDCG at every cutoff of every run, per query and per dataset.
+    """NDCG, and the measures beside it, at every cutoff of every run, per query and per dataset.
 
     Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
     dictionaries: {query: {document: grade}}, {query: {document: score}}, {run: {query: {document: score}}}. Without a
@@ -108,6 +112,9 @@ def evaluate(
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
         Which NDCG; the name of a preset, or a Convention.
+    measures : str or several of them
+        Names such as `precision`, at every cutoff, or as the field writes them, each at its own: `P@5`, `AP`,
+        `RBP(p=0.5)`; also the measures of ir_measures. NDCG is always computed.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -126,7 +133,7 @@ def evaluate(
     ConventionError
         The convention is unknown.
     ConfigurationError
-        There is no cutoff, or one that is no whole number from 1.
+        There is no cutoff, or one that is no whole number from 1; a measure is unknown.
     InputError
         It is no table, or a column is missing or has the wrong type.
     EngineError
@@ -150,13 +157,17 @@ def evaluate(
     chosen = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(chosen, Convention):
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
+    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(_several(cutoffs))
+    wanted = request(measures, given, DEFAULT_CUTOFFS)
+    chosen = chosen.replace(**wanted.options)
     asked = Evaluation(
         chosen,
-        ascending(_several(cutoffs)),
+        wanted.cutoffs,
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
         dataset,
         list_by_list if is_sail(session) else by_window,
+        wanted.asked,
     )
     judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
     results = frame(results, RESULTS.names, session, "results")
@@ -171,7 +182,7 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
-    return Scores(per_query, dataset_scores(per_query, runs, asked))
+    return Scores(per_query, dataset_scores(per_query, runs, asked), wanted.asked)
 
 
 def _session_of(*tables: Any) -> SparkSession:

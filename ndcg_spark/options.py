@@ -56,6 +56,14 @@ OPTIONS: dict[str, Any] = {
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
     "cutoffs": Annotated[Text, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")],
+    "measures": Annotated[
+        Text,
+        typer.Option(
+            metavar="MEASURE[,...]",
+            help="What is shown and computed beside NDCG: precision, recall, ap, rr, success, rbp, err, bpref, judged, "
+            "at every cutoff; or as the field writes them, each at its own: P@5 AP RBP(p=0.5). [default: ndcg]",
+        ),
+    ],
     "convention": Annotated[Text, typer.Option(help="Which NDCG: a preset's name. [default: standard]")],
     "set_": Annotated[
         Paths, typer.Option("--set", metavar="OPTION=VALUE", help="Change an option of it. May be repeated.")

@@ -47,6 +47,7 @@ RULES = {
             "grade(s) without a finite gain: too large for it, or not in its table",
             "relevance",
         ),
+        Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are no finite number", "score"),
         Rule("rank_is_no_rank", "rank(s) that are no whole number from 1", "rank"),
         Rule("judged_twice", "row(s) of documents judged twice for one query"),
@@ -72,7 +73,10 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
     if convention.negative == "error":
         broken.append(_broken("relevance_negative", relevance < 0))
     counts = F.lit(True) if convention.negative == "keep" else relevance >= 0
-    return [*broken, _broken("relevance_without_gain", counts & gain.isNull())]
+    broken.append(_broken("relevance_without_gain", counts & gain.isNull()))
+    if isinstance(convention.max_grade, float) and convention.min_relevance == "none":
+        broken.append(_broken("relevance_above_max_grade", relevance > convention.max_grade))
+    return broken
 
 
 def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:

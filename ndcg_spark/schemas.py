@@ -3,7 +3,7 @@
 Inside the program column names are fixed; what they are called in storage is mapped while reading.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pyspark.sql.types import (
     ArrayType,
@@ -16,6 +16,8 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+from ndcg_spark.convention.measures import COLUMNS
 
 
 def _table(*columns: tuple[str, DataType]) -> StructType:
@@ -68,9 +70,12 @@ NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 #: What both score tables are partitioned by, in this order.
 PARTITIONS = ("dataset", "evaluated_on")
 
+_COMPANIONS = tuple((name, _NUMBER) for name in COLUMNS)
+
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
-#: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff.
+#: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff. The measures
+#: beside NDCG are null unless they were asked for at the cutoff, and where the convention leaves the query out.
 QUERY_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -85,11 +90,13 @@ QUERY_SCORES = _table(
     ("dcg", _NUMBER),
     ("ideal_dcg", _NUMBER),
     ("cg", _NUMBER),
+    *_COMPANIONS,
 )
 
 #: One row per run and cutoff; key (dataset, evaluated_on, run, cutoff). `ndcg` is the mean over `queries` queries,
 #: `ndcg_pooled` their sum of DCG over their sum of ideal DCG, `ndcg_stddev` the sample standard deviation,
 #: `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
+#: The measures beside NDCG are means over `relevant_queries` queries; all these are null unless asked for.
 DATASET_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -99,6 +106,7 @@ DATASET_SCORES = _table(
     ("missing_queries", _COUNT),
     ("no_relevant_queries", _COUNT),
     ("unjudged_queries", _COUNT),
+    ("relevant_queries", _COUNT),
     ("convention", _TEXT),
     ("formula", _TEXT),
     ("evaluation_id", _TEXT),
@@ -107,6 +115,7 @@ DATASET_SCORES = _table(
     ("ndcg_stddev", _NUMBER),
     ("dcg", _NUMBER),
     ("judged_rate", _NUMBER),
+    *_COMPANIONS,
 )
 
 #: One row per input row that was refused; no key, as nothing says that refused rows differ. The row's own columns are
@@ -168,12 +177,16 @@ COMPARISONS = _table(
 KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
 
 
-def measure_first(schema: StructType) -> tuple[str, ...]:
-    """The columns of a table of scores as people are shown them: the key, then ndcg, then the others."""
-    names = list(schema.names)
-    names.remove("ndcg")
-    names.insert(names.index("cutoff") + 1, "ndcg")
-    return tuple(names)
+def measure_first(schema: StructType, companions: Collection[str] = ()) -> tuple[str, ...]:
+    """The columns of a table of scores as people are shown them: the key, ndcg, these companions, then the others.
+
+    The columns of measures beside NDCG are not shown if they are not among the `companions`.
+    """
+    shown = [name for name in COLUMNS if name in companions]
+    hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
+    others = [name for name in schema.names if name not in hidden]
+    after = others.index("cutoff") + 1
+    return (*others[:after], "ndcg", *shown, *others[after:])
 
 
 def query_key(columns: Iterable[str]) -> list[str]:

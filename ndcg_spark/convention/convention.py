@@ -48,6 +48,9 @@ class Convention:
     judgment_duplicates: str = "error"
     exclude_query_as_document: bool = False
     min_relevance: str | float = "none"
+    relevant_from: str | float = 1.0
+    rbp_persistence: float = 0.8
+    max_grade: str | float = "highest"
     #: The preset that the options started from. It only appears in the label.
     based_on: str = dataclasses.field(default="standard", compare=False)
 
@@ -208,6 +211,11 @@ def _contradictions(convention: Convention) -> list[str]:
             c.ideal == "k_relevant" and graded_unjudged,
             f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=k_relevant is of relevant documents; set "
             "unjudged=zero",
+        ),
+        (
+            c.min_relevance != "none" and isinstance(c.relevant_from, float) and c.relevant_from > 1,
+            f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so no document reaches "
+            f"relevant_from={show(c.relevant_from)}; set one of them",
         ),
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]

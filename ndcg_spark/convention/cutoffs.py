@@ -10,6 +10,8 @@ Cutoff = int | None
 MOST_CUTOFFS = 100
 _LARGEST = 2**31
 
+DEFAULT_CUTOFFS: tuple[Cutoff, ...] = (1, 3, 5, 10)
+
 
 def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     """Each cutoff once, ascending, the whole ranking last.

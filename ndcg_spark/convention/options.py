@@ -195,4 +195,16 @@ OPTIONS: dict[str, Option] = {
     "min_relevance": Option(
         {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, but for negative ones"
     ),
+    # The last three concern the measures beside NDCG, and no other.
+    "relevant_from": Option(
+        {"1": "", "judged": "every judged document is relevant"},
+        "a grade above 0",
+        "documents of grade {} and above are relevant",
+    ),
+    "rbp_persistence": Option({"0.8": ""}, "a number between 0 and 1", "persistence {} in RBP"),
+    "max_grade": Option(
+        {"highest": "", "highest_of_query": "RBP and ERR know the highest grade of each query"},
+        "a grade above 0",
+        "the highest grade that RBP and ERR know is {}",
+    ),
 }

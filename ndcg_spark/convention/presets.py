@@ -34,7 +34,7 @@ _SKLEARN = {
     "no_relevant": "zero",
 }
 #: Of tools that look at no grade: a document is relevant if it is listed.
-_LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero"}
+_LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero", "relevant_from": "judged"}
 _RECTOOLS = {**_LISTED, "order": "rank", "ideal": "k_relevant"}
 _RECTOOLS_RANKS = ("ranks that are shared or have gaps, which it discounts as they are and not by their position",)
 _LIGHTGBM = {"ideal": "retrieved", "ties": "rank", "no_relevant": "one", "missing_query": "skip", "negative": "error"}
@@ -126,7 +126,13 @@ PRESETS: Mapping[str, Preset] = {
         "Spark 4.2.1",
     ),
     "recommenders": Preset(
-        {"gain": "linear", "ties": "doc_id_num_asc", "no_relevant": "skip", "negative": "keep"},
+        {
+            "gain": "linear",
+            "ties": "doc_id_num_asc",
+            "no_relevant": "skip",
+            "negative": "keep",
+            "relevant_from": "judged",
+        },
         "recommenders ndcg_at_k(..., score_type='raw'), predictions given in the order of their item ids",
         "recommenders 1.2.1",
         (

@@ -3,7 +3,7 @@
 import ast
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ndcg_spark.convention.options import OPTIONS
@@ -13,6 +13,16 @@ from ndcg_spark.errors import ConventionError
 MAX_GAIN = 1e300
 #: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
 MOST_GRADES = 500
+
+#: The options that take a number, and which ones. Unjudged documents have grade 0, which must not be relevant.
+_NUMBERS: dict[str, Callable[[float], bool]] = {
+    "unjudged": lambda grade: 0 <= grade <= MAX_GAIN,
+    "min_relevance": lambda grade: 0 < grade <= MAX_GAIN,
+    "relevant_from": lambda grade: 0 < grade <= MAX_GAIN,
+    "rbp_persistence": lambda persistence: 0 < persistence < 1,
+    # 2 to the power of a larger one leaves the range of a double, which ERR is computed in.
+    "max_grade": lambda grade: 0 < grade <= 1000,
+}
 
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
@@ -63,9 +73,7 @@ def normal(option: str, value: Any) -> Any:
     if option == "discount" and isinstance(value, list | tuple):
         weights = [_number(weight) for weight in value]
         return tuple(weights) if None not in weights else tuple(value)
-    if option in ("unjudged", "min_relevance") and _number(value) is not None:
-        return _number(value)
-    return value
+    return _number(value) if option in _NUMBERS and _number(value) is not None else value
 
 
 def is_known(option: str, value: Any) -> bool:
@@ -74,9 +82,8 @@ def is_known(option: str, value: Any) -> bool:
         return isinstance(value, bool)
     if isinstance(value, str):
         return value in OPTIONS[option].words or (option in ("gain", "discount") and bool(_PYTHON.fullmatch(value)))
-    if option in ("unjudged", "min_relevance"):
-        # Unjudged documents have grade 0, which must not be relevant.
-        return isinstance(value, float) and 0 <= value <= MAX_GAIN and (option == "unjudged" or value > 0)
+    if option in _NUMBERS:
+        return isinstance(value, float) and _NUMBERS[option](value)
     if option == "gain" and isinstance(value, Mapping):
         numbers = [*value.keys(), *value.values()]
         finite = all(isinstance(number, float) and abs(number) <= MAX_GAIN for number in numbers)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.convention import counted_grade
+from ndcg_spark.convention.measures import GRADED
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.job.outcome import Tell
 
@@ -27,3 +29,15 @@ def adapted(config: EvaluationConfig, sources: Sequence[Source], tell: Tell) -> 
     changed = [f"{option}={value}" for option, value in options.items() if getattr(convention, option) != value]
     tell("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
     return config.model_copy(update={"convention": convention.replace(**options)})
+
+
+def with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
+    """The configuration with the highest grade of the judgments in its convention, if a measure needs to know it.
+
+    So it is recorded, and two nights whose judgments have different highest grades differ in their convention.
+    """
+    convention = config.convention
+    if not config.asked.has(*GRADED) or convention.max_grade != "highest":
+        return config
+    highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
+    return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})

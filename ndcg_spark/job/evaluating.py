@@ -11,7 +11,7 @@ from ndcg_spark.contract import thresholds, validation
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
-from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.adapting import adapted, with_highest_grade
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.handing_over import QueryScores
@@ -29,7 +29,7 @@ from ndcg_spark.job.preparing import Sources, engine_for, evaluation_of, runs_ta
 from ndcg_spark.job.record import commit_record
 from ndcg_spark.nights import recovery
 from ndcg_spark.nights.publication import Publication
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, rejected_rows
 
 
@@ -89,6 +89,8 @@ def run_on(
     work = _Work(opened, config, sources, stamps_of(sources), evaluation, tell, clock, release, wanted)
     with clock.step("check"), translated_failures(sources):
         checked = validation.check(*sources, config)
+    config = with_highest_grade(config, checked.judgment_counts.best_grade)
+    work = dataclasses.replace(work, config=config, evaluation=work.evaluation.under(config.convention))
     tell_rows_read(sources, checked, tell)
     tell_doubts(sources, checked, config, tell)
     try:
@@ -125,6 +127,7 @@ def _scored(work: _Work, checked: Checked) -> Outcome:
         config.convention.formula,
         work.engine.name,
         rows,
+        config.measures,
         checked.counts(len(config.cutoffs)),
         rejected(checked),
         output,
@@ -137,7 +140,7 @@ def _collected(work: _Work, checked: Checked) -> list[dict[str, Any]]:
     runs = runs_table(work.engine, checked)
     with work.clock.step("evaluate"):
         per_query = scores_of(checked, runs, work.evaluation)
-        rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect())
+        rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect(), _shown(work))
     _refuse(work, checked, rows)
     if work.wanted:
         work.wanted.hand_over(per_query)
@@ -181,13 +184,17 @@ def _staged(work: _Work, checked: Checked, publication: Publication, counts: Map
         staged = publication.read("query_scores", session, QUERY_SCORES)
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
         publication.verify("dataset_scores", counts["dataset_scores"])
-        rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect())
+        rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect(), _shown(work))
     if checked.rejected:
         with clock.step("reject"):
             rejects = rejected_rows(checked.rejected, checked.datasets, evaluation)
             publication.stage("rejected_rows", rejects)
             publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
     return rows
+
+
+def _shown(work: _Work) -> tuple[str, ...]:
+    return measure_first(DATASET_SCORES, work.evaluation.asked.columns)
 
 
 def _refuse(work: _Work, checked: Checked, rows: list[dict[str, Any]]) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import request
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
@@ -34,12 +35,13 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
     InputError
         Every preset refuses the data; the reason is that of the first.
     """
+    options = request(config.measures, None, ()).options if config.measures else {}
     scored: dict[Convention, Compared] = {}
     compared = []
     with engine_for(config) as opened:
         tell("engine", opened.name)
         for name in PRESETS:
-            convention = Convention.preset(name)
+            convention = Convention.preset(name).replace(**options)
             if convention not in scored:
                 scored[convention] = _scored(opened, config, convention)
                 tell("scored", name)

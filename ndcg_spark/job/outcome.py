@@ -26,7 +26,10 @@ class Outcome:
     formula: str
     engine: str
     #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
+    #: Of the measures beside NDCG they have those that were asked for.
     dataset_scores: list[dict[str, Any]]
+    #: What was asked for, each measure with its cutoff, such as precision@5; empty for NDCG alone.
+    measures: list[str]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
     rejected: list[dict[str, Any]]

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from ndcg_spark.convention.measures import Asked, asked_by
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
@@ -43,18 +44,18 @@ def chosen(given: str | None, json_: bool, known: Sequence[str] = FORMATS) -> st
 
 def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> None:
     """Print the dataset scores of an evaluation in the format; in JSON, everything there is to say about it."""
-    rows = outcome.dataset_scores
+    rows, asked = outcome.dataset_scores, asked_by(outcome.measures)
     ordered = [row for of_run in in_order(rows, order) for row in of_run]
     if style == "json":
         shown = {"output": outcome.output and masked(outcome.output), "dataset_scores": ordered if order else rows}
         print(as_json({**dataclasses.asdict(outcome), **shown}))
     elif style == "csv":
-        print_csv(measure_first(DATASET_SCORES), ordered)
+        print_csv(measure_first(DATASET_SCORES, asked.columns), ordered)
     else:
-        print_sheets([score_sheet(rows, order, [f"{outcome.convention}: {outcome.formula}"])], style)
+        print_sheets([score_sheet(rows, asked, order, [f"{outcome.convention}: {outcome.formula}"])], style)
 
 
-def print_comparison(compared: Sequence[Compared], style: str) -> None:
+def print_comparison(compared: Sequence[Compared], asked: Asked, style: str) -> None:
     """Print the dataset scores under every preset in the format. In CSV, `refused` is why a preset scores nothing."""
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     if style == "json":
@@ -65,9 +66,9 @@ def print_comparison(compared: Sequence[Compared], style: str) -> None:
             for entry in compared
             for row in (entry.rows or [{}])
         )
-        print_csv(["preset", *measure_first(DATASET_SCORES), "refused"], rows)
+        print_csv(["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"], rows)
     else:
-        *sheets, last = preset_sheets({entry.preset: entry.rows for entry in compared})
+        *sheets, last = preset_sheets({entry.preset: entry.rows for entry in compared}, asked)
         print_sheets([*sheets, dataclasses.replace(last, notes=refusals)], style)
 
 

@@ -3,15 +3,18 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, Asked
+
 _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
 
 
-def dataset_scores(query_scores: DataFrame) -> DataFrame:
+def dataset_scores(query_scores: DataFrame, asked: Asked) -> DataFrame:
     """One row per dataset, date, run and cutoff, in no order: mean and pooled NDCG, and counts of the queries.
 
     `queries` counts the queries whose ndcg is not null. ndcg and dcg are means over these, ndcg_pooled is the sum of
     their dcg over the sum of their ideal_dcg, and ndcg_stddev is the sample standard deviation (null for one query);
-    all are null without such queries. judged_rate is over all queries, null if nothing was returned.
+    all are null without such queries. judged_rate is over all queries, null if nothing was returned. The measures
+    beside NDCG are means over `relevant_queries` queries; these are null at cutoffs where none of them was asked for.
     """
     counted = F.col("ndcg").isNotNull()
     ideal = F.sum(F.when(counted, F.col("ideal_dcg")))
@@ -24,7 +27,21 @@ def dataset_scores(query_scores: DataFrame) -> DataFrame:
         F.stddev_samp("ndcg").alias("ndcg_stddev"),
         F.avg(F.when(counted, F.col("dcg"))).alias("dcg"),
         _ratio(F.sum("judged"), F.sum("returned")).alias("judged_rate"),
+        *_of_companions(asked),
     )
+
+
+def _of_companions(asked: Asked) -> list[Column]:
+    """The means of the measures beside NDCG, and how many queries they are of."""
+    cutoffs = asked.cutoffs_of(*asked.companions)
+    if not cutoffs:
+        nothing = {"relevant_queries": "bigint", **dict.fromkeys(COLUMNS, "double")}
+        return [F.lit(None).cast(kind).alias(name) for name, kind in nothing.items()]
+    # All measures leave the same queries out, so the largest count is that of those which were asked for.
+    counts = [F.count(MEASURES[name].column) for name in asked.companions]
+    most = F.greatest(*counts) if len(counts) > 1 else counts[0]
+    is_asked = F.coalesce("cutoff", F.lit(0)).isin(*(cutoff or 0 for cutoff in cutoffs))
+    return [F.when(is_asked, most).alias("relevant_queries"), *(F.avg(name).alias(name) for name in COLUMNS)]
 
 
 def with_every_run(scores: DataFrame, runs: DataFrame, cutoffs: list[int | None]) -> DataFrame:

@@ -5,13 +5,15 @@ import datetime
 import functools
 import uuid
 from collections.abc import Sequence
+from typing import Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention, refuse_cutoffs
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, query_key
-from ndcg_spark.scoring import aggregation, judged, lists, per_query
+from ndcg_spark.scoring import aggregation, companions, judged, lists, per_query
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
 
@@ -28,9 +30,16 @@ class Evaluation:
     dataset: str = "default"
     #: Ranks the lists in the way that is fastest on the engine. Every way gives the same ranks.
     rank: Ranker = by_window
+    #: The measures beside NDCG, each at some of the cutoffs.
+    asked: Asked = NOTHING_ELSE
 
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
+        companions.refuse_averaged(self.convention, self.asked)
+
+    def under(self, convention: Convention) -> Self:
+        """The same evaluation under another convention."""
+        return dataclasses.replace(self, convention=convention)
 
     @property
     def depth(self) -> int | None:
@@ -48,23 +57,29 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     judged query of its dataset, whether it returned anything for it or not.
     """
     key = query_key(judgments.columns)
-    convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
+    convention, cutoffs, depth, asked = evaluation.convention, evaluation.cutoffs, evaluation.depth, evaluation.asked
     documents = judged.judged_documents(judgments, key, convention)
-    listed = lists.listed_gains(results, documents, key, convention, depth, evaluation.rank)
-    scores = lists.run_scores(listed, key, convention, cutoffs, depth)
+    known, of_documents, of_lists = documents, lists.NO_COLUMNS, lists.NO_COLUMNS
+    if asked.companions:
+        known = companions.with_highest(documents, key, convention, asked)
+        of_documents, of_lists = companions.of_documents(convention, asked), companions.of_lists(convention, asked)
+    listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, of_documents)
+    scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_lists)
     ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged_capped":
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
     of_judged = convention.ideal in ("judged", "k_relevant")
     queries = judged.ideal_scores(ideal, key, cutoffs, convention) if of_judged else documents.select(*key).distinct()
-    table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
+    if asked.companions:
+        queries = queries.join(companions.of_queries(documents, key, convention), on=key, how="inner")
+    table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, asked)
     named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return named.select(*QUERY_SCORES.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
-    aggregated = aggregation.dataset_scores(per_query)
+    aggregated = aggregation.dataset_scores(per_query, evaluation.asked)
     whole = aggregation.with_every_run(
         aggregated, _named(runs, "dataset" in runs.columns, evaluation), list(evaluation.cutoffs)
     )

@@ -28,11 +28,11 @@ def gain(relevance: Column, convention: Convention) -> Column:
         Null for a grade that the table lacks, and for a gain that is no number or beyond MAX_GAIN. With
         `min_relevance`, grades from there on are 1 and lower ones 0 before the gain is computed.
     """
-    worth = _gain(_counted(relevance, convention), convention)
+    worth = _gain(counted(relevance, convention), convention)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
 
 
-def _counted(relevance: Column, convention: Convention) -> Column:
+def counted(relevance: Column, convention: Convention) -> Column:
     """The grades that grades count as; see `convention.counted_grade`."""
     if isinstance(convention.min_relevance, str):
         return relevance

@@ -1,6 +1,8 @@
 """Each run's list of a query: ranked, looked up in the judgments, and summed to DCG at every cutoff."""
 
 import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,6 +15,8 @@ from ndcg_spark.scoring.judged import IDEAL_RANK
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
+
+NO_COLUMNS: Mapping[str, Column] = MappingProxyType({})
 
 
 def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -28,12 +32,14 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
+    further: Mapping[str, Column] = NO_COLUMNS,
 ) -> DataFrame:
     """The results down to `depth`, ranked and looked up in the judgments, in no order.
 
     One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
     `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` ranks the lists
-    in the way that is fastest on the engine. Every way gives the same ranks.
+    in the way that is fastest on the engine. Every way gives the same ranks. `further` are columns of double to add,
+    made of those of a document that was looked up; they are averaged over ties as `gain` is.
     """
     run_key = ["run", *query_key]
     if _looks_up_first(convention):
@@ -44,15 +50,22 @@ def listed_gains(
         table = _looked_up(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
-    return ranking.settle_ties(table, run_key, convention, depth)
+    table = table.withColumns(dict(further)) if further else table
+    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *further])
 
 
 def run_scores(
-    documents: DataFrame, query_key: list[str], convention: Convention, cutoffs: Cutoffs, depth: int | None
+    documents: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    cutoffs: Cutoffs,
+    depth: int | None,
+    further: Mapping[str, Column] = NO_COLUMNS,
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
     `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
+    `further` are aggregates to add; `returned` fails for a list which they must not be taken of.
     """
     run_key = ["run", *query_key]
     listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
@@ -70,7 +83,7 @@ def run_scores(
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         for k in cutoffs:
             sums[named("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
-    return _sums_of_distinct_documents(table, run_key, sums, listed)
+    return _sums_of_distinct_documents(table, run_key, sums, listed, further)
 
 
 def _looks_up_first(convention: Convention) -> bool:
@@ -97,19 +110,18 @@ def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> Dat
 
 
 def _sums_of_distinct_documents(
-    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column
+    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column, further: Mapping[str, Column]
 ) -> DataFrame:
-    """The sums by key. Each fails if a document is counted twice, with RETURNED_TWICE."""
+    """The sums by key. Each but the `further` ones fails if a document is counted twice, with RETURNED_TWICE."""
     documents = F.when(counted, F.col("doc_id"))
     scores = table.groupBy(*key).agg(
-        *(column.alias(name) for name, column in sums.items()),
+        *(column.alias(name) for name, column in {**sums, **further}.items()),
         F.collect_list(documents).alias("documents"),
     )
     once, refused = are_distinct("documents"), refusal(RETURNED_TWICE, key)
     # The test guards every sum, because an engine computes only the columns that are asked for.
-    return scores.select(
-        *key, *(F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))).alias(name) for name in sums)
-    )
+    guarded = (F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))).alias(name) for name in sums)
+    return scores.select(*key, *guarded, *further)
 
 
 def _kind(name: str) -> str:

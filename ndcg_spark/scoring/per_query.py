@@ -7,8 +7,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import COLUMNS, Asked
+from ndcg_spark.scoring import measured
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 from ndcg_spark.scoring.sums import Cutoffs, named
+
+#: What stands for null in the structs of `_at_cutoff`: the embedded engine wants each field nullable in all or in none.
+_NOTHING = "-1e308D"
 
 
 def query_scores(
@@ -18,20 +23,24 @@ def query_scores(
     query_key: list[str],
     convention: Convention,
     cutoffs: Cutoffs,
+    asked: Asked,
 ) -> DataFrame:
     """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
     Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg. `ndcg` is
     from 0 to 1, unless negative gains are kept or unjudged documents have one; null if the convention skips the query.
+    After these, the columns of the measures beside NDCG, null where they are not asked for.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
     answered = scores.withColumn("answered", F.lit(True))
     table = pairs.join(answered, on=run_key, how="left")
+    if asked.companions:
+        table = measured.with_measures(table, run_key, convention, asked)
     long = table.select(
         *run_key,
         F.coalesce("answered", F.lit(False)).alias("answered"),
-        F.explode(F.array(*(_at_cutoff(k) for k in cutoffs))).alias("at"),
+        F.explode(F.array(*(_at_cutoff(k, asked) for k in cutoffs))).alias("at"),
     ).select(*run_key, "answered", "at.*")
     ndcg, status = _policies(convention, [*run_key, "cutoff"])
     return long.select(
@@ -44,6 +53,10 @@ def query_scores(
         "dcg",
         "ideal_dcg",
         "cg",
+        *(
+            F.expr(f"nullif({name}, {_NOTHING})" if asked.companions else "cast(null as double)").alias(name)
+            for name in COLUMNS
+        ),
     )
 
 
@@ -72,14 +85,20 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
     return F.when(missing, left_out).otherwise(scored), F.when(missing, "missing").otherwise(status)
 
 
-def _at_cutoff(cutoff: int | None) -> Column:
+def _at_cutoff(cutoff: int | None, asked: Asked) -> Column:
     """The scores at one cutoff, which is 0 for the whole ranking.
 
     Same fields and types for every cutoff, because `F.array` requires it.
     """
     judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
+    own = measured.columns_at(cutoff, asked)
+    values = (
+        f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
+        for name in COLUMNS
+    )
+    further = "".join(values) if asked.companions else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
-        f"coalesce({cg}, 0D) as cg)"
+        f"coalesce({cg}, 0D) as cg{further})"
     )

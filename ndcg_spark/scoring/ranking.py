@@ -1,6 +1,6 @@
 """The order of documents within a list. Every order is total, so the same rows always get the same ranks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -105,18 +105,20 @@ def breaks_ties_by_gain(convention: Convention) -> bool:
     return TIES[convention.ties].by == "gain"
 
 
-def settle_ties(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+def settle_ties(
+    table: DataFrame, key: list[str], convention: Convention, depth: int | None, averaged: Sequence[str] = ("gain",)
+) -> DataFrame:
     """The table with ties settled by the column `gain`, cut at `depth` again: largest or smallest first, or averaged.
 
-    Averaged, every document of a tie group gets the mean gain of the group. The DCG is then its expectation over all
-    orders of the group, whatever the discount and wherever the cutoff falls (McSherry and Najork 2008). If ids or
-    ranks break ties, the table is returned as it is.
+    Averaged, every document of a tie group gets the mean of the group in each of the `averaged` columns. The DCG is
+    then its expectation over all orders of the group, whatever the discount and wherever the cutoff falls (McSherry and
+    Najork 2008). If ids or ranks break ties, the table is returned as it is.
     """
     if not breaks_ties_by_gain(convention):
         return table
     if convention.ties == "average":
         group = Window.partitionBy(*key, TIE_RANK)
-        settled = table.withColumn("gain", F.avg("gain").over(group))
+        settled = table.withColumns({name: F.avg(name).over(group) for name in averaged})
     else:
         worth = F.asc("gain") if TIES[convention.ties].ascending else F.desc("gain")
         order = Window.partitionBy(*key).orderBy(F.asc(TIE_RANK), worth, F.desc("doc_id"), F.asc(RANK))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.measures import MEASURES, Asked, written
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.sorting import Order, in_order
 
@@ -12,38 +13,54 @@ _COUNTS = ("queries", "missing_queries", "no_relevant_queries", "unjudged_querie
 _HEADINGS = ("queries", "missing", "no relevant", "unjudged", "judged rate")
 
 
-def score_sheet(rows: Rows, order: Order | None = None, notes: Iterable[str] = ()) -> Sheet:
-    """One row per dataset and run, with its score at every cutoff; the best at the deepest first, or in the order."""
-    runs = in_order(rows, order)
+def score_sheet(rows: Rows, asked: Asked, order: Order | None = None, notes: Iterable[str] = ()) -> Sheet:
+    """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
+
+    The best is by the first measure that was asked for, at its deepest cutoff. If none was, it is NDCG at every cutoff.
+    """
+    runs = in_order(rows, order or _by_first(asked))
     several = len({row["dataset"] for row in rows}) > 1
-    cutoffs = list(dict.fromkeys(row["cutoff"] for row in rows))
+    shown = _shown(rows, asked)
     names = ["dataset", "run"] if several else ["run"]
-    cells = ([*(of_run[0][name] for name in names), *_numbers(of_run)] for of_run in runs)
-    headings = [*names, *_headings(cutoffs)]
+    cells = ([*(of_run[0][name] for name in names), *_numbers(of_run, shown)] for of_run in runs)
+    headings = [*names, *_headings(shown)]
     return sheet(headings, cells, range(len(names), len(headings)), notes)
 
 
-def preset_sheets(scored: Mapping[str, Rows]) -> list[Sheet]:
+def preset_sheets(scored: Mapping[str, Rows], asked: Asked) -> list[Sheet]:
     """A sheet per dataset and run with a row per preset; dashes for a preset that refused the data."""
     every = [row for rows in scored.values() for row in rows]
-    cutoffs = list(dict.fromkeys(row["cutoff"] for row in every))
+    shown = _shown(every, asked)
     sheets = []
     for dataset, run in dict.fromkeys((row["dataset"], row["run"]) for row in every):
         cells = []
         for preset, rows in scored.items():
             own = [row for row in rows if (row["dataset"], row["run"]) == (dataset, run)]
-            cells.append([preset, *(_numbers(own) if own else ["-"] * len(_headings(cutoffs)))])
-        headings = [f"{dataset} / {run}", *_headings(cutoffs)]
+            cells.append([preset, *(_numbers(own, shown) if own else ["-"] * len(_headings(shown)))])
+        headings = [f"{dataset} / {run}", *_headings(shown)]
         sheets.append(sheet(headings, cells, range(1, len(headings))))
     return sheets
 
 
-def _headings(cutoffs: Iterable[int | None]) -> list[str]:
-    return [*(f"ndcg@{at(cutoff)}" for cutoff in cutoffs), *_HEADINGS]
+def _by_first(asked: Asked) -> Order | None:
+    if not asked.pairs:
+        return None
+    first, _ = asked.pairs[0]
+    return Order(MEASURES[first].column, at(asked.cutoffs_of(first)[-1]), descending=True)
 
 
-def _numbers(of_run: Rows) -> list[str]:
-    """The scores of one run at every cutoff, and the counts of the last; only the judged rate differs by cutoff."""
+def _shown(rows: Rows, asked: Asked) -> list[tuple[str, int | None]]:
+    """What stands in the columns: the measures that were asked for, or NDCG at every cutoff."""
+    return list(asked.pairs) or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
+
+
+def _headings(shown: Iterable[tuple[str, int | None]]) -> list[str]:
+    return [*(written(measure, cutoff) for measure, cutoff in shown), *_HEADINGS]
+
+
+def _numbers(of_run: Rows, shown: Iterable[tuple[str, int | None]]) -> list[str]:
+    """The scores of one run, and the counts at its deepest cutoff; of these only the judged rate differs by cutoff."""
     last = of_run[-1]
-    scores = (rounded(row["ndcg"]) for row in of_run)
+    by_cutoff = {row["cutoff"]: row for row in of_run}
+    scores = (rounded(by_cutoff[cutoff][MEASURES[measure].column]) for measure, cutoff in shown)
     return [*scores, *(f"{last[name]:,}" for name in _COUNTS), rounded(last["judged_rate"])]

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
@@ -12,10 +13,10 @@ _DIRECTIONS = {"asc": False, "desc": True}
 
 #: The columns by which rows of either kind can be sorted. Text is sorted from A on, numbers from the largest on.
 OF_DATASETS = (
-    *("run", "ndcg", "ndcg_pooled", "ndcg_stddev", "dcg", "judged_rate"),
+    *("run", "ndcg", *COLUMNS, "ndcg_pooled", "ndcg_stddev", "dcg", "judged_rate"),
     *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
 )
-OF_QUERIES = ("run", "query_id", "ndcg", "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
+OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
 _TEXTS = frozenset({"run", "query_id", "status"})
 
 
@@ -73,7 +74,8 @@ def in_order(rows: Iterable[Mapping[str, Any]], order: Order | None = None) -> l
 
     def value(of_run: list[Mapping[str, Any]]) -> Any:
         asked = [row for row in of_run if wanted.cutoff is None or at(row["cutoff"]) == wanted.cutoff]
-        return asked[-1][wanted.column] if asked else None
+        values = [row.get(wanted.column) for row in asked]
+        return next((value for value in reversed(values) if value is not None), None)
 
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
     runs = [of_run for _, of_run in sorted(by_run(rows).items())]
