@@ -23,9 +23,17 @@ RELEVANT, OTHERS = "relevant_documents", "other_documents"
 #: Which measures each sum over documents is for.
 _SUMS = {
     "relevant": ("precision", "recall", "success", "ap"),
-    "worth": ("rbp",),
-    "unknown": ("rbp",),
+    "weighted_worth": ("rbp",),
+    "weighted_unknown": ("rbp",),
     "known": ("judged",),
+}
+#: Which measures each column of documents is for.
+_USES = {
+    "relevant": ("precision", "recall", "success", "ap", "rr", "bpref"),
+    "known": ("judged",),
+    "unknown": ("rbp",),
+    "worth": ("rbp",),
+    "stop": ("err",),
 }
 
 
@@ -59,10 +67,10 @@ def of_queries(documents: DataFrame, key: list[str], convention: Convention) -> 
 
 
 def of_documents(convention: Convention, asked: Asked) -> dict[str, Column]:
-    """Columns of ranked documents that were looked up in the judgments, all double: what a measure sums.
+    """Columns of ranked documents that were looked up in the judgments, all double: what is averaged over ties.
 
-    `relevant` and `known` (judged) are 1 or 0, `unknown` is 1 - known, `worth` is the share of the highest grade, from
-    0 to 1, and `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
+    `relevant`, `known` (judged) and `unknown` are 1 or 0, `worth` is the share of the highest grade, from 0 to 1, and
+    `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
     """
     judged = F.col("judged")
     highest = F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
@@ -76,10 +84,18 @@ def of_documents(convention: Convention, asked: Asked) -> dict[str, Column]:
         "worth": F.when(graded, grade / highest).otherwise(0.0),
         "stop": F.when(graded, stop).otherwise(0.0),
     }
-    needed = {name for name, measures in _SUMS.items() if asked.has(*measures)}
-    needed |= {"relevant"} if asked.has("rr", "bpref") else set()
-    needed |= {"stop"} if asked.has("err") else set()
-    return {name: column for name, column in columns.items() if name in needed}
+    # Where ties are not averaged, known documents are counted already.
+    unused = set() if convention.ties == "average" else {"known"}
+    return {name: column for name, column in columns.items() if asked.has(*_USES[name]) and name not in unused}
+
+
+def weighted(convention: Convention, asked: Asked) -> dict[str, Column]:
+    """Columns of documents whose ties are settled: what has the weight of its rank in RBP (Moffat and Zobel 2008)."""
+    if not asked.has("rbp"):
+        return {}
+    p = convention.rbp_persistence
+    weight = F.lit(1.0 - p) * F.pow(F.lit(p), (F.col(RANK) - 1).cast("double"))
+    return {f"weighted_{name}": weight * F.col(name) for name in ("worth", "unknown")}
 
 
 def of_lists(convention: Convention, asked: Asked) -> dict[str, Column]:
@@ -93,9 +109,10 @@ def of_lists(convention: Convention, asked: Asked) -> dict[str, Column]:
     rank, relevant = F.col(RANK), F.col("relevant")
     aggregates: dict[str, Column] = {}
     for name, measures in _SUMS.items():
-        share = _of_rbp(rank, convention) if name in ("worth", "unknown") else F.lit(1.0)
+        if name == "known" and convention.ties != "average":
+            continue
         for k in asked.cutoffs_of(*measures):
-            aggregates[named(name, k)] = F.sum(F.when(listed & within(RANK, k), share * F.col(name)))
+            aggregates[named(name, k)] = F.sum(F.when(listed & within(RANK, k), F.col(name)))
     if asked.has("rr"):
         aggregates["first_relevant"] = F.min(F.when(listed & (relevant > 0), rank))
     if asked.has("ap"):
@@ -113,12 +130,6 @@ def _is_relevant(judged: Column, convention: Convention) -> Column:
         return judged
     enough = counted(F.col("relevance"), convention) >= F.lit(convention.relevant_from)
     return judged & F.coalesce(enough, F.lit(False))
-
-
-def _of_rbp(rank: Column, convention: Convention) -> Column:
-    """The weight of a rank in RBP (Moffat and Zobel 2008)."""
-    p = convention.rbp_persistence
-    return F.lit(1.0 - p) * F.pow(F.lit(p), (rank - 1).cast("double"))
 
 
 def _in_order(column: Column) -> Column:

@@ -59,12 +59,11 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     key = query_key(judgments.columns)
     convention, cutoffs, depth, asked = evaluation.convention, evaluation.cutoffs, evaluation.depth, evaluation.asked
     documents = judged.judged_documents(judgments, key, convention)
-    known, of_documents, of_lists = documents, lists.NO_COLUMNS, lists.NO_COLUMNS
-    if asked.companions:
-        known = companions.with_highest(documents, key, convention, asked)
-        of_documents, of_lists = companions.of_documents(convention, asked), companions.of_lists(convention, asked)
-    listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, of_documents)
-    scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_lists)
+    known = companions.with_highest(documents, key, convention, asked)
+    further = companions.of_documents(convention, asked)
+    listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, further)
+    weighted, aggregates = companions.weighted(convention, asked), companions.of_lists(convention, asked)
+    scores = lists.run_scores(listed, key, convention, cutoffs, depth, weighted, aggregates)
     ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged_capped":
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)

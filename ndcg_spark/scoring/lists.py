@@ -60,16 +60,19 @@ def run_scores(
     convention: Convention,
     cutoffs: Cutoffs,
     depth: int | None,
+    weighted: Mapping[str, Column] = NO_COLUMNS,
     further: Mapping[str, Column] = NO_COLUMNS,
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
     `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `further` are aggregates to add; `returned` fails for a list which they must not be taken of.
+    `weighted` are columns to add to the documents, and `further` aggregates of these, which mean nothing for a list
+    for which `returned` fails.
     """
     run_key = ["run", *query_key]
     listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
-    table = documents.withColumn("discounted", F.col("gain") * discount(F.col(RANK), convention))
+    discounted = F.col("gain") * discount(F.col(RANK), convention)
+    table = documents.withColumns({"discounted": discounted, **weighted})
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)

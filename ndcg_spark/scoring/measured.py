@@ -64,8 +64,8 @@ def _precision(k: Cutoff, _: Convention) -> Column:
     return _per_rank("relevant", k)
 
 
-def _judged(k: Cutoff, _: Convention) -> Column:
-    return _per_rank("known", k)
+def _judged(k: Cutoff, convention: Convention) -> Column:
+    return _per_rank("known" if convention.ties == "average" else "judged", k)
 
 
 def _per_rank(name: str, k: Cutoff) -> Column:
@@ -121,12 +121,12 @@ def _at_least_one(count: str) -> Column:
 
 
 def _rbp(k: Cutoff, _: Convention) -> Column:
-    return F.col(named("worth", k))
+    return F.col(named("weighted_worth", k))
 
 
 def _rbp_residual(k: Cutoff, convention: Convention) -> Column:
     """What the unjudged documents could add; of the whole ranking, as trec_eval has it, also those beyond its end."""
-    residual = F.col(named("unknown", k))
+    residual = F.col(named("weighted_unknown", k))
     if k is not None:
         return residual
     beyond = F.pow(F.lit(convention.rbp_persistence), F.col("returned").cast("double"))
