@@ -170,7 +170,7 @@ def show_conventions(
         with Progress(_silent(style)).running() as progress:
             rows = compare_presets(config, progress.tell)
         with printing():
-            formats.print_comparison(rows, config.asked, style)
+            formats.print_comparison(rows, style, config.asked)
     elif name is not None:
         _say(explain_preset(name))
     else:

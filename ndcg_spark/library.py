@@ -55,7 +55,7 @@ class Scores:
     def _sheet(self) -> Sheet:
         rows = [row.asDict() for row in self.dataset_scores.collect()]
         notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        short, lost = score_sheet(by_cutoff(rows), self.asked, None, notes).cut(_MOST_ROWS)
+        short, lost = score_sheet(by_cutoff(rows), None, notes, self.asked).cut(_MOST_ROWS)
         more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
         return dataclasses.replace(short, notes=[*more, *short.notes])
 

@@ -127,11 +127,11 @@ def _scored(work: _Work, checked: Checked) -> Outcome:
         config.convention.formula,
         work.engine.name,
         rows,
-        config.measures,
         checked.counts(len(config.cutoffs)),
         rejected(checked),
         output,
         work.clock.with_total(),
+        config.measures,
     )
 
 

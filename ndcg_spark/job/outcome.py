@@ -28,14 +28,14 @@ class Outcome:
     #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
     #: Of the measures beside NDCG they have those that were asked for.
     dataset_scores: list[dict[str, Any]]
-    #: What was asked for, each measure with its cutoff, such as precision@5; empty for NDCG alone.
-    measures: list[str]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
     rejected: list[dict[str, Any]]
     output: str | None
     #: The duration of each step in seconds.
     seconds: dict[str, float]
+    #: What was asked for, each measure with its cutoff, such as precision@5; empty for NDCG alone.
+    measures: list[str] = dataclasses.field(default_factory=list)
 
 
 def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:

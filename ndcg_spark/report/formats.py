@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from ndcg_spark.convention.measures import Asked, asked_by
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked, asked_by
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
@@ -52,10 +52,10 @@ def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> N
     elif style == "csv":
         print_csv(measure_first(DATASET_SCORES, asked.columns), ordered)
     else:
-        print_sheets([score_sheet(rows, asked, order, [f"{outcome.convention}: {outcome.formula}"])], style)
+        print_sheets([score_sheet(rows, order, [f"{outcome.convention}: {outcome.formula}"], asked)], style)
 
 
-def print_comparison(compared: Sequence[Compared], asked: Asked, style: str) -> None:
+def print_comparison(compared: Sequence[Compared], style: str, asked: Asked = NOTHING_ELSE) -> None:
     """Print the dataset scores under every preset in the format. In CSV, `refused` is why a preset scores nothing."""
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     if style == "json":

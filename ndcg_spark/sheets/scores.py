@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import MEASURES, Asked, written
+from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, written
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.sorting import Order, in_order
 
@@ -13,7 +13,9 @@ _COUNTS = ("queries", "missing_queries", "no_relevant_queries", "unjudged_querie
 _HEADINGS = ("queries", "missing", "no relevant", "unjudged", "judged rate")
 
 
-def score_sheet(rows: Rows, asked: Asked, order: Order | None = None, notes: Iterable[str] = ()) -> Sheet:
+def score_sheet(
+    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: Asked = NOTHING_ELSE
+) -> Sheet:
     """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
 
     The best is by the first measure that was asked for, at its deepest cutoff. If none was, it is NDCG at every cutoff.
@@ -27,7 +29,7 @@ def score_sheet(rows: Rows, asked: Asked, order: Order | None = None, notes: Ite
     return sheet(headings, cells, range(len(names), len(headings)), notes)
 
 
-def preset_sheets(scored: Mapping[str, Rows], asked: Asked) -> list[Sheet]:
+def preset_sheets(scored: Mapping[str, Rows], asked: Asked = NOTHING_ELSE) -> list[Sheet]:
     """A sheet per dataset and run with a row per preset; dashes for a preset that refused the data."""
     every = [row for rows in scored.values() for row in rows]
     shown = _shown(every, asked)
