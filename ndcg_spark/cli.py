@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ndcg_spark.commands.judge_next import judge_next
 from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
@@ -42,7 +43,7 @@ _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 inpu
 _HALF_DONE = "run it again, as it may be half done"
 
 #: The options that a check does not have, as it scores nothing.
-_OF_SCORES = ("output", "cutoffs", "measures", "dataset")
+_OF_SCORES = ("output", "cutoffs", "measures", "bounds", "dataset")
 
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
@@ -175,6 +176,9 @@ def show_conventions(
         _say(explain_preset(name))
     else:
         _say(list_presets_and_options())
+
+
+app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(configured("output", "measures", "bounds")(judge_next))
 
 
 @app.command("nights", cls=Command)

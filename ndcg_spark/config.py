@@ -101,6 +101,8 @@ class EvaluationConfig(Strict):
     )
     #: Each with its cutoff, such as precision@5; NDCG alone if there is none.
     measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
+    #: Whether the lowest and the highest NDCG are computed that unjudged documents allow.
+    bounds: bool = False
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
@@ -123,7 +125,7 @@ class EvaluationConfig(Strict):
     @property
     def asked(self) -> Asked:
         """The measures beside NDCG, and at which cutoffs they are asked for."""
-        return asked_by(self.measures)
+        return asked_by(self.measures, self.bounds)
 
     @model_validator(mode="before")
     @classmethod

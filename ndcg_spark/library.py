@@ -93,6 +93,7 @@ def evaluate(
     convention: Convention | str = "standard",
     *,
     measures: Iterable[object] | str = ("ndcg",),
+    bounds: bool = False,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
@@ -115,6 +116,9 @@ def evaluate(
     measures : str or several of them
         Names such as `precision`, at every cutoff, or as the field writes them, each at its own: `P@5`, `AP`,
         `RBP(p=0.5)`; also the measures of ir_measures. NDCG is always computed.
+    bounds : bool
+        Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
+        give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -167,7 +171,7 @@ def evaluate(
         new_id(),
         dataset,
         list_by_list if is_sail(session) else by_window,
-        wanted.asked,
+        dataclasses.replace(wanted.asked, bounds=bounds),
     )
     judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
     results = frame(results, RESULTS.names, session, "results")
@@ -182,7 +186,7 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
-    return Scores(per_query, dataset_scores(per_query, runs, asked), wanted.asked)
+    return Scores(per_query, dataset_scores(per_query, runs, asked), asked.asked)
 
 
 def _session_of(*tables: Any) -> SparkSession:

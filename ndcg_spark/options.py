@@ -64,6 +64,10 @@ OPTIONS: dict[str, Any] = {
             "at every cutoff; or as the field writes them, each at its own: P@5 AP RBP(p=0.5). [default: ndcg]",
         ),
     ],
+    "bounds": Annotated[
+        bool | None,
+        typer.Option("--bounds", help="Compute the lowest and highest NDCG that judging the rest could give."),
+    ],
     "convention": Annotated[Text, typer.Option(help="Which NDCG: a preset's name. [default: standard]")],
     "set_": Annotated[
         Paths, typer.Option("--set", metavar="OPTION=VALUE", help="Change an option of it. May be repeated.")

@@ -118,6 +118,17 @@ DATASET_SCORES = _table(
     *_COMPANIONS,
 )
 
+#: One row per query and document that a run returned and nobody judged; key (dataset, query_id, doc_id). `weight` is the
+#: sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
+TO_JUDGE = _table(
+    ("dataset", _TEXT),
+    ("query_id", _TEXT),
+    ("doc_id", _TEXT),
+    ("runs", _COUNT),
+    ("best_rank", _WHOLE),
+    ("weight", _NUMBER),
+)
+
 #: One row per input row that was refused; no key, as nothing says that refused rows differ. The row's own columns are
 #: as they were read, as text, null where its table has none; `dataset_read` is its own dataset (`dataset` is the
 #: night's, which a row without a good one has none of), `line` the text of a line that is no row.

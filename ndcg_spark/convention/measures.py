@@ -113,6 +113,9 @@ COLUMNS = (
     *("ndcg_low", "ndcg_high"),
 )
 
+#: The columns of the bounds of NDCG.
+BOUNDS = ("ndcg_low", "ndcg_high")
+
 #: The measures that look at how high a grade is, and need to know the highest.
 GRADED = ("rbp", "err")
 
@@ -128,6 +131,8 @@ class Asked:
     """Which measures are asked for, at which cutoffs, in the order in which they were named."""
 
     pairs: tuple[tuple[str, Cutoff], ...] = ()
+    #: Whether the lowest and the highest NDCG are asked for that unjudged documents allow.
+    bounds: bool = False
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
         """The cutoffs at which any of these measures is asked for, ascending, the whole ranking last."""
@@ -146,7 +151,8 @@ class Asked:
     def columns(self) -> list[str]:
         """The columns of these in the tables of scores, in the order of COLUMNS."""
         measures = [MEASURES[name] for name in self.companions]
-        return [column for column in COLUMNS if any(column in (each.column, each.beside) for each in measures)]
+        bounds = BOUNDS if self.bounds else ()
+        return [c for c in COLUMNS if c in bounds or any(c in (each.column, each.beside) for each in measures)]
 
 
 #: NDCG alone.
@@ -202,10 +208,10 @@ def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, 
     return Request(Asked(tuple(dict.fromkeys(pairs))), needed, _options(words, [options for *_, options in read]))
 
 
-def asked_by(texts: Iterable[str]) -> Asked:
+def asked_by(texts: Iterable[str], bounds: bool) -> Asked:
     """What texts with a cutoff each, such as precision@5, ask for; nothing beside NDCG if there are none."""
     given = list(texts)
-    return request(given, None, ()).asked if given else NOTHING_ELSE
+    return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
 
 
 def written(measure: str, cutoff: Cutoff) -> str:

@@ -132,6 +132,7 @@ def _scored(work: _Work, checked: Checked) -> Outcome:
         output,
         work.clock.with_total(),
         config.measures,
+        config.bounds,
     )
 
 

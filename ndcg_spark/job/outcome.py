@@ -10,6 +10,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.convention.measures import Asked, asked_by
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 
@@ -36,6 +37,13 @@ class Outcome:
     seconds: dict[str, float]
     #: What was asked for, each measure with its cutoff, such as precision@5; empty for NDCG alone.
     measures: list[str] = dataclasses.field(default_factory=list)
+    #: Whether the bounds of NDCG were asked for.
+    bounds: bool = False
+
+    @property
+    def asked(self) -> Asked:
+        """The measures that were asked for."""
+        return asked_by(self.measures, self.bounds)
 
 
 def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:

@@ -49,12 +49,17 @@ def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
 
 def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
+    return query_scores(checked.judgments, results_of(checked, evaluation), runs, evaluation)
+
+
+def results_of(checked: Checked, evaluation: Evaluation) -> DataFrame:
+    """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
     results = checked.pruned_results
     if evaluation.rank is by_window and _few_are_left(checked):
         results = brought_together(results, query_key(checked.judgments.columns))
     if checked.unjudged_rows:
         results = of_judged_queries(results, checked.judgments)
-    return query_scores(checked.judgments, results, runs, evaluation)
+    return results
 
 
 def _few_are_left(checked: Checked) -> bool:

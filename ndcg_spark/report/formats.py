@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked, asked_by
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
@@ -44,7 +44,7 @@ def chosen(given: str | None, json_: bool, known: Sequence[str] = FORMATS) -> st
 
 def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> None:
     """Print the dataset scores of an evaluation in the format; in JSON, everything there is to say about it."""
-    rows, asked = outcome.dataset_scores, asked_by(outcome.measures)
+    rows, asked = outcome.dataset_scores, outcome.asked
     ordered = [row for of_run in in_order(rows, order) for row in of_run]
     if style == "json":
         shown = {"output": outcome.output and masked(outcome.output), "dataset_scores": ordered if order else rows}

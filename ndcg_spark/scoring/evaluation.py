@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention, refuse_cutoffs
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, query_key
-from ndcg_spark.scoring import aggregation, companions, judged, lists, per_query
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, TO_JUDGE, query_key
+from ndcg_spark.scoring import aggregation, bounds, companions, judged, lists, per_query, unjudged
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
 
@@ -36,6 +36,8 @@ class Evaluation:
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
         companions.refuse_averaged(self.convention, self.asked)
+        if self.asked.bounds:
+            bounds.refuse_unbounded(self.convention)
 
     def under(self, convention: Convention) -> Self:
         """The same evaluation under another convention."""
@@ -63,6 +65,8 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     further = companions.of_documents(convention, asked)
     listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, further)
     weighted, aggregates = companions.weighted(convention, asked), companions.of_lists(convention, asked)
+    if asked.bounds:
+        aggregates |= bounds.of_lists(convention)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, weighted, aggregates)
     ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged_capped":
@@ -71,9 +75,24 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     queries = judged.ideal_scores(ideal, key, cutoffs, convention) if of_judged else documents.select(*key).distinct()
     if asked.companions:
         queries = queries.join(companions.of_queries(documents, key, convention), on=key, how="inner")
+    if asked.bounds:
+        queries = queries.join(bounds.of_queries(documents, key, convention, depth), on=key, how="inner")
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, asked)
     named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return named.select(*QUERY_SCORES.names)
+
+
+def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table TO_JUDGE: the unjudged documents within the deepest cutoff of any run, in no order.
+
+    The tables are those that `query_scores` takes.
+    """
+    key = query_key(judgments.columns)
+    convention, depth = evaluation.convention, evaluation.depth
+    documents = judged.judged_documents(judgments, key, convention)
+    listed = lists.listed_gains(results, documents, key, convention, depth, evaluation.rank)
+    found = unjudged.unjudged_documents(listed, key, convention)
+    return _named(found, "dataset" in key, evaluation).select(*TO_JUDGE.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:

@@ -7,8 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, Asked
-from ndcg_spark.scoring import measured
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, Asked
+from ndcg_spark.scoring import bounds, measured
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 from ndcg_spark.scoring.sums import Cutoffs, named
 
@@ -37,6 +37,8 @@ def query_scores(
     table = pairs.join(answered, on=run_key, how="left")
     if asked.companions:
         table = measured.with_measures(table, run_key, convention, asked)
+    if asked.bounds:
+        table = bounds.with_bounds(table, convention, cutoffs)
     long = table.select(
         *run_key,
         F.coalesce("answered", F.lit(False)).alias("answered"),
@@ -54,7 +56,7 @@ def query_scores(
         "ideal_dcg",
         "cg",
         *(
-            F.expr(f"nullif({name}, {_NOTHING})" if asked.companions else "cast(null as double)").alias(name)
+            F.expr(f"nullif({name}, {_NOTHING})" if asked.columns else "cast(null as double)").alias(name)
             for name in COLUMNS
         ),
     )
@@ -92,11 +94,13 @@ def _at_cutoff(cutoff: int | None, asked: Asked) -> Column:
     """
     judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
     own = measured.columns_at(cutoff, asked)
+    if asked.bounds:
+        own |= {name: named(name, cutoff) for name in BOUNDS}
     values = (
         f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
         for name in COLUMNS
     )
-    further = "".join(values) if asked.companions else ""
+    further = "".join(values) if asked.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "

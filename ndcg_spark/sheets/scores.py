@@ -1,5 +1,6 @@
 """Dataset scores as sheets: a row per run, per preset or per night, with the counts that a score is a mean of."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,15 @@ Rows = Sequence[Mapping[str, Any]]
 
 _COUNTS = ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")
 _HEADINGS = ("queries", "missing", "no relevant", "unjudged", "judged rate")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shown:
+    """A column of scores: its heading, its column of DATASET_SCORES, and its cutoff."""
+
+    heading: str
+    column: str
+    cutoff: int | None
 
 
 def score_sheet(
@@ -51,18 +61,24 @@ def _by_first(asked: Asked) -> Order | None:
     return Order(MEASURES[first].column, at(asked.cutoffs_of(first)[-1]), descending=True)
 
 
-def _shown(rows: Rows, asked: Asked) -> list[tuple[str, int | None]]:
-    """What stands in the columns: the measures that were asked for, or NDCG at every cutoff."""
-    return list(asked.pairs) or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
+def _shown(rows: Rows, asked: Asked) -> "list[_Shown]":
+    """What stands in the columns: the measures that were asked for, or NDCG at every cutoff; each with its bounds."""
+    pairs = list(asked.pairs) or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
+    shown = []
+    for measure, cutoff in pairs:
+        bounds = ("low", "high") if measure == "ndcg" and asked.bounds else ()
+        shown.append(_Shown(written(measure, cutoff), MEASURES[measure].column, cutoff))
+        shown += (_Shown(f"{name}@{at(cutoff)}", f"ndcg_{name}", cutoff) for name in bounds)
+    return shown
 
 
-def _headings(shown: Iterable[tuple[str, int | None]]) -> list[str]:
-    return [*(written(measure, cutoff) for measure, cutoff in shown), *_HEADINGS]
+def _headings(shown: "Iterable[_Shown]") -> list[str]:
+    return [*(each.heading for each in shown), *_HEADINGS]
 
 
-def _numbers(of_run: Rows, shown: Iterable[tuple[str, int | None]]) -> list[str]:
+def _numbers(of_run: Rows, shown: "Iterable[_Shown]") -> list[str]:
     """The scores of one run, and the counts at its deepest cutoff; of these only the judged rate differs by cutoff."""
     last = of_run[-1]
     by_cutoff = {row["cutoff"]: row for row in of_run}
-    scores = (rounded(by_cutoff[cutoff][MEASURES[measure].column]) for measure, cutoff in shown)
+    scores = (rounded(by_cutoff[each.cutoff][each.column]) for each in shown)
     return [*scores, *(f"{last[name]:,}" for name in _COUNTS), rounded(last["judged_rate"])]
