@@ -118,8 +118,8 @@ DATASET_SCORES = _table(
     *_COMPANIONS,
 )
 
-#: One row per query and document that a run returned and nobody judged; key (dataset, query_id, doc_id). `weight` is the
-#: sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
+#: One row per query and document that a run returned and nobody judged; key (dataset, query_id, doc_id). `weight` is
+#: the sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
 TO_JUDGE = _table(
     ("dataset", _TEXT),
     ("query_id", _TEXT),
