@@ -43,9 +43,7 @@ def test_what_ranx_saves_scores_as_ranx_scores_it(tmp_path, ranx, kind):
     for entry, name in ((qrels, "qrels"), (run, "run")):
         entry.save(str(tmp_path / f"{name}.{kind}"), kind=kind)
     expected = ranx.evaluate(qrels, run, "ndcg@5", make_comparable=True)
-    assert ndcg(tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert ndcg(tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(tmp_path):
@@ -54,9 +52,7 @@ def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(tmp_path):
     expected = sum(scores["ndcg_cut_5"] for scores in found.values()) / len(found)
     for name, value in (("qrels", GRADES), ("run", SCORES)):
         (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
-    assert ndcg(tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert ndcg(tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_tables_of_ir_measures_score_as_it_scores_them(tmp_path):
@@ -69,9 +65,7 @@ def test_the_tables_of_ir_measures_score_as_it_scores_them(tmp_path):
     expected = tool.calc_aggregate([tool.nDCG @ 5], qrels, run)[tool.nDCG @ 5]
     qrels.to_csv(tmp_path / "qrels.tsv", sep="\t", index=False)
     run.to_parquet(tmp_path / "run.parquet")
-    assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("fields", ["{q}\t{d}\t{r}", "{q}\t{d}\t{r}\t{s}", "{q} Q0 {d} {r} {s} x", "{q} {d} {s}"])

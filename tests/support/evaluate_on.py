@@ -1,17 +1,17 @@
 """Evaluates a small case on the engine named, under the presets named or all, and prints the scores as JSON.
 
-A process is either classic or Connect, so the tests, which are classic, start this: evaluate_on.py ENGINE [PRESET]...
+A process is either classic or Connect, so the tests, which are classic, do this in a process of its own.
 """
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import tables
+from programs import forked
 from pyspark.sql import SparkSession
 from tables import judgment, result
 
@@ -51,12 +51,12 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
 
 def scores_on(engine: str, *presets: str, **environment: str) -> dict[str, list[list[Any]]]:
     """The same of another process."""
-    command = [sys.executable, __file__, engine, *presets]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    done = forked(main, engine, *presets, cwd=Path.cwd(), **environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
-if __name__ == "__main__":
-    with session_of(sys.argv[1]) as started:
-        sys.stdout.write(json.dumps(scores(started, sys.argv[2:] or PRESETS)))
+def main(engine: str, *presets: str) -> None:
+    """Print the scores on an engine."""
+    with session_of(engine) as started:
+        sys.stdout.write(json.dumps(scores(started, presets or PRESETS)))
