@@ -10,6 +10,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import time
 import venv
 from pathlib import Path
@@ -19,7 +20,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import servers
-from programs import command_line
 
 pytestmark = pytest.mark.cluster
 
@@ -77,7 +77,14 @@ def arguments(data, output):
 @pytest.fixture(scope="module")
 def embedded(data):
     """The tables as the embedded engine publishes them, in a process of its own."""
-    done = command_line("evaluate", "--engine", "embedded", *arguments(data, data / "embedded"), cwd=data)
+    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded"]
+    done = subprocess.run(
+        [*command, *map(str, arguments(data, data / "embedded"))],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{data}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return tables(data / "embedded")
 
