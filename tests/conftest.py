@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -38,8 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Refuse to test another checkout in place of this one; all of its coverage would be 0 %, too."""
+    # The same generated inputs in every run but with --thorough: what fails on CI fails at a desk.
+    hypothesis.settings.register_profile("same", derandomize=True, database=None)
+    if not config.getoption("--thorough"):
+        hypothesis.settings.load_profile("same")
     found = Path(ndcg_spark.__file__).resolve().parents[1]
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
