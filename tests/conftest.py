@@ -20,17 +20,28 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 
 
-#: The files that take longest, with programs of their own: begun first, so that no worker is left alone with one.
+#: The files that take longest, a quarter of a minute and more: begun first, so that no worker is left alone with one.
 LONG = (
     "job/test_cluster.py",
-    "job/test_connect_server.py",
+    "test_cost.py",
+    "scoring/test_evaluation.py",
+    "inputs/test_real_folders.py",
+    "test_cli.py",
+    "job/test_job.py",
     "job/test_engines.py",
+    "test_library.py",
+    "job/test_connect_server.py",
     "test_interrupts.py",
     "test_engine.py",
     "nights/test_object_store.py",
-    "test_cli.py",
     "nights/test_kills.py",
+    "parity/test_parity.py",
     "contract/test_bad_inputs.py",
+    "deployment/test_benchmark.py",
+    "deployment/test_benchmark_shapes.py",
+    "scoring/test_pruning.py",
+    "scoring/test_properties.py",
+    "scoring/test_published_scores.py",
 )
 
 
