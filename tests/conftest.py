@@ -100,7 +100,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.default.parallelism", "1")
         # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m -Xmn256m")
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()
     )
