@@ -1,9 +1,12 @@
 """Evaluates a small case on the engine named, under the presets named or all, and prints the scores as JSON.
 
-A process is either classic or Connect, so the tests, which are classic, do this in a process of its own.
+A process is either classic or Connect, so the tests, which are classic, do this in a process of its own:
+evaluate_on.py ENGINE [PRESET]...
 """
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -51,7 +54,12 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
 
 def scores_on(engine: str, *presets: str, **environment: str) -> dict[str, list[list[Any]]]:
     """The same of another process."""
-    done = forked(main, engine, *presets, cwd=Path.cwd(), **environment)
+    if engine == "embedded":
+        done = forked(main, engine, *presets, cwd=Path.cwd(), **environment)
+    else:
+        # What starts a Java machine of its own is not forked from a process that may have one.
+        command = [sys.executable, __file__, engine, *presets]
+        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
@@ -60,3 +68,7 @@ def main(engine: str, *presets: str) -> None:
     """Print the scores on an engine."""
     with session_of(engine) as started:
         sys.stdout.write(json.dumps(scores(started, presets or PRESETS)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
