@@ -17,6 +17,9 @@ stamped object-store tests/requirements-object-store.txt -- install_object_store
 object_store=$!
 stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
 parity=$!
+# And what is sent to the workers of a cluster, which takes a minute where it was not made before.
+scripts/package.sh &
+package=$!
 # Nothing is left installing when a check fails: the next call would install into the same place beside it.
 trap wait EXIT
 export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
@@ -37,6 +40,7 @@ lint-imports --no-logo
 mypy
 wait "$object_store"
 wait "$parity"
+wait "$package"
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned. Files in the order of conftest.py,
 # the longest first; xdist alone would begin with those of most tests.
 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-report= "$@"

@@ -136,21 +136,37 @@ def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_
     assert "Traceback" not in done.stderr
 
 
+def in_a_shell(command):
+    """The command in bash, where $nobody is a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=ROOT,
+            env={**os.environ, "nobody": str(writing)},
+            pass_fds=[writing],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+
+
 @pytest.mark.parametrize(
     ("where", "code", "said"),
     [
         (">/dev/full", 4, "stdout: the results could not be printed, [Errno 28] No space left on device"),
         (">&-", 4, "stdout: it is closed"),
         (">&- 2>&-", 4, ""),
-        ("| sleep 0", 141, ""),
+        (">&$nobody", 141, ""),
         ("2>/dev/full", 0, ""),
         ("2>&- 0<&-", 0, ""),
     ],
 )
 def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceback(where, code, said):
-    # Whoever would read has ended before the program begins to write.
-    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark conventions; }} {where}"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = in_a_shell(f"{sys.executable} -m ndcg_spark conventions {where}")
     assert done.returncode == code
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == bool(said)
@@ -162,12 +178,11 @@ def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceb
     [
         (">/dev/full", 4, "ndcg-spark: stdout: the results could not be printed, [Errno 28] No space left on device"),
         (">&-", 0, ""),
-        ("| sleep 0", 141, ""),
+        (">&$nobody", 141, ""),
     ],
 )
 def test_so_does_the_help(arguments, where, code, said):
-    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark {arguments}; }} {where}"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = in_a_shell(f"{sys.executable} -m ndcg_spark {arguments} {where}")
     assert done.returncode == code
     assert done.stderr.startswith(said)
     assert len(done.stderr.splitlines()) == bool(said)

@@ -8,17 +8,8 @@ from ndcg_spark.convention.presets import PRESETS
 
 #: Presets whose plans differ most; Connect has the engine of classic Spark, and only the way there is its own.
 VARIED = {
-    "classic": [
-        "standard",
-        "trec_eval_9",
-        "sklearn",
-        "catboost",
-        "elasticsearch",
-        "retrieved_list",
-        "replay",
-        "rectools",
-    ],
-    "connect": ["trec_eval_9", "sklearn", "replay"],
+    "classic": ["trec_eval_9", "sklearn", "elasticsearch", "retrieved_list"],
+    "connect": ["trec_eval_9", "sklearn"],
 }
 
 

@@ -1,6 +1,6 @@
 """Scores the cases of some seeds under every preset on the embedded engine, and prints them as JSON.
 
-python score.py SEED... : {preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}
+{preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}
 """
 
 import json
@@ -39,7 +39,7 @@ def scores(session: SparkSession, preset: str, seeds: list[int]) -> dict[str, di
     return {"queries": queries, "mean": {row["cutoff"]: row["ndcg"] for row in found.dataset_scores.collect()}}
 
 
-if __name__ == "__main__":
+def main(seeds: list[int]) -> None:
+    """Print the scores of every preset."""
     with open_engine("embedded") as engine:
-        chosen = [int(seed) for seed in sys.argv[1:]]
-        sys.stdout.write(json.dumps({preset: scores(engine.session, preset, chosen) for preset in PRESETS}))
+        sys.stdout.write(json.dumps({preset: scores(engine.session, preset, seeds) for preset in PRESETS}))

@@ -2,18 +2,17 @@
 
 import functools
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import score
 import tools
+from programs import forked
 from score import case_for
 
 # What the tools warn of is theirs.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-HERE = Path(__file__).parent
 #: The tool of each preset, and how close its numbers are: torchmetrics computes in float32, BEIR prints 5 decimals.
 TOOLS = {
     "trec_eval": (tools.trec_eval, 1e-9),
@@ -44,8 +43,7 @@ def seeds(request, thorough):
 @pytest.fixture(scope="module")
 def ours(seeds):
     """The scores of every preset on the embedded engine, in a process of its own."""
-    program = [sys.executable, str(HERE / "score.py"), *map(str, seeds)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    done = forked(score.main, seeds, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
