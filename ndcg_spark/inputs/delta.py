@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from pathlib import Path
+import urllib.parse
 from typing import Any
 
 import pyarrow as pa
@@ -35,8 +35,11 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
     """
     system, place = storage(path, where)
     table_of = library()
-    # A URI, because deltalake takes %20 in a path for a blank.
-    address = Path(place).as_uri() if is_local(path) else path.replace("s3a://", "s3://", 1)
+    path = place if is_local(path) else path
+    address = place if is_local(path) else path.replace("s3a://", "s3://", 1)
+    if urllib.parse.unquote(address) != address or "\\" in address:
+        # It lists one folder and reads the files of the other, which may be another table.
+        raise InputError(f"{where}: {path} has % or \\ in it, which deltalake takes for another path; rename it")
     try:
         table = table_of(address)
         last = table.version()
@@ -48,10 +51,11 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
         size = sum(pa.table(table.get_add_actions())["size_bytes"].to_pylist())
         schema = pa.schema(table.schema().to_arrow())
     except Exception as error:  # it raises many kinds, some of them Exception itself
-        asked = "" if as_of is None else f" as of {as_of}"
+        asked, todo = f" as of {as_of}", "if its log was cleaned up, name a later version"
+        if as_of is None:
+            asked, todo = "", "check its log and rights"
         raise InputError(
-            f"{where}: the table of Delta in {path} cannot be read{asked}, {printable(first_line(error))}; if its log "
-            "was cleaned up, name a later version"
+            f"{where}: the table of Delta in {path} cannot be read{asked}, {printable(first_line(error))}; {todo}"
         ) from error
     if isinstance(as_of, int) and as_of > last:
         raise InputError(f"{where}: {path} has no version {as_of}, its last one is {last}; name another version")

@@ -34,6 +34,7 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
         There is no such snapshot, there was none at that time, or the metadata cannot be read.
     """
     system, place = storage(path, where)
+    path = place if is_local(path) else path
     metadata = place if path.endswith(".metadata.json") else _current(system, place, f"{where}: {path}")
     address = metadata if is_local(path) else f"{path.partition('://')[0].replace('s3a', 's3')}://{metadata}"
     try:

@@ -80,6 +80,8 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
 def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: KeptByLogError) -> File:
     """The table as the engine's own reader of Delta has it; of the last version there is now, if none is asked for."""
     version = _last_version(engine, path) if as_of is None else as_of
+    if version is None:
+        raise InputError(f"{kept}; its log has no commit that the engine sees")
     try:
         table = engine.session.read.format("delta").options(**_options(version)).load(path)
         _ = table.schema

@@ -44,11 +44,11 @@ class KeptByLogError(InputError):
     def is_all_of(self, path: str) -> bool:
         """Whether the path is that of the table's folder, or of a file of metadata, which is a version of the table."""
         given = local(path) if is_local(path) else urllib.parse.urlsplit(path).netloc + urllib.parse.urlsplit(path).path
-        folder = given.rstrip("/") or "/"
+        folder = given.strip("/")
         if self.format == "iceberg" and folder.endswith(".metadata.json"):
             folder = folder.rpartition("/metadata/")[0]
         whole = urllib.parse.urlsplit(self.folder)
-        return folder in (self.folder, whole.netloc + whole.path)
+        return folder in (self.folder.strip("/"), (whole.netloc + whole.path).strip("/"))
 
 
 def refuse(paths: Iterable[str], where: str) -> None:

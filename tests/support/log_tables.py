@@ -1,15 +1,16 @@
 """Tables of Delta and Iceberg, written by the libraries of these formats; what these cannot write, written by hand."""
 
+import dataclasses
 import json
 import os
+import shutil
 import struct
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
-ROWS = {"q1": ("a", "b", "c", "d")}
 
 
 def rows(run: str, *documents: str, query: str = "q1") -> pa.Table:
@@ -45,7 +46,9 @@ def delete_by_vector(folder: str, positions: list[int]) -> None:
     """
     import pyroaring
 
-    (added,) = [action["add"] for action in map(json.loads, commit(folder, 0).open()) if "add" in action]
+    (added,) = [
+        action["add"] for action in map(json.loads, commit(folder, 0).read_text().splitlines()) if "add" in action
+    ]
     bitmap = struct.pack("<iqi", 1681511377, 1, 0) + pyroaring.BitMap(positions).serialize()
     vector = {
         "storageType": "i",
@@ -145,3 +148,39 @@ def delete_by_position(table: Any, positions: list[int]) -> None:
     metadata |= {"current-snapshot-id": new, "last-sequence-number": number}
     metadata["refs"]["main"]["snapshot-id"] = new
     Path(folder, "metadata", f"00099-{uuid.uuid4()}.metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
+
+
+def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
+    """Print the dataset scores of an evaluation; once the tables are checked, that of the results is removed whole."""
+    from ndcg_spark import config
+    from ndcg_spark.job import evaluating
+
+    def tell(step: str, sentence: str) -> None:
+        if step == "read" and "results of" in sentence:
+            shutil.rmtree(table)
+
+    outcome = evaluating.run(config.validate(settings, "test"), tell)
+    assert not Path(table).exists()
+    print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
+
+
+def checked_without(library: str, settings: dict[str, Any]) -> None:
+    """Print what is read where a library is not installed."""
+    import checked
+
+    from ndcg_spark.engine import open_engine
+
+    sys.modules[library] = None
+    with open_engine("embedded") as engine:
+        print(json.dumps(checked.check(engine, settings)))  # noqa: T201
+
+
+def checked_far(settings: list[dict[str, Any]]) -> None:
+    """Print what is read of each, where only the engine sees the files, and reads tables of Delta by itself."""
+    import checked
+
+    from ndcg_spark.engine import open_engine
+
+    with open_engine("embedded") as engine:
+        far = dataclasses.replace(engine, kind="connect", sees_local_files=False)
+        print(json.dumps([checked.check(far, each) for each in settings]))  # noqa: T201
