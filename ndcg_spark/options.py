@@ -219,8 +219,13 @@ def _columns(given: list[str]) -> dict[str, dict[str, str]]:
         table, dot, name = ours.rpartition(".")
         tables = [table] if dot else [entry for entry, names in known.items() if name in names]
         if not equals or not yours or not tables or any(entry not in known for entry in tables):
+            near = (
+                did_you_mean(table, known)
+                if dot
+                else did_you_mean(ours, [name for names in known.values() for name in names])
+            )
             raise ConfigurationError(
-                f"arguments: --column {text} maps no column; write OURS=YOURS or TABLE.OURS=YOURS, as in "
+                f"arguments: --column {text} maps no column{near}; write OURS=YOURS or TABLE.OURS=YOURS, as in "
                 "doc_id=docno or results.doc_id=docno"
             )
         for entry in tables:

@@ -96,7 +96,12 @@ class ResultsConfig(TableConfig):
             return given
         if given.get("run") is not None:
             raise ValueError("run and run_from both say how runs are named; give one of them")
-        return given if word in ("file", "column") else {**given, "run": word, "run_from": None}
+        if word in ("file", "column"):
+            return given
+        near = did_you_mean(str(word), ("file", "column"))
+        if near and str(word)[0] in "fc":
+            raise ValueError(f"run_from is {word!r}{near}; a run that is called so is named with run")
+        return {**given, "run": word, "run_from": None}
 
 
 class ExcludeConfig(TableConfig):
