@@ -3,11 +3,10 @@
 import contextlib
 import re
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ndcg_spark.config import TableConfig
-from ndcg_spark.engine import Engine
+from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import delta, finding, iceberg
 from ndcg_spark.inputs.files import File
@@ -65,16 +64,22 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
 
 def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
     name = path.removeprefix(_CATALOG)
-    try:
-        table = engine.session.read.options(**_options(as_of)).table(name)
-        _ = table.schema  # Connect only looks the table up when something is asked of it
-    except PySparkException as error:
-        found = iceberg.of_catalog(name, as_of, where) if engine.sees_local_files else None
-        if found:
-            return found
-        asked = "" if as_of is None else f" as of {as_of}"
-        raise InputError(f"{where}: no catalog table {name}{asked}, {first_line(error)}; check its name") from error
-    return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
+    asked = "" if as_of is None else f" as of {as_of}"
+    refused: Exception | None = None
+    # The embedded engine would read a table as it is, whatever version is asked for.
+    if as_of is None or engine.kind != "embedded":
+        try:
+            table = engine.session.read.options(**_options(as_of)).table(name)
+            _ = table.schema  # Connect only looks the table up when something is asked of it
+        except failures() as error:
+            refused = error
+        else:
+            return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
+    found = iceberg.of_catalog(name, as_of, where) if engine.sees_local_files else None
+    if found:
+        return found
+    reason = first_line(refused) if refused else "which only pyiceberg can read with this engine"
+    raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
 
 
 def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: KeptByLogError) -> File:
@@ -85,7 +90,7 @@ def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: KeptByL
     try:
         table = engine.session.read.format("delta").options(**_options(version)).load(path)
         _ = table.schema
-    except PySparkException as error:
+    except failures() as error:
         raise InputError(f"{kept}; the engine cannot read it as of {version}, {first_line(error)}") from error
     return File(path, 0, content="delta", snapshot=Snapshot(version if isinstance(version, int) else None, table=table))
 

@@ -1,6 +1,7 @@
 """Tables of Delta and Iceberg: exactly the rows of a version are read, or it is said which version there is not."""
 
 import json
+import sys
 from pathlib import Path
 
 import checked
@@ -73,22 +74,28 @@ def listed(folder: Path) -> str:
     return log_tables.delta(folder / "bm25", lists)
 
 
-def iceberg(folder: Path):
-    return log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"), rows("b", "x"))
+def iceberg(folder: Path, catalog: str = "lake"):
+    return log_tables.iceberg(folder / catalog, rows("a", "x", "y", "z"), rows("b", "x"))
 
 
 def ice(folder: Path) -> str:
     return log_tables.folder_of(iceberg(folder))
 
 
-def first_snapshot(folder: Path) -> dict:
-    table = iceberg(folder)
+def first_snapshot(folder: Path, catalog: str = "lake") -> dict:
+    table = iceberg(folder, catalog)
     return {"path": log_tables.folder_of(table), "as_of": table.snapshots()[0].snapshot_id}
 
 
 def with_positions(folder: Path) -> str:
     table = log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"))
     log_tables.delete_by_position(table, [0, 2])
+    return log_tables.folder_of(table)
+
+
+def with_values(folder: Path) -> str:
+    table = log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"))
+    log_tables.delete_by_position(table, [0, 2], "EQUALITY_DELETES")
     return log_tables.folder_of(table)
 
 
@@ -204,6 +211,7 @@ CASES = {
     "Iceberg": (ice, {"a": 3, "b": 1}),
     "Iceberg, rows that were deleted": (ice_after_delete, {"a": 2, "b": 1}),
     "Iceberg, deleted by their positions": (with_positions, {"a": 1}),
+    "Iceberg, deleted by their values": (with_values, "PyIceberg does not yet support equality deletes"),
     "Iceberg, a snapshot": (first_snapshot, {"a": 3}),
     "Iceberg, no such snapshot": (
         lambda folder: {"path": ice(folder), "as_of": 5},
@@ -224,6 +232,14 @@ CASES = {
         "the table of Iceberg table:lake.db.other cannot be read, NoSuchTableError",
     ),
     "Iceberg, two last versions": (two_last, "is a table of Iceberg with 2 files that may be its last metadata"),
+    "Iceberg, a snapshot by its catalog": (
+        lambda folder: {**first_snapshot(folder, "sea"), "path": "table:sea.db.runs"},
+        {"a": 3},
+    ),
+    "a version without a catalog": (
+        lambda folder: {"path": "table:nobody.db.runs", "as_of": 1},
+        "no catalog table nobody.db.runs as of 1, which only pyiceberg can read with this engine",
+    ),
     "no catalog": (lambda folder: "table:nobody.db.runs", "no catalog table nobody.db.runs"),
 }
 
@@ -240,10 +256,12 @@ def settings_of(name: str, folder: Path) -> dict:
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory):
     settings = {name: settings_of(name, tmp_path_factory.mktemp("case")) for name in CASES}
-    # Each test has a catalog of its own, and the last one is configured.
-    lake = Path(settings["Iceberg, by its catalog"]["judgments"]["path"]).parent / "lake"
+    # Each case has a catalog of its own, of which two are configured.
+    by_catalog = {"lake": "Iceberg, by its catalog", "sea": "Iceberg, a snapshot by its catalog"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYICEBERG_CATALOG__LAKE__URI", log_tables.catalog_uri(lake))
+        for name, case in by_catalog.items():
+            folder = Path(settings[case]["judgments"]["path"]).parent
+            patch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__URI", log_tables.catalog_uri(folder / name))
         yield checked.on_embedded(settings)
 
 
@@ -351,6 +369,20 @@ def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_doe
     assert (last, first) == ({"a": 2, "b": 1}, {"a": 3})
     assert none["code"] == 3
     assert "the engine cannot read it as of 9" in none["error"]
+
+
+def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engine, tmp_path, monkeypatch):
+    settings = settings_of("the last version", tmp_path)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    refused = checked.check(engine, settings)
+    assert refused["code"] == 3
+    assert "pip install 'ndcg-spark[delta]'" in refused["error"]
+    assert "the engine cannot read it as of 1" in refused["error"]
+    engine.session.read.parquet(plain(tmp_path)).createOrReplaceTempView("plain")
+    for as_of in (1, "2001-09-10"):
+        settings["results"] = {"path": "table:plain", "as_of": as_of}
+        found = checked.check(engine, settings)
+        assert f"no catalog table plain as of {as_of}" in found["error"]
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,11 @@ def _z85(data: bytes) -> str:
 
 
 def catalog(folder: Path) -> Any:
-    """A catalog of Iceberg in a file of SQLite, whose tables are in the folder."""
+    """A catalog of Iceberg in a file of SQLite, whose tables are in the folder, and which is called as that is."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     folder.mkdir(parents=True, exist_ok=True)
-    made = SqlCatalog("lake", uri=catalog_uri(folder), warehouse=folder.as_uri())
+    made = SqlCatalog(folder.name, uri=catalog_uri(folder), warehouse=folder.as_uri())
     made.create_namespace_if_not_exists("db")
     return made
 
@@ -100,10 +100,11 @@ def folder_of(table: Any) -> str:
     return table.location().removeprefix("file://")
 
 
-def delete_by_position(table: Any, positions: list[int]) -> None:
+def delete_by_position(table: Any, positions: list[int], content: str = "POSITION_DELETES") -> None:
     """One more version of metadata in the folder of a table of Iceberg with one file, which takes out these rows.
 
-    As other writers do it, with a file of positions; pyiceberg rewrites files in place.
+    As other writers do it, with a file of positions; pyiceberg rewrites files in place. The file may claim other
+    `content`, such as EQUALITY_DELETES.
     """
     from pyarrow import parquet
     from pyiceberg import manifest as m
@@ -128,7 +129,7 @@ def delete_by_position(table: Any, positions: list[int]) -> None:
     output = io.new_output(f"{folder}/metadata/{uuid.uuid4()}-m0.avro")
     with Deletes(table.spec(), table.schema(), output, new, "deflate") as writer:
         file = m.DataFile.from_args(
-            content=m.DataFileContent.POSITION_DELETES,
+            content=m.DataFileContent[content],
             file_path=f"file://{place}",
             file_format=m.FileFormat.PARQUET,
             partition=m.Record(),
