@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import urllib.parse
 from typing import Any
 
@@ -41,7 +42,9 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
         # It lists one folder and reads the files of the other, which may be another table.
         raise InputError(f"{where}: {path} has % or \\ in it, which deltalake takes for another path; rename it")
     try:
-        table = table_of(address)
+        # Where people name a server without encryption, they mean it.
+        plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+        table = table_of(address, storage_options={"allow_http": "true"} if plain else None)
         last = table.version()
         if isinstance(as_of, int) and as_of <= last:
             table.load_as_version(as_of)

@@ -1,5 +1,6 @@
 """A snapshot of a table of Iceberg, read by the library `pyiceberg`, which applies the rows that were deleted."""
 
+import os
 import re
 from typing import Any
 
@@ -38,7 +39,9 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
     metadata = place if path.endswith(".metadata.json") else _current(system, place, f"{where}: {path}")
     address = metadata if is_local(path) else f"{path.partition('://')[0].replace('s3a', 's3')}://{metadata}"
     try:
-        table = library().from_metadata(address)
+        # pyiceberg would look for each bucket under a name of its own at a server that the environment names.
+        server = os.environ.get("AWS_ENDPOINT_URL")
+        table = library().from_metadata(address, {"s3.endpoint": server} if server else {})
     except Exception as error:  # it raises many kinds
         raise _unreadable(path, where, error) from error
     return _at(table, path, as_of, where)
