@@ -29,6 +29,9 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     ConfigurationError
         A version is asked for, or the format is that of a table, and there is no table.
     """
+    catalog = next((path for path in paths if path.startswith(_CATALOG)), None)
+    if catalog and len(paths) > 1:
+        raise InputError(f"{where}: {len(paths)} paths, among them {catalog}; give a catalog table alone")
     found = [file for path in paths for file in _of_path(engine, config, path, where)]
     plain = next((file.path for file in found if file.snapshot is None), None)
     wanted = config.format in TABLES and f"format is {config.format}"

@@ -134,9 +134,9 @@ def _read(
         refuse_own(table.columns, place)
         shape = shapes.named("table", table.columns, config, needed or schema.names, place)
         renamed = unlisted(_renamed(table, shape, config, schema, place), schema is RESULTS, name)
-        return Source(
-            renamed, name, found[0].content or found[0].path, found, False, notes=(*versions, *shape.said(config))
-        )
+        files = found if found[0].content else []
+        said = (*versions, *shape.said(config))
+        return Source(renamed, name, found[0].content or found[0].path, files, False, notes=said)
     kind = config.format or file_formats.format_of(found, name)
     file_formats.refuse_unreadable(found, kind, name)
     finding.refuse_colons(engine, found, name)

@@ -169,14 +169,13 @@ def test_a_fingerprint_is_of_the_rows_whatever_their_order_and_how_numbers_are_w
 
 
 def test_numbers_that_are_ids_count_as_their_text(spark):
-    ids = [(7, "d1", "1"), (8, "d2", "1")]
-    numbers = checked_judgments(spark, ids, "query_id bigint, doc_id string, relevance string")
-    text = checked_judgments(spark, [(str(query), *rest) for query, *rest in ids])
-    assert numbers.fingerprint == text.fingerprint
-    returned = table(spark, [("a", 7, "d1", 1.0)], "run string, query_id bigint, doc_id string, score double")
+    columns = "run string, query_id {}, doc_id string, score double"
     judged = spark.createDataFrame([("7",), ("web",)], "query_id string")
-    counted = count_results(returned, F.lit(None).cast("string"), judged)
-    assert [run.judged_queries for run in counted.runs] == [1]
+    fine = F.lit(None).cast("string")
+    numbers = count_results(spark.createDataFrame([("a", 7, "d1", 1.0)], columns.format("bigint")), fine, judged)
+    text = count_results(spark.createDataFrame([("a", "7", "d1", 1.0)], columns.format("string")), fine, judged)
+    assert numbers == text
+    assert [run.judged_queries for run in numbers.runs] == [1]
 
 
 @pytest.mark.parametrize("rows", [["d1", "d2"], ["d1", "d2", "d2", "d2"], ["d1", "d3", "d3"], ["d1", "", "d2", "d2"]])
