@@ -3,10 +3,11 @@
 import contextlib
 import re
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ndcg_spark.config import TableConfig
-from ndcg_spark.engine import Engine, failures
+from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import delta, finding, iceberg
 from ndcg_spark.inputs.files import File
@@ -74,7 +75,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
         try:
             table = engine.session.read.options(**_options(as_of)).table(name)
             _ = table.schema  # Connect only looks the table up when something is asked of it
-        except failures() as error:
+        except PySparkException as error:
             refused = error
         else:
             return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
@@ -94,6 +95,8 @@ def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: KeptByL
         table = engine.session.read.format("delta").options(**_options(version)).load(path)
         _ = table.schema
     except failures() as error:
+        if lost(error):
+            raise
         raise InputError(f"{kept}; the engine cannot read it as of {version}, {first_line(error)}") from error
     return File(path, 0, content="delta", snapshot=Snapshot(version if isinstance(version, int) else None, table=table))
 
