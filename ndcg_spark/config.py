@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -217,7 +217,9 @@ def _keys(place: tuple[int | str, ...]) -> list[str]:
     fields = EvaluationConfig.model_fields
     for name in place:
         kind: Any = fields[str(name)].annotation if str(name) in fields else None
-        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Strict) else {}
+        # A table that may be left out is one of two types, of which the other is None.
+        tables = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Strict)]
+        fields = tables[0].model_fields if tables else {}
     return list(fields)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.plain import did_you_mean
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -19,7 +20,10 @@ Text = str | None
 
 InputFormat = Annotated[
     Text,
-    typer.Option("--input-format", help="trec, parquet, orc, csv, tsv, jsonl or json, of both. [default: recognised]"),
+    typer.Option(
+        "--input-format",
+        help="trec, parquet, orc, csv, tsv, jsonl, json, delta or iceberg, of both. [default: recognised]",
+    ),
 ]
 OutputFormat = Annotated[
     Text, typer.Option("--format", help="How it is printed: table, json, csv, markdown or latex. [default: table]")
@@ -86,6 +90,14 @@ OPTIONS: dict[str, Any] = {
             help="What your files call a column, e.g. results.doc_id=docno. May be repeated.",
         ),
     ],
+    "as_of": Annotated[
+        Paths,
+        typer.Option(
+            "--as-of",
+            metavar="TABLE=VERSION|TIME",
+            help="Which version of a Delta or Iceberg table is read, e.g. results=12. [default: the last one]",
+        ),
+    ],
     "relevance": Annotated[
         float | None, typer.Option(metavar="GRADE", help="The grade of every judgment, whatever the files say.")
     ],
@@ -105,8 +117,9 @@ OPTIONS: dict[str, Any] = {
 
 #: The options that take several paths.
 _OF_PATHS = ("--judgments", "--qrels", "--results", "--exclude")
+_TABLES = ("judgments", "results", "exclude")
 #: The formats that only files have, and nothing is printed in.
-_OF_FILES_ONLY = ("trec", "parquet", "orc", "tsv", "jsonl")
+_OF_FILES_ONLY = ("trec", "parquet", "orc", "tsv", "jsonl", "delta", "iceberg")
 
 
 def spread(arguments: list[str]) -> list[str]:
@@ -162,6 +175,7 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
 
     config, kind, options = given.pop("config"), given.pop("input_format"), given.pop("set_")
     columns, least = _columns(given.pop("column") or []), given.pop("min_relevance")
+    versions = _versions(given.pop("as_of") or [])
     judgments, results = _both(given.pop("paths") or [], given.pop("judgments"), given.pop("results"))
     tables = {
         "judgments": {"path": judgments, "format": kind, "relevance": given.pop("relevance")},
@@ -173,7 +187,9 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
         convention["preset"] = given["convention"]
     if least is not None:
         convention["min_relevance"] = least
-    mapped = {name: {**table, "columns": columns.get(name)} for name, table in tables.items()}
+    mapped = {
+        name: {**table, "columns": columns.get(name), "as_of": versions.get(name)} for name, table in tables.items()
+    }
     return load(config, {**given, **mapped, "convention": convention})
 
 
@@ -189,6 +205,21 @@ def _both(paths: list[str], judgments: Paths, results: Paths) -> tuple[Paths, Pa
     return paths[:1], paths[1:]
 
 
+def _versions(given: list[str]) -> dict[str, str]:
+    """The version or time of each table, of texts like ``results=12``."""
+    versions = {}
+    for text in given:
+        table, _, version = text.partition("=")
+        if table not in _TABLES or not version:
+            near = did_you_mean(table, _TABLES)
+            raise ConfigurationError(
+                f"arguments: --as-of {text} names no version of a table{near}; write TABLE=VERSION or TABLE=TIME, as "
+                "in results=12 or judgments=2026-11-01T06:00:00Z"
+            )
+        versions[table] = version
+    return versions
+
+
 def _columns(given: list[str]) -> dict[str, dict[str, str]]:
     """What the files of each table call our columns, of texts like ``doc_id=docno`` and ``results.doc_id=docno``."""
     from ndcg_spark.config import JudgmentsConfig, ResultsConfig
@@ -200,8 +231,13 @@ def _columns(given: list[str]) -> dict[str, dict[str, str]]:
         table, dot, name = ours.rpartition(".")
         tables = [table] if dot else [entry for entry, names in known.items() if name in names]
         if not equals or not yours or not tables or any(entry not in known for entry in tables):
+            near = (
+                did_you_mean(table, known)
+                if dot
+                else did_you_mean(ours, [name for names in known.values() for name in names])
+            )
             raise ConfigurationError(
-                f"arguments: --column {text} maps no column; write OURS=YOURS or TABLE.OURS=YOURS, as in "
+                f"arguments: --column {text} maps no column{near}; write OURS=YOURS or TABLE.OURS=YOURS, as in "
                 "doc_id=docno or results.doc_id=docno"
             )
         for entry in tables:

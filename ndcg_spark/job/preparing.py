@@ -2,11 +2,12 @@
 
 import dataclasses
 from contextlib import AbstractContextManager
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
@@ -19,6 +20,7 @@ from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
+_Table = TypeVar("_Table", bound=TableConfig)
 
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
@@ -32,13 +34,20 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     gains.unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
-    paths = [config.dated(path) for path in config.judgments.path]
-    judgments = read_judgments(opened, config.judgments, paths, graded)
-    results = read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+    of_judgments, of_results = _dated(config, config.judgments), _dated(config, config.results)
+    judgments = read_judgments(opened, of_judgments, of_judgments.path, graded)
+    results = read_results(opened, of_results, of_results.path)
     if config.exclude:
-        excluded = read_excluded(opened, config.exclude, [config.dated(path) for path in config.exclude.path])
+        of_excluded = _dated(config, config.exclude)
+        excluded = read_excluded(opened, of_excluded, of_excluded.path)
         results = dataclasses.replace(results, without=excluded)
     return judgments, results
+
+
+def _dated(config: EvaluationConfig, table: _Table) -> _Table:
+    """Where a table is, and as of when it is read, with the evaluation's date in place of {date}."""
+    as_of = config.dated(table.as_of) if isinstance(table.as_of, str) else table.as_of
+    return table.model_copy(update={"path": [config.dated(path) for path in table.path], "as_of": as_of})
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
