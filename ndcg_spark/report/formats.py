@@ -3,7 +3,8 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked, asked_by
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
