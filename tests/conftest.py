@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from embedded import Evaluate, evaluating
 from pyspark.sql import SparkSession
 
 import ndcg_spark
@@ -95,6 +96,12 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def engine(spark: SparkSession) -> Engine:
     return Engine(spark, "spark", "Spark for tests", sees_local_files=True)
+
+
+@pytest.fixture(scope="session")
+def evaluate_embedded() -> Iterator[Evaluate]:
+    with evaluating() as call:
+        yield call
 
 
 @pytest.fixture(scope="session")

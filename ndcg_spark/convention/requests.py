@@ -79,7 +79,8 @@ def _read(word: str) -> tuple[str, str, dict[str, str]]:
     match = _MEASURE.fullmatch(word)
     given = match["name"] if match else word
     if match is None or given not in _NAMES:
-        near = did_you_mean(given, _NAMES)
+        # Of names that differ in their case only, ours is the one that is told.
+        near = did_you_mean(given, reversed(_NAMES))
         raise ConfigurationError(f"measures: {word!r} is none{near}; one of {', '.join(MEASURES)}, or such as P@5")
     name = _NAMES[given]
     measure, cutoff = MEASURES[name], match["cutoff"]
