@@ -78,7 +78,7 @@ def evaluate(
 
     style = formats.chosen(format_, json_, formats.OF_QUERIES if per_query else formats.FORMATS)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs)
+    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
     if explain_plan:
         if format_ or json_ or per_query or sort:
             raise ConfigurationError(
@@ -182,18 +182,23 @@ app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(configured("output", 
 
 
 @app.command("nights", cls=Command)
-def list_nights(output: _Output, format_: OutputFormat = None, json_: Json = False) -> None:
-    """List the committed nights with their scores; csv and json have the scores of all runs."""
+def list_nights(
+    output: _Output,
+    measures: Annotated[str | None, typer.Option(help="What of the best run is shown, e.g. P@5 AP.")] = None,
+    format_: OutputFormat = None,
+    json_: Json = False,
+) -> None:
+    """List the committed nights with their scores; csv and json have all scores of all runs."""
     from ndcg_spark.nights.committed import committed
     from ndcg_spark.nights.kept_scores import kept_scores
     from ndcg_spark.report.formats import chosen
-    from ndcg_spark.report.nights import print_nights
+    from ndcg_spark.report.nights import print_nights, shown
 
     style = chosen(format_, json_)
-    found = committed(output)
+    asked, found = shown(measures, style), committed(output)
     scores = kept_scores(output, found)
     with printing():
-        print_nights(found, scores, style)
+        print_nights(found, scores, style, asked)
 
 
 @app.command(cls=Command)

@@ -20,7 +20,8 @@ from pydantic import (
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
-from ndcg_spark.convention.measures import Asked, asked_by, request
+from ndcg_spark.convention.measures import Asked
+from ndcg_spark.convention.requests import asked_by, request
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.table_config import ExcludeConfig, JudgmentsConfig, ResultsConfig, Strict, TableConfig
@@ -136,11 +137,12 @@ class EvaluationConfig(Strict):
         try:
             cutoffs = None if given.get("cutoffs") is None else ascending(_listed_cutoffs(given["cutoffs"]))
             wanted = request(_texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
-            convention = _convention(given.get("convention", Convention())).replace(**wanted.options)
+            convention = _convention(given.get("convention", Convention()))
         except (ValueError, TypeError):
             # The field itself is validated too, and says what is wrong with it.
             return given
-        return {**given, "measures": wanted.texts, "cutoffs": wanted.cutoffs, "convention": convention}
+        under = convention.replace(**wanted.options)
+        return {**given, "measures": wanted.texts, "cutoffs": wanted.cutoffs, "convention": under}
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

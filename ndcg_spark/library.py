@@ -16,7 +16,8 @@ from ndcg_spark import rules
 from ndcg_spark.conforming import conform, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked, request
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame

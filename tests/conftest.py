@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from embedded import Evaluate, evaluating
 from pyspark.sql import SparkSession
 
 import ndcg_spark
@@ -111,6 +112,12 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def engine(spark: SparkSession) -> Engine:
     return Engine(spark, "spark", "Spark for tests", sees_local_files=True)
+
+
+@pytest.fixture(scope="session")
+def evaluate_embedded() -> Iterator[Evaluate]:
+    with evaluating() as call:
+        yield call
 
 
 @pytest.fixture(scope="session")

@@ -77,6 +77,28 @@ def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic
     assert 0 < per_result(classic[case], "bytes_shuffled") <= shuffled
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("figure", ["scans_of_results", "exchanges_of_results", "jobs", "bytes_spilled"])
+def test_all_measures_at_a_cutoff_cost_classic_spark_no_more_passes_than_ndcg_alone(classic, figure):
+    assert classic["measures"][figure] == classic["with ranks"][figure]
+
+
+@pytest.mark.spark
+def test_for_all_measures_classic_spark_moves_the_judgments_once_more_at_most_and_reads_little_more(classic):
+    alone, measures = classic["with ranks"], classic["measures"]
+    assert measures["exchanges"] <= alone["exchanges"] + 1
+    assert measures["scans_of_judgments"] <= alone["scans_of_judgments"] + 1
+    assert per_result(measures, "bytes_read") <= 1.1 * per_result(alone, "bytes_read")
+
+
+def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the_results_no_more_often(embedded):
+    alone, measures = embedded["with ranks"], embedded["measures"]
+    assert measures["plans"] == alone["plans"]
+    assert measures["analyses"] <= alone["analyses"] + 1
+    # Of the judgments a little more, and the scores that are read back.
+    assert measures["bytes_read"] <= 1.2 * alone["bytes_read"]
+
+
 @pytest.mark.parametrize(("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 17)])
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
     # One more for text: it is parsed once, into a temporary table.

@@ -217,6 +217,11 @@ def _contradictions(convention: Convention) -> list[str]:
             f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so no document reaches "
             f"relevant_from={show(c.relevant_from)}; set one of them",
         ),
+        (
+            c.min_relevance != "none" and isinstance(c.max_grade, float) and c.max_grade != 1,
+            f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so the highest is 1 and not "
+            f"max_grade={show(c.max_grade)}; set one of them",
+        ),
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]
     return [reason for broken, reason in rules if broken]

@@ -1,6 +1,7 @@
 """The description of a preset that `conventions NAME` prints."""
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import MEASURES, Measure
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.convention.values import choices, show
@@ -18,6 +19,9 @@ def list_presets_and_options() -> list[str]:
         "",
         "Options, each with its values, the default first; change one with --set option=value",
         *(f"  {option:<26}{choices(option)}" for option in OPTIONS),
+        "",
+        "Measures, at every cutoff by their first name, or as the field writes them, each at its own",
+        *(f"  {name:<11}{_written(measure):<21}{measure.words}" for name, measure in MEASURES.items()),
     ]
 
 
@@ -35,6 +39,7 @@ def explain_preset(name: str) -> list[str]:
         "",
         "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)",
         *(f"  {line}" for line in chosen.mathematics),
+        *(f"  {measure.notation}" for name, measure in MEASURES.items() if name != "ndcg"),
         "",
         "Options",
         *(f"  {option:<26}{show(getattr(chosen, option))}" for option in OPTIONS),
@@ -45,3 +50,9 @@ def explain_preset(name: str) -> list[str]:
         "Not reproduced, deliberately",
         *(f"  {behaviour}" for behaviour in preset.not_reproduced or ("nothing known",)),
     ]
+
+
+def _written(measure: Measure) -> str:
+    """As the field writes a measure: P(rel=2)@10."""
+    arguments = ", ".join(f"{short}=..." for short, option in measure.arguments.items())
+    return f"{measure.written[0]}{f'({arguments})' if arguments else ''}{'' if measure.whole else '@10'}"

@@ -1,16 +1,12 @@
-"""The measures that are computed beside NDCG: what each is, how people write it, and at which cutoffs it was asked for.
+"""The measures that are computed beside NDCG: what each is, and at which cutoffs it was asked for.
 
 Whoever adds a measure adds an entry of MEASURES here, and its formula to `scoring.companions`.
 """
 
 import dataclasses
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from ndcg_spark.convention.cutoffs import Cutoff, ascending, order_of
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.convention.cutoffs import Cutoff, order_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,14 +53,14 @@ MEASURES: dict[str, Measure] = {
     "ap": Measure(
         "average precision: the precision at each relevant document within k, summed, over all relevant documents",
         "AP@k = sum over relevant ranks r <= k of P@r / R",
-        ("AP", "MAP"),
+        ("AP", "MAP", "map"),
         "ap",
         _REL,
     ),
     "rr": Measure(
         "reciprocal rank of the first relevant document within k, else 0",
         "RR@k = 1 / (first relevant rank <= k)",
-        ("RR", "MRR"),
+        ("RR", "MRR", "mrr"),
         "rr",
         _REL,
     ),
@@ -119,12 +115,6 @@ BOUNDS = ("ndcg_low", "ndcg_high")
 #: The measures that look at how high a grade is, and need to know the highest.
 GRADED = ("rbp", "err")
 
-_NAMES = {name: name for name in MEASURES} | {
-    written: name for name, measure in MEASURES.items() for written in measure.written
-}
-_WORDS = re.compile(r"[^\s,()]+(?:\([^)]*\)[^\s,]*)?")
-_MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
-
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
@@ -159,104 +149,7 @@ class Asked:
 NOTHING_ELSE = Asked()
 
 
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """What a user has asked for: measures, the cutoffs that they need, and options that their arguments set."""
-
-    asked: Asked
-    cutoffs: Sequence[Cutoff]
-    options: Mapping[str, Any]
-
-    @property
-    def texts(self) -> list[str]:
-        """The same request, each measure with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [f"{name}{self._arguments_of(name)}@{cutoff or 'all'}" for name, cutoff in self.asked.pairs]
-
-    def _arguments_of(self, name: str) -> str:
-        arguments = MEASURES[name].arguments
-        given = [f"{short}={self.options[option]}" for short, option in arguments.items() if option in self.options]
-        return f"({', '.join(given)})" if given else ""
-
-
-def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, default: Sequence[Cutoff]) -> Request:
-    """What measures such as `ndcg`, `precision`, `P@5`, `AP` or `RBP(p=0.5)@10` ask for.
-
-    A name of the configuration (`precision`) is asked for at every one of `cutoffs`, or of `default` if there are none;
-    one with a cutoff (`precision@5`, `P@5`) there, and one that the field writes without cutoff (`AP`) for the whole
-    ranking. `measures` may be a text with blanks or commas between them, or anything whose texts are measures, such as
-    those of ir_measures.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such measure, argument or cutoff, or two of them set an option to different values.
-    """
-    texts = [str(each) for each in ([measures] if isinstance(measures, str) else measures)]
-    words = [word for text in texts for word in _WORDS.findall(text)]
-    if not words:
-        raise ConfigurationError(f"measures: there are none; name some of {', '.join(MEASURES)}, or leave them out")
-    read = [_read(word) for word in words]
-    everywhere = [name for name, cutoff, _ in read if cutoff == "each"]
-    own = list(cutoffs or (default if everywhere and any(not MEASURES[name].whole for name in everywhere) else ()))
-    pairs: list[tuple[str, Cutoff]] = []
-    for name, cutoff, _ in read:
-        if cutoff == "each":
-            pairs += ((name, each) for each in ([None] if MEASURES[name].whole else own))
-        else:
-            pairs.append((name, None if cutoff == "all" else int(cutoff)))
-    needed = ascending([*own, *(cutoff for _, cutoff in pairs)])
-    return Request(Asked(tuple(dict.fromkeys(pairs))), needed, _options(words, [options for *_, options in read]))
-
-
-def asked_by(texts: Iterable[str], bounds: bool) -> Asked:
-    """What texts with a cutoff each, such as precision@5, ask for; nothing beside NDCG if there are none."""
-    given = list(texts)
-    return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
-
-
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
     shown = MEASURES[measure]
     return measure if shown.whole else f"{measure}@{cutoff or 'all'}"
-
-
-def _read(word: str) -> tuple[str, str, dict[str, str]]:
-    """The measure of a word, its cutoff (a rank, 'all', or 'each' of the configured ones), and options with values."""
-    match = _MEASURE.fullmatch(word)
-    given = match["name"] if match else word
-    if match is None or given not in _NAMES:
-        near = did_you_mean(given, _NAMES)
-        raise ConfigurationError(f"measures: {word!r} is none{near}; one of {', '.join(MEASURES)}, or such as P@5")
-    name = _NAMES[given]
-    measure, cutoff = MEASURES[name], match["cutoff"]
-    if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
-        raise ConfigurationError(f"measures: {word} has no cutoff that is a whole number from 1; write {given}@10")
-    if measure.whole and cutoff not in (None, "all"):
-        raise ConfigurationError(f"measures: {word} has a cutoff, and {name} is of the whole ranking; write {given}")
-    ours = given in MEASURES
-    return name, cutoff or ("each" if ours else "all"), _arguments(word, measure, match["arguments"])
-
-
-def _arguments(word: str, measure: Measure, text: str | None) -> dict[str, str]:
-    """The options that the arguments in parentheses set."""
-    options = {}
-    for part in (text or "").split(",") if text else []:
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        if name not in measure.arguments or not value:
-            takes = " and ".join(f"{each}=..." for each in measure.arguments) or "no arguments"
-            raise ConfigurationError(f"measures: {word} has the argument {part.strip()!r}, and it takes {takes}")
-        options[measure.arguments[name]] = value
-    return options
-
-
-def _options(words: Sequence[str], each: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The options that all measures set. An evaluation has one value of each."""
-    options: dict[str, str] = {}
-    for word, own in zip(words, each, strict=True):
-        for option, value in own.items():
-            if options.setdefault(option, value) != value:
-                raise ConfigurationError(
-                    f"measures: {word} sets {option}={value}, and another one {option}={options[option]}; "
-                    "evaluate in two parts"
-                )
-    return options

@@ -138,6 +138,9 @@ PRESETS: Mapping[str, Preset] = {
         (
             "ties in the order of the predictions given, if that is not the order of the item ids: with a rank column "
             "that numbers that order, --set ties=rank",
+            "precision_at_k, recall_at_k and map leave out users without predictions, whom ndcg_at_k scores 0: --set "
+            "missing_query=skip",
+            "map_at_k, which divides by k where more documents are relevant",
         ),
     ),
     "replay": Preset(
@@ -148,6 +151,7 @@ PRESETS: Mapping[str, Preset] = {
             "ids of digits that are stored as text, or mixed with other ids, which it sorts as text: "
             "--set ties=doc_id_desc",
             "ties of a dictionary of lists, whose order it takes: with a rank column, --set ties=rank",
+            "MAP, which divides by k where more documents are relevant",
         ),
     ),
     "rectools": Preset(

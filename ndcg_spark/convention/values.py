@@ -20,8 +20,7 @@ _NUMBERS: dict[str, Callable[[float], bool]] = {
     "min_relevance": lambda grade: 0 < grade <= MAX_GAIN,
     "relevant_from": lambda grade: 0 < grade <= MAX_GAIN,
     "rbp_persistence": lambda persistence: 0 < persistence < 1,
-    # 2 to the power of a larger one leaves the range of a double, which ERR is computed in.
-    "max_grade": lambda grade: 0 < grade <= 1000,
+    "max_grade": lambda grade: 0 < grade <= MAX_GAIN,
 }
 
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")

@@ -5,8 +5,8 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import request
 from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.job.clock import Clock

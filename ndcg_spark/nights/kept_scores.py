@@ -7,6 +7,7 @@ from typing import Any
 from pyarrow import parquet as pq
 
 from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.store import FAILURES, Store
@@ -17,7 +18,7 @@ _AT_ONCE = 8
 
 
 def kept_scores(output: str, nights: Sequence[CommittedNight]) -> list[list[dict[str, Any]]]:
-    """The rows of DATASET_SCORES of each night, by run and cutoff, ndcg after the key.
+    """The rows of DATASET_SCORES of each night, by run and cutoff, ndcg and the measures beside it after the key.
 
     A column that an older version did not write is null.
 
@@ -37,7 +38,7 @@ def kept_scores(output: str, nights: Sequence[CommittedNight]) -> list[list[dict
 
 
 def _rows(store: Store, night: CommittedNight) -> list[dict[str, Any]]:
-    columns = [name for name in measure_first(DATASET_SCORES) if name not in PARTITIONS]
+    columns = [name for name in measure_first(DATASET_SCORES, COLUMNS) if name not in PARTITIONS]
     rows = []
     for path in store.files(f"dataset_scores/{night.folder}", ".parquet"):
         with store.open(path) as stream:

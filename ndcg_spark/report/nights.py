@@ -4,47 +4,71 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked, written
+from ndcg_spark.convention.requests import request
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.report.formats import print_sheets
 from ndcg_spark.report.records import print_csv
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
-from ndcg_spark.sheets.sorting import in_order
+from ndcg_spark.sheets.sorting import Order, in_order
 
-_HEADINGS = (
-    *("dataset", "date", "best run", "best ndcg", "at"),
-    *("runs", "queries", "convention", "evaluation_id", "committed", "version"),
-)
+_HEADINGS = ("runs", "queries", "convention", "evaluation_id", "committed", "version")
 
 Scores = Sequence[Sequence[Mapping[str, Any]]]
 
 
-def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str) -> None:
+def shown(measures: str | None, style: str) -> Asked:
+    """The measures that a table of nights shows, at 10 where they name no cutoff; ConfigurationError for csv, json."""
+    if measures is None:
+        return NOTHING_ELSE
+    if style in ("csv", "json"):
+        raise ConfigurationError(f"arguments: --measures chooses what a table shows, and {style} has all; give one")
+    return request(measures, None, (10,)).asked
+
+
+def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, asked: Asked = NOTHING_ELSE) -> None:
     """Print the nights, by dataset and date; `scores` has the dataset scores of each.
 
-    A table has a row per night, with its best run at its deepest cutoff. CSV has a row per night, run and cutoff, and
-    JSON the record and all the scores of each night.
+    A table has a row per night, with its best run: by NDCG at its deepest cutoff, or by the first measure that is
+    asked for. CSV has a row per night, run and cutoff, and JSON the record and all the scores of each night.
     """
     if style == "json":
         both = zip(nights, scores, strict=True)
         print(as_json([{**dataclasses.asdict(night), "dataset_scores": rows} for night, rows in both]))
     elif style == "csv":
-        print_csv(measure_first(DATASET_SCORES), (row for rows in scores for row in rows))
+        print_csv(measure_first(DATASET_SCORES, COLUMNS), (row for rows in scores for row in rows))
     else:
-        print_sheets([_sheet(nights, scores)], style, most=None)
+        print_sheets([_sheet(nights, scores, asked)], style, most=None)
 
 
-def _sheet(nights: Sequence[CommittedNight], scores: Scores) -> Sheet:
-    cells = (_cells(night, rows) for night, rows in zip(nights, scores, strict=True))
-    return sheet(_HEADINGS, cells, map(_HEADINGS.index, ("best ndcg", "at", "runs", "queries")))
+def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sheet:
+    best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["best ndcg", "at"]
+    headings = ["dataset", "date", "best run", *best, *_HEADINGS]
+    cells = (_cells(night, rows, asked) for night, rows in zip(nights, scores, strict=True))
+    return sheet(headings, cells, map(headings.index, (*best, "runs", "queries")))
 
 
-def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
     record = night.record
     counts, versions = record.get("counts", {}), record.get("versions", {})
-    runs = in_order(rows)
-    best = [runs[0][-1]["run"], rounded(runs[0][-1]["ndcg"]), at(runs[0][-1]["cutoff"])] if runs else ["-", "-", "-"]
-    cells = [night.dataset, night.evaluated_on, *best, counts.get("runs", "-"), counts.get("judged_queries", "-")]
+    cells = [night.dataset, night.evaluated_on, *_best(rows, asked)]
+    cells += [counts.get("runs", "-"), counts.get("judged_queries", "-")]
     cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
     return [str(cell) for cell in [*cells, versions.get("ndcg_spark", "-")]]
+
+
+def _best(rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
+    """The name of the best run, and its scores."""
+    if not rows:
+        return ["-"] * (1 + (len(asked.pairs) or 2))
+    if not asked.pairs:
+        last = in_order(rows)[0][-1]
+        return [last["run"], rounded(last["ndcg"]), at(last["cutoff"])]
+    measure, cutoff = asked.pairs[0]
+    best = in_order(rows, Order(MEASURES[measure].column, at(cutoff), descending=True))[0]
+    by_cutoff = {row["cutoff"]: row for row in best}
+    values = (by_cutoff.get(k, {}).get(MEASURES[name].column) for name, k in asked.pairs)
+    return [best[0]["run"], *map(rounded, values)]

@@ -3,12 +3,12 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MEASURES, Asked
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MEASURES, NOTHING_ELSE, Asked
 
 _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
 
 
-def dataset_scores(query_scores: DataFrame, asked: Asked) -> DataFrame:
+def dataset_scores(query_scores: DataFrame, asked: Asked = NOTHING_ELSE) -> DataFrame:
     """One row per dataset, date, run and cutoff, in no order: mean and pooled NDCG, and counts of the queries.
 
     `queries` counts the queries whose ndcg is not null. ndcg and dcg are means over these, ndcg_pooled is the sum of
@@ -32,23 +32,29 @@ def dataset_scores(query_scores: DataFrame, asked: Asked) -> DataFrame:
 
 
 def _of_companions(asked: Asked) -> list[Column]:
-    """The means of the measures beside NDCG, and how many queries they are of."""
-    cutoffs = asked.cutoffs_of(*asked.companions)
+    """The means of the measures beside NDCG, and how many queries they are of; the means of the bounds."""
     means = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
     if asked.columns:
         # The bounds are of the queries that are in the mean of NDCG.
         counted = {name: F.when(F.col("ndcg").isNotNull(), F.col(name)) for name in BOUNDS}
         means = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
-    if not cutoffs:
+    if not asked.companions:
         return [F.lit(None).cast("bigint").alias("relevant_queries"), *means]
     # All measures leave the same queries out, so the largest count is that of those which were asked for.
     counts = [F.count(MEASURES[name].column) for name in asked.companions]
     most = F.greatest(*counts) if len(counts) > 1 else counts[0]
-    is_asked = F.coalesce("cutoff", F.lit(0)).isin(*(cutoff or 0 for cutoff in cutoffs))
+    is_asked = _is_asked(asked, F.coalesce("cutoff", F.lit(0)))
     return [F.when(is_asked, most).alias("relevant_queries"), *means]
 
 
-def with_every_run(scores: DataFrame, runs: DataFrame, cutoffs: list[int | None]) -> DataFrame:
+def _is_asked(asked: Asked, at: Column) -> Column:
+    """Whether a measure beside NDCG is asked for at a cutoff, which is 0 for the whole ranking."""
+    return at.isin(*(cutoff or 0 for cutoff in asked.cutoffs_of(*asked.companions)))
+
+
+def with_every_run(
+    scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], asked: Asked = NOTHING_ELSE
+) -> DataFrame:
     """The scores with one row for every run of `runs` and every cutoff, and with the column unjudged_queries.
 
     `runs` has the columns dataset, evaluated_on, run and unjudged_queries. If none of a run's queries is judged, its
@@ -58,10 +64,11 @@ def with_every_run(scores: DataFrame, runs: DataFrame, cutoffs: list[int | None]
     expected = runs.withColumn("at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs))))
     known = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
     joined = expected.join(known, on=["dataset", "evaluated_on", "run", "at"], how="left")
-    counts = ["queries", "missing_queries", "no_relevant_queries"]
-    return joined.withColumns(
-        {"cutoff": F.nullif("at", F.lit(0)), **{name: F.coalesce(name, F.lit(0).cast("bigint")) for name in counts}}
-    )
+    none = F.lit(0).cast("bigint")
+    counts = {name: F.coalesce(name, none) for name in ("queries", "missing_queries", "no_relevant_queries")}
+    if asked.companions:
+        counts["relevant_queries"] = F.when(_is_asked(asked, F.col("at")), F.coalesce("relevant_queries", none))
+    return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
 
 
 def _ratio(part: Column, whole: Column) -> Column:

@@ -98,9 +98,8 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
     aggregated = aggregation.dataset_scores(per_query, evaluation.asked)
-    whole = aggregation.with_every_run(
-        aggregated, _named(runs, "dataset" in runs.columns, evaluation), list(evaluation.cutoffs)
-    )
+    named = _named(runs, "dataset" in runs.columns, evaluation)
+    whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.asked)
     described = {
         "convention": F.lit(evaluation.convention.label),
         "formula": F.lit(evaluation.convention.formula),

@@ -1,5 +1,6 @@
 """The steps of an evaluation in words, for `explain`."""
 
+from ndcg_spark.convention.measures import Asked, written
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.pruning import pruning_of
@@ -9,17 +10,20 @@ def steps(evaluation: Evaluation) -> list[str]:
     """The steps of `query_scores` in words, in order: what is kept of the results, and which option requires that."""
     c, depth = evaluation.convention, evaluation.depth
     looked_up_first = [f"{o}=drop" for o in ("unjudged", "negative") if getattr(c, o) == "drop"]
+    at_no_cutoff = [written(name, k) for name, k in evaluation.asked.pairs if k is None]
     whole = [
         *(["ideal=retrieved"] if c.ideal == "retrieved" else []),
-        *(["cutoff all"] if None in evaluation.cutoffs else []),
+        *(["cutoff all"] if None in evaluation.cutoffs and not at_no_cutoff else []),
+        *at_no_cutoff,
     ]
     if whole:
-        kept = f"keep the whole list, which {' and '.join(whole)} needs"
+        kept = f"keep the whole list, which {' and '.join(whole)} {'needs' if len(whole) == 1 else 'need'}"
     elif ranking.breaks_ties_by_gain(c):
         kept = f"keep rank {depth} and whatever ties with it, which ties={c.ties} needs"
     else:
         kept = f"keep rank {depth}, the deepest cutoff"
     prunes = pruning_of(c, evaluation.cutoffs, ["rank"]) is not None
+    beside = _beside(evaluation.asked)
     look_up = "look up the judgments of the documents"
     before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
     return [
@@ -33,5 +37,20 @@ def steps(evaluation: Evaluation) -> list[str]:
         *([] if looked_up_first else [look_up + " that are kept"]),
         *([f"settle ties by gain: {c.ties}"] if ranking.breaks_ties_by_gain(c) else []),
         "sum gain * discount by run and query, at every cutoff in one pass",
+        *([f"gather in the same pass {beside}"] if beside else []),
         "join the sums to every pair of a run and a judged query; missing_query and no_relevant decide the rest",
     ]
+
+
+def _beside(asked: Asked) -> str:
+    """What is gathered of each list for the measures beside NDCG, in words; empty if there are none."""
+    gathered = {
+        "the number of relevant documents": ("precision", "recall", "success"),
+        "the ranks of relevant documents": ("ap", "rr"),
+        "the grades, weighted": ("rbp",),
+        "the grades in their order": ("err",),
+        "which documents are relevant and which are not, in their order": ("bpref",),
+        "the number of judged documents": ("judged",),
+    }
+    named = ((what, [name for name in of if asked.has(name)]) for what, of in gathered.items())
+    return ", ".join(f"{what} ({', '.join(names)})" for what, names in named if names)

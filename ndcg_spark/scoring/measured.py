@@ -157,7 +157,6 @@ def _by_policy(measure: str, value: Column, key: Sequence[str], convention: Conv
     nothing = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, ratio)
     counts = F.when(without, nothing).otherwise(computed)
     if convention.missing_query == "zero":
-        return counts
-    return F.when(missing, left_out if convention.missing_query == "skip" else refusal(MISSING_QUERY, key)).otherwise(
-        counts
-    )
+        return F.when(missing & ~without, F.lit(0.0)).otherwise(counts)
+    unanswered = left_out if convention.missing_query == "skip" else refusal(MISSING_QUERY, key)
+    return F.when(missing, unanswered).otherwise(counts)

@@ -13,7 +13,8 @@ from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, 
 from ndcg_spark.scoring.sums import Cutoffs, named
 
 #: What stands for null in the structs of `_at_cutoff`: the embedded engine wants each field nullable in all or in none.
-_NOTHING = "-1e308D"
+#: No measure comes near it, and it is short, as a plan shows it once for every measure and cutoff.
+_NOTHING = "-1e9D"
 
 
 def query_scores(

@@ -1,9 +1,10 @@
 """The order of printed rows, as `--sort` names it: a column, perhaps its cutoff, perhaps its direction."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.cutoffs import order_of as by_depth
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
@@ -25,18 +26,22 @@ class Order:
     """By which column rows are sorted, at which cutoff, and whether the largest value comes first."""
 
     column: str
-    #: 'all' or a rank, None for the deepest cutoff.
+    #: 'all' or a rank, None for the deepest cutoff at which any row has a value.
     cutoff: str | None
     descending: bool
 
 
-def order_of(text: str, columns: Sequence[str], cutoffs: Iterable[int | None]) -> Order:
+def order_of(
+    text: str, columns: Sequence[str], cutoffs: Iterable[int | None], computed: Collection[str] = COLUMNS
+) -> Order:
     """The order that a text such as `ndcg`, `ndcg@10`, `run:desc` or `judged_rate@10:asc` describes.
+
+    `computed` are the columns of measures beside NDCG that have values.
 
     Raises
     ------
     ConfigurationError
-        There is no such column, direction or cutoff.
+        There is no such column, direction or cutoff, or the measure is not computed.
     """
     named, colon, direction = text.partition(":")
     column, sign, cutoff = named.partition("@")
@@ -44,6 +49,8 @@ def order_of(text: str, columns: Sequence[str], cutoffs: Iterable[int | None]) -
         raise ConfigurationError(
             f"sort: no column is called {column!r}{did_you_mean(column, columns)}; one of {', '.join(columns)}"
         )
+    if column in COLUMNS and column not in computed:
+        raise ConfigurationError(f"sort: {column} is not computed; ask for its measure with --measures")
     if colon and direction not in _DIRECTIONS:
         raise ConfigurationError(f"sort: {direction!r} is no direction; write {named}:asc or {named}:desc")
     known = [at(each) for each in cutoffs]
@@ -71,13 +78,13 @@ def in_order(rows: Iterable[Mapping[str, Any]], order: Order | None = None) -> l
     Without an order the best score at the deepest cutoff comes first. Runs without a value come last.
     """
     wanted = order or Order("ndcg", None, descending=True)
-
-    def value(of_run: list[Mapping[str, Any]]) -> Any:
-        asked = [row for row in of_run if wanted.cutoff is None or at(row["cutoff"]) == wanted.cutoff]
-        values = [row.get(wanted.column) for row in asked]
-        return next((value for value in reversed(values) if value is not None), None)
-
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
     runs = [of_run for _, of_run in sorted(by_run(rows).items())]
+    valued = [row["cutoff"] for of_run in runs for row in of_run if row.get(wanted.column) is not None]
+    cutoff = wanted.cutoff or (at(max(valued, key=by_depth)) if valued else None)
+
+    def value(of_run: list[Mapping[str, Any]]) -> Any:
+        return next((row.get(wanted.column) for row in of_run if at(row["cutoff"]) == cutoff), None)
+
     with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=wanted.descending)
     return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))

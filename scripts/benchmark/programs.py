@@ -34,6 +34,9 @@ OF_TEXT = ("pytrec_eval_text", "ir_measures_text")
 SLOW = frozenset({"ranx", "pandas_udf"})
 NEEDS_JAVA = frozenset({"mllib", "pandas_udf"})
 
+#: Every measure that needs no more of a list than its first ranks.
+AT_CUTOFFS = ("ndcg", "precision", "recall", "ap", "rr", "success", "rbp", "err", "judged")
+
 #: As small beside the data that is counted as Spark's own 10 MB are beside a night of 10^9 results: Spark would send
 #: the judgments of small data to every task, which no cluster does with the judgments of a large night.
 AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from scripts.benchmark import shapes, sizing
-from scripts.benchmark.programs import OF_TEXT, PEER_PROGRAMS, example, has_java, missing, ours, peer, warm
+from scripts.benchmark.programs import AT_CUTOFFS, OF_TEXT, PEER_PROGRAMS, example, has_java, missing, ours, peer, warm
 from scripts.benchmark.setting import Scenario, Setting, Target
 
 POOL = 4 * 2**30
@@ -55,6 +55,21 @@ def cutoffs(setting: Setting) -> Scenario:
         Target("cutoffs 1, 2, 3, 5, 10 against 10", "five, 10", 1.15, "one, 10"),
     ]
     return Scenario("Cutoffs", [*programs, *shallow], targets, "one")
+
+
+def measures(setting: Setting) -> Scenario:
+    """All measures at five cutoffs against NDCG alone, there and at one of them."""
+    data, five = setting.with_unranked(), "1,2,3,5,10"
+    all_of_them = ["--measures", ",".join(AT_CUTOFFS)]
+    programs, targets = [ours("NDCG, 10", "embedded", data, "10")], []
+    for words, of in (("", data.results), (", no ranks", data.unranked)):
+        alone, beside = f"NDCG{words}", f"measures{words}"
+        programs.append(ours(alone, "embedded", data, five, results=of))
+        programs.append(ours(beside, "embedded", data, five, all_of_them, like=alone, results=of))
+        targets.append(Target(f"all measures at five cutoffs against NDCG alone{words}", beside, 1.3, alone))
+    whole = [*all_of_them[:1], "AP R RR Bpref"]
+    programs.append(ours("measures of the whole list", "embedded", data, five, whole))
+    return Scenario("Measures", programs, targets, "NDCG")
 
 
 def runs(setting: Setting) -> Scenario:
@@ -173,6 +188,7 @@ def example_run(_: Setting) -> Scenario:
 SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {
     "peers": peers,
     "cutoffs": cutoffs,
+    "measures": measures,
     "runs": runs,
     "judged": judged,
     "rank": rank,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scripts.benchmark import tables
-from scripts.benchmark.programs import AS_AT_SCALE, counted, has_java
+from scripts.benchmark.programs import AS_AT_SCALE, AT_CUTOFFS, counted, has_java
 from scripts.benchmark.setting import Scenario, Setting, Target
 from scripts.benchmark.shapes import case
 from scripts.benchmark.trec_text import TextSize, make_text
@@ -14,7 +14,7 @@ SIZES = (1_000_000, 3_000_000, 10_000_000)
 
 
 def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
-    """The settings of an evaluation with ranks, of one without, and of one of TREC text; their data is made."""
+    """The settings of an evaluation with ranks, without, of TREC text, and with all measures; their data is made."""
     data = setting.with_unranked(queries=setting.scaled(20_000, 100))
     text = make_text(TextSize(runs=setting.scaled(20, 2), seed=setting.size.seed), setting.cache)
     return {
@@ -25,6 +25,7 @@ def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
             "results": {"path": [str(text.results)]},
             "cutoffs": setting.cutoffs,
         },
+        "measures": {**case(data, setting.cutoffs), "measures": AT_CUTOFFS},
     }
 
 
@@ -38,7 +39,7 @@ def cost(setting: Setting) -> Scenario:
     ]
     targets = [
         Target(f"classic, {name}: {figure.replace('_', ' ')}", f"classic, {name}", limit, figure=figure)
-        for name in ("with ranks", "no ranks", "text")
+        for name in ("with ranks", "no ranks", "text", "measures")
         for figure, limit in (("scans_of_results", 2), ("exchanges_of_results", 1), ("bytes_spilled", 0))
     ]
     return Scenario("Cost", programs, targets, "embedded", tables=tables.costs)

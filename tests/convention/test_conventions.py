@@ -27,6 +27,9 @@ DOCUMENTED = {
     "judgment_duplicates": "error max min mean",
     "exclude_query_as_document": "false true",
     "min_relevance": "none",
+    "relevant_from": "1 judged",
+    "rbp_persistence": "0.8",
+    "max_grade": "highest highest_of_query",
 }
 TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
 TREC_EVAL_9 = TREC_EVAL | {"score_precision": "float32"}

@@ -15,6 +15,8 @@ CUTOFFS = [1, 3, 10]
 USERS, ITEMS = 120, 60
 
 Row = tuple[int, int, float]
+#: By measure and cutoff.
+Measures = dict[str, dict[str, float]]
 
 
 def ratings() -> list[Row]:
@@ -74,6 +76,42 @@ def rectools(*, achievable: bool) -> dict[str, float]:
     return {str(k): float(NDCG(k, divide_by_achievable=achievable).calc(returned, truth)) for k in CUTOFFS}
 
 
+def replay_measures() -> Measures:
+    from replay.metrics import MRR, HitRate, Precision, Recall
+
+    columns = {"query_column": "user", "item_column": "item", "rating_column": "score"}
+    truth = pd.DataFrame(ratings(), columns=["user", "item", "score"])
+    returned = pd.DataFrame(predictions(), columns=["user", "item", "score"])
+    asked = {"precision": Precision, "recall": Recall, "rr": MRR, "success": HitRate}
+    found = {name: metric(CUTOFFS, **columns)(returned, truth).values() for name, metric in asked.items()}
+    return {name: {str(k): float(v) for k, v in zip(CUTOFFS, values, strict=True)} for name, values in found.items()}
+
+
+def recommenders_measures() -> Measures:
+    from recommenders.evaluation import python_evaluation as tool
+
+    truth = pd.DataFrame(ratings(), columns=["userID", "itemID", "rating"])
+    returned = pd.DataFrame(predictions(), columns=["userID", "itemID", "prediction"])
+    asked = {"precision": tool.precision_at_k, "recall": tool.recall_at_k, "ap": tool.map}
+    return {name: {str(k): float(of(truth, returned, k=k)) for k in CUTOFFS} for name, of in asked.items()}
+
+
+def rectools_measures() -> Measures:
+    from rectools import metrics as tool
+
+    truth = pd.DataFrame([row[:2] for row in ratings()], columns=["user_id", "item_id"])
+    returned = pd.DataFrame(ranks(), columns=["user_id", "item_id", "rank"])
+    asked = {"precision": tool.Precision, "recall": tool.Recall, "ap": tool.MAP, "rr": tool.MRR}
+    asked["success"] = tool.HitRate
+    return {name: {str(k): float(of(k).calc(returned, truth)) for k in CUTOFFS} for name, of in asked.items()}
+
+
+#: The same of the measures beside NDCG.
+MEASURES: dict[str, Any] = {
+    "replay": replay_measures,
+    "recommenders": recommenders_measures,
+    "rectools": rectools_measures,
+}
 #: What each preset's tool is asked, and the package that has it.
 TOOLS: dict[str, tuple[str, Any]] = {
     "replay": ("replay-rec", replay),
@@ -83,6 +121,10 @@ TOOLS: dict[str, tuple[str, Any]] = {
 }
 
 if __name__ == "__main__":
-    said = {preset: {"tool": f"{package} {version(package)}", **ask()} for preset, (package, ask) in TOOLS.items()}
+    said: dict[str, dict[str, Any]] = {
+        preset: {"tool": f"{package} {version(package)}", **ask()} for preset, (package, ask) in TOOLS.items()
+    }
+    for preset, ask in MEASURES.items():
+        said[preset]["measures"] = ask()
     json.dump(said, sys.stdout, indent=2)
     print()  # noqa: T201

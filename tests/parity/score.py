@@ -1,18 +1,23 @@
 """Scores the cases of some seeds under every preset on the embedded engine, and prints them as JSON.
 
-{preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}
+{preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}, and for the presets of
+MEASURED also "measures": {query: {cutoff: {column: value}}} and "means": {cutoff: {column: value}}.
 """
 
 import json
 import sys
 
 from cases import CUTOFFS, Case, make
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from ndcg_spark import Convention, evaluate
+from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import open_engine
 
+#: Presets of tools that have measures beside NDCG, which are asked for at all cutoffs and none.
+MEASURED = ("pytrec_eval", "ir_measures", "ranx")
+NAMES = ("ndcg", "precision", "recall", "ap", "rr", "success", "bpref", "judged")
 #: Presets of tools that sort ties as they please: compared where there are none.
 UNTIED = {"ranx", "ranx_burges", "replay"}
 
@@ -30,13 +35,23 @@ def scores(session: SparkSession, preset: str, seeds: list[int]) -> dict[str, di
     found = evaluate(
         session.createDataFrame(judgments, "query_id string, doc_id string, relevance double"),
         session.createDataFrame(results, "run string, query_id string, doc_id string, score double, rank int"),
-        CUTOFFS,
+        [*CUTOFFS, None] if preset in MEASURED else CUTOFFS,
         Convention.preset(preset),
+        measures=NAMES if preset in MEASURED else ["ndcg"],
     )
-    queries: dict[str, object] = {}
+    queries: dict[str, dict[str, object]] = {}
+    measures: dict[str, dict[str, object]] = {}
     for row in found.query_scores.where("ndcg is not null").collect():
-        queries.setdefault(row["query_id"], {})[row["cutoff"]] = row["ndcg"]  # type: ignore[index]
-    return {"queries": queries, "mean": {row["cutoff"]: row["ndcg"] for row in found.dataset_scores.collect()}}
+        queries.setdefault(row["query_id"], {})[row["cutoff"] or "all"] = row["ndcg"]
+        measures.setdefault(row["query_id"], {})[row["cutoff"] or "all"] = _measures(row)
+    means = {row["cutoff"] or "all": row for row in found.dataset_scores.collect()}
+    scored = {"queries": queries, "mean": {at: row["ndcg"] for at, row in means.items()}}
+    of_measures = {"measures": measures, "means": {at: _measures(row) for at, row in means.items()}}
+    return {**scored, **of_measures} if preset in MEASURED else scored
+
+
+def _measures(row: Row) -> dict[str, float]:
+    return {name: row[name] for name in COLUMNS if row[name] is not None}
 
 
 def main(seeds: list[int]) -> None:

@@ -34,7 +34,7 @@ def tables(spark):
 
 def _columns(rows, value):
     users, items, values = zip(*rows, strict=True)
-    return {"query_id": [str(user) for user in users], "doc_id": [str(item) for item in items], value: values}
+    return {"query_id": [str(user) for user in users], "doc_id": [str(item) for item in items], value: [*values]}
 
 
 def scored(tables, convention):
@@ -43,7 +43,7 @@ def scored(tables, convention):
 
 
 def said(preset):
-    return {name: value for name, value in SAID[preset].items() if name != "tool"}
+    return {name: value for name, value in SAID[preset].items() if name not in ("tool", "measures")}
 
 
 @pytest.mark.parametrize("rank", [ranking.by_window, ranking.list_by_list], ids=["window", "lists"])
@@ -53,6 +53,22 @@ def test_a_preset_has_the_mean_that_its_tool_printed(tables, monkeypatch, thorou
         pytest.skip("both ways rank alike, as scoring/test_ranking.py shows; with --thorough")
     monkeypatch.setattr("ndcg_spark.library.by_window", rank)
     assert said(preset) == scored(tables, Convention.preset(preset))
+
+
+@pytest.mark.parametrize("preset", movies.MEASURES)
+def test_a_preset_has_the_measures_that_its_tool_printed(evaluate_embedded, preset):
+    ranks = {(user, item): rank for user, item, rank in movies.ranks()}
+    returned = movies.predictions()
+    by_rank = {"run": ["r"] * len(returned), "rank": [ranks[user, item] for user, item, _ in returned]}
+    # Of recommenders, only NDCG counts the users without predictions.
+    convention = Convention.preset(preset).replace(**({"missing_query": "skip"} if preset == "recommenders" else {}))
+    said = SAID[preset]["measures"]
+    results = {**_columns(returned, "score"), **by_rank}
+    found = evaluate_embedded(
+        _columns(movies.ratings(), "relevance"), results, movies.CUTOFFS, convention, measures=[*said]
+    )
+    for name, values in said.items():
+        assert {str(k): found.mean(k)[name] for k in movies.CUTOFFS} == pytest.approx(values, abs=1e-12), name
 
 
 @pytest.mark.parametrize(
@@ -73,3 +89,5 @@ def test_the_installed_tool_still_says_so(preset):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
     assert said(preset) == pytest.approx(movies.TOOLS[preset][1](), abs=1e-12)
+    for name, values in movies.MEASURES.get(preset, dict)().items():
+        assert SAID[preset]["measures"][name] == pytest.approx(values, abs=1e-12)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from programs import called, command_line
 
-from ndcg_spark import evaluate
+from ndcg_spark import Convention, evaluate
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.conforming import conform
 from ndcg_spark.engine import open_engine
@@ -21,6 +21,17 @@ TREC_EVAL_TESTS = {
     "out.test.aqc": ("qrels.test", "results.trunc", "trec_eval_9"),
     "out.test.aql": ("qrels.rel_level", "results.test", "trec_eval_9"),
 }
+#: The cutoff and the column of each measure that the leaderboard publishes.
+LEADERBOARD = {
+    "ndcg@10": (10, "ndcg"),
+    "p@5": (5, "precision"),
+    "RBP(p=.5)": (None, "rbp"),
+    "bpref": (None, "bpref"),
+    "MAP": (None, "ap"),
+}
+#: What each output of trec_eval's tests calls our columns: at the cutoff that ends its name, or of the whole ranking.
+AT = {"P": "precision", "recall": "recall", "map_cut": "ap", "success": "success"}
+WHOLE = {"map": "ap", "recip_rank": "rr", "bpref": "bpref", "rbp": "rbp", "rbp_resid": "rbp_residual"}
 
 
 def scores_of(judgments, results, *options):
@@ -31,12 +42,20 @@ def scores_of(judgments, results, *options):
     return json.loads(done.stdout)["dataset_scores"]
 
 
-def test_trec_covid_round_1_has_its_143_published_scores(shared_data):
+def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
     folder = shared_data / "trec-covid-round1"
     with (folder / "leaderboard.csv").open(encoding="utf-8") as file:
-        published = {row["run"]: row["ndcg@10"] for row in csv.DictReader(file)}
-    rows = scores_of(folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", "--cutoffs", "10")
-    assert {row["run"]: f"{row['ndcg']:.4f}" for row in rows} == published
+        published = {
+            (row["run"], name): float(row[name]) for row in csv.DictReader(file) for name in row if name in LEADERBOARD
+        }
+    measures = ["--measures", "nDCG@10 P@5 RBP(p=0.5) Bpref AP"]
+    rows = scores_of(folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", *measures)
+    assert {row["convention"] for row in rows} == {"trec_eval_9 rbp_persistence=0.5 max_grade=2"}
+    found = {(row["run"], row["cutoff"]): row for row in rows}
+    ours = {(run, name): found[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]] for run, name in published}
+    assert len(ours) == 715
+    # Four decimals, and the sum of 30 numbers may be rounded either way.
+    assert ours == pytest.approx(published, rel=0, abs=5.0001e-5)
 
 
 def test_trec_deep_learning_2019_has_its_published_score(shared_data):
@@ -79,3 +98,42 @@ def check_same(printed, found):
     expected = {query: values for query, values in printed.items() if query == "all" or query in found}
     assert found == expected
     assert len(printed) == len(found)
+
+
+def column_of(line):
+    """The column and cutoff of a measure as trec_eval names it: P_10, map; None for one that is not computed here."""
+    name, _, cutoff = line.rpartition("_")
+    return (WHOLE[line], None) if line in WHOLE else (AT[name], int(cutoff)) if name in AT else None
+
+
+@pytest.mark.parametrize("output", TREC_EVAL_TESTS)
+def test_trec_eval_prints_the_same_measures_for_its_own_tests(evaluate_embedded, shared_data, output):
+    folder = shared_data / "trec-eval-tests"
+    qrels, run, convention = TREC_EVAL_TESTS[output]
+    # The last output is of trec_eval -l 2; -c is of the second.
+    convention = Convention.preset("pytrec_eval" if output.endswith("l") else convention)
+    options = {"max_grade": "highest_of_query", "relevant_from": 2 if output.endswith("l") else 1}
+    judged, returned = defaultdict(dict), defaultdict(dict)
+    for line in (folder / qrels).read_text(encoding="utf-8").splitlines():
+        query, _, document, grade = line.split()
+        judged[query][document] = float(grade)
+    for line in (folder / run).read_text(encoding="utf-8").splitlines():
+        query, _, document, _, score, *_ = line.split()
+        returned[query][document] = float(score)
+    lines = [line.split() for line in (folder / output).read_text(encoding="utf-8").splitlines()]
+    printed = {(query, *column_of(name)): value for name, query, value in lines if column_of(name)}
+    assert len(printed) == 140
+    names = ["precision", "recall", "ap", "success"]
+    asked = [f"{name}@{k}" for name in names for k in sorted({k for _, column, k in printed if column == name and k})]
+    measures = [*asked, "AP", "RR", "bpref", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
+    found = evaluate_embedded(dict(judged), dict(returned), convention=convention.replace(**options), measures=measures)
+    ours = {
+        (query, column, k): (found.mean(k) if query == "all" else found.of(query, k))[column]
+        for query, column, k in printed
+    }
+    assert {key: f"{value:.4f}" for key, value in ours.items()} == printed
+    unjudged = {(query, int(name.removeprefix("unj_"))): v for name, query, v in lines if name.startswith("unj_")}
+    # Of a missing query, which the second output has, trec_eval says that nothing is unjudged.
+    answered = {(query, k): found.mean(k) if query == "all" else found.of(query, k) for query, k in unjudged}
+    if convention.missing_query == "skip":
+        assert {key: f"{1 - row['judged_share']:.4f}" for key, row in answered.items()} == unjudged

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from tables import judgment, result
 
 from ndcg_spark import Convention, evaluate
+from ndcg_spark.convention.measures import COLUMNS, MEASURES
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import open_engine
 
@@ -37,16 +38,19 @@ def session_of(name: str) -> Iterator[SparkSession]:
 
 
 def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list[Any]]]:
-    """The query scores of the presets, and of a gain and a discount written in Python."""
+    """The query scores of the presets, of a gain and a discount written in Python, and of all measures."""
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
     judgments, results = tables.judgments(session, judged), tables.results(session, returned)
     conventions = {name: Convention.preset(name) for name in presets}
     conventions["python"] = Convention(gain="python:numpy.square", discount="python:numpy.reciprocal")
+    conventions |= {"measures": Convention(), "averaged measures": Convention(ties="average", unjudged="drop")}
     found = {}
     for name, convention in conventions.items():
-        table = evaluate(judgments, results, [1, 3, None], convention).query_scores
-        columns = ["query_id", "cutoff", "status", "returned", "judged", "ndcg", "dcg", "ideal_dcg", "cg"]
+        asked = [of for of, measure in MEASURES.items() if measure.averages or convention.ties != "average"]
+        measures, more = (asked, COLUMNS) if name.endswith("measures") else ("ndcg", ())
+        table = evaluate(judgments, results, [1, 3, None], convention, measures=measures).query_scores
+        columns = ["query_id", "cutoff", "status", "returned", "judged", "ndcg", "dcg", "ideal_dcg", "cg", *more]
         rows = [list(row) for row in table.select(*columns).collect()]
         found[name] = sorted(rows, key=lambda row: (row[0], row[1] or 0))
     return found

@@ -1,0 +1,126 @@
+"""Measures as people write them, such as `precision`, `P@5` or `RBP(p=0.5)`, and what they ask for."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.measures import MEASURES, Asked, Measure
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.plain import did_you_mean
+
+_NAMES = {name: name for name in MEASURES} | {
+    written: name for name, measure in MEASURES.items() for written in measure.written
+}
+#: Blanks and commas within parentheses do not end a word.
+_WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
+_MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a user has asked for: measures, the cutoffs that they need, and options that their arguments set."""
+
+    asked: Asked
+    cutoffs: Sequence[Cutoff]
+    options: Mapping[str, Any]
+
+    @property
+    def texts(self) -> list[str]:
+        """The same request, each measure with its cutoff and arguments: `precision(rel=2)@5`."""
+        return [f"{name}{self._arguments_of(name)}@{cutoff or 'all'}" for name, cutoff in self.asked.pairs]
+
+    def _arguments_of(self, name: str) -> str:
+        arguments = MEASURES[name].arguments
+        given = [f"{short}={self.options[option]}" for short, option in arguments.items() if option in self.options]
+        return f"({', '.join(given)})" if given else ""
+
+
+def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, default: Sequence[Cutoff]) -> Request:
+    """What measures such as `ndcg`, `precision`, `P@5`, `AP` or `RBP(p=0.5)@10` ask for.
+
+    A name of the configuration (`precision`) is asked for at every one of `cutoffs`, or of `default` if there are none;
+    one with a cutoff (`precision@5`, `P@5`) there, and one that the field writes without cutoff (`AP`) for the whole
+    ranking. `measures` may be a text with blanks or commas between them, or anything whose texts are measures, such as
+    those of ir_measures.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such measure, argument or cutoff, or two of them set an option to different values.
+    """
+    texts = [str(each) for each in ([measures] if isinstance(measures, str) else measures)]
+    words = [word for text in texts for word in _WORDS.findall(text)]
+    if not words:
+        raise ConfigurationError(f"measures: there are none; name some of {', '.join(MEASURES)}, or leave them out")
+    read = [_read(word) for word in words]
+    everywhere = [name for name, cutoff, _ in read if cutoff == "each"]
+    own = list(cutoffs or (default if everywhere and any(not MEASURES[name].whole for name in everywhere) else ()))
+    pairs: list[tuple[str, Cutoff]] = []
+    for name, cutoff, _ in read:
+        if cutoff == "each":
+            pairs += ((name, each) for each in ([None] if MEASURES[name].whole else own))
+        else:
+            pairs.append((name, None if cutoff == "all" else int(cutoff)))
+    needed = ascending([*own, *(cutoff for _, cutoff in pairs)])
+    options = _options([(word, name, own_options) for word, (name, _, own_options) in zip(words, read, strict=True)])
+    return Request(Asked(tuple(dict.fromkeys(pairs))), needed, options)
+
+
+def asked_by(texts: Iterable[str], bounds: bool = False) -> Asked:
+    """What texts with a cutoff each, such as precision@5, ask for; nothing beside NDCG if there are none."""
+    given = list(texts)
+    return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
+
+
+def _read(word: str) -> tuple[str, str, dict[str, str]]:
+    """The measure of a word, its cutoff (a rank, 'all', or 'each' of the configured ones), and options with values."""
+    match = _MEASURE.fullmatch(word)
+    given = match["name"] if match else word
+    if match is None or given not in _NAMES:
+        # Of names that differ in their case only, ours is the one that is told.
+        near = did_you_mean(given, reversed(_NAMES))
+        raise ConfigurationError(f"measures: {word!r} is none{near}; one of {', '.join(MEASURES)}, or such as P@5")
+    name = _NAMES[given]
+    measure, cutoff = MEASURES[name], match["cutoff"]
+    if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
+        raise ConfigurationError(f"measures: {word} has no cutoff that is a whole number from 1; write {given}@10")
+    if measure.whole and cutoff not in (None, "all"):
+        raise ConfigurationError(f"measures: {word} has a cutoff, and {name} is of the whole ranking; write {given}")
+    ours = given in MEASURES
+    return name, cutoff or ("each" if ours else "all"), _arguments(word, measure, match["arguments"])
+
+
+def _arguments(word: str, measure: Measure, text: str | None) -> dict[str, str]:
+    """The options that the arguments in parentheses set."""
+    options = {}
+    for part in (text or "").split(",") if text else []:
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in measure.arguments or not value:
+            takes = " and ".join(f"{each}=..." for each in measure.arguments) or "no arguments"
+            raise ConfigurationError(f"measures: {word} has the argument {part.strip()!r}, and it takes {takes}")
+        options[measure.arguments[name]] = value
+    return options
+
+
+def _options(read: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
+    """The options that measures set, which are given as words, names and arguments.
+
+    An evaluation has one value of each option, so every measure that takes it must set it to the same.
+    """
+    options: dict[str, tuple[str, str]] = {}
+    for word, name, own in read:
+        for short, option in MEASURES[name].arguments.items():
+            value = own.get(option, "")
+            first, known = options.setdefault(option, (word, value))
+            if known != value:
+                says = [
+                    f"{each} sets {option}={said}" if said else f"{each} sets no {option}"
+                    for each, said in ((first, known), (word, value))
+                ]
+                raise ConfigurationError(
+                    f"measures: {' and '.join(says)}, and an evaluation has one; write {short}=... in both, or "
+                    "evaluate in two parts"
+                )
+    return {option: value for option, (_, value) in options.items() if value}

@@ -1,0 +1,200 @@
+"""Measures as people write them: what they ask for, and what is refused and why."""
+
+import pytest
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE
+from ndcg_spark.convention.requests import asked_by, request
+from ndcg_spark.errors import ConfigurationError
+
+DEFAULT = (1, 10)
+#: How each is written for the whole ranking, with its name.
+OF_THE_FIELD = {
+    "nDCG": "ndcg",
+    "NDCG": "ndcg",
+    "P": "precision",
+    "Precision": "precision",
+    "R": "recall",
+    "Recall": "recall",
+    "AP": "ap",
+    "MAP": "ap",
+    "map": "ap",
+    "RR": "rr",
+    "MRR": "rr",
+    "mrr": "rr",
+    "Success": "success",
+    "RBP": "rbp",
+    "ERR": "err",
+    "Bpref": "bpref",
+    "Judged": "judged",
+}
+
+
+def pairs(measures, cutoffs=None):
+    return list(request(measures, cutoffs, DEFAULT).asked.pairs)
+
+
+@pytest.mark.parametrize("written", OF_THE_FIELD)
+def test_as_the_field_writes_a_measure_it_is_of_the_whole_ranking_or_at_its_cutoff(written):
+    name = OF_THE_FIELD[written]
+    assert pairs(written) == pairs(f"{written}@all") == pairs(written, [3]) == [(name, None)]
+    if name != "bpref":
+        assert pairs(f"{written}@7") == [(name, 7)]
+
+
+def test_every_name_that_a_measure_has_is_tested_here():
+    assert {written: name for name, measure in MEASURES.items() for written in measure.written} == {
+        **OF_THE_FIELD,
+        "bpref": "bpref",
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURES if name != "bpref"])
+def test_by_its_own_name_a_measure_is_at_every_cutoff(name):
+    assert pairs(name) == [(name, 1), (name, 10)]
+    assert pairs(name, [3, None]) == [(name, 3), (name, None)]
+    assert pairs(f"{name}@5") == [(name, 5)]
+    assert pairs(f"{name}@all") == [(name, None)]
+
+
+def test_bpref_is_of_the_whole_ranking_only():
+    assert pairs("bpref") == pairs("bpref", [3]) == [("bpref", None)]
+    with pytest.raises(ConfigurationError, match="Bpref@10 has a cutoff, and bpref is of the whole ranking"):
+        pairs("Bpref@10")
+
+
+@pytest.mark.parametrize(
+    "text", ["P@5 AP ndcg", "P@5,AP,ndcg", " P@5,  AP\tndcg\n", ["P@5", "AP", "ndcg"], ("P@5 AP", "ndcg")]
+)
+def test_measures_stand_in_a_text_or_a_list(text):
+    assert pairs(text) == [("precision", 5), ("ap", None), ("ndcg", 1), ("ndcg", 10)]
+
+
+def test_a_measure_that_is_asked_for_twice_is_computed_once():
+    assert pairs("P@1 precision precision@10 P@1") == [("precision", 1), ("precision", 10)]
+
+
+@pytest.mark.parametrize(
+    ("measures", "cutoffs", "needed"),
+    [
+        ("P@5 AP R@100", None, [5, 100, None]),
+        ("P@5 recall", None, [1, 5, 10]),
+        ("P@5 recall", [2], [2, 5]),
+        ("P@5", [2, None], [2, 5, None]),
+        ("bpref", None, [None]),
+    ],
+)
+def test_the_cutoffs_are_those_that_any_measure_needs(measures, cutoffs, needed):
+    assert list(request(measures, cutoffs, DEFAULT).cutoffs) == needed
+
+
+@pytest.mark.parametrize(
+    ("measures", "options"),
+    [
+        ("P(rel=2)@5", {"relevant_from": "2"}),
+        ("P(rel=2)@5 R( rel = 2 )@10 nDCG@3 RBP(p=0.5)", {"relevant_from": "2", "rbp_persistence": "0.5"}),
+        ("rbp(p=.5)@3,judged", {"rbp_persistence": ".5"}),
+        ("P()@5", {}),
+        ("P@5", {}),
+    ],
+)
+def test_arguments_set_options_of_the_convention(measures, options):
+    found = request(measures, None, DEFAULT).options
+    assert found == options
+    assert Convention().replace(**found)
+
+
+@pytest.mark.parametrize(
+    ("measures", "reason"),
+    [
+        ("P(rel=2)@5 R(rel=3)@5", r"P\(rel=2\)@5 sets relevant_from=2 and R\(rel=3\)@5 sets relevant_from=3, and an"),
+        ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 sets relevant_from=2 and R@10 sets no relevant_from, .*; write rel="),
+        ("AP bpref(rel=2)", r"AP sets no relevant_from and bpref\(rel=2\) sets relevant_from=2"),
+        ("RBP(p=0.5) RBP@10", r"sets no rbp_persistence"),
+    ],
+)
+def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        pairs(measures)
+
+
+@pytest.mark.parametrize(
+    ("measures", "reason"),
+    [
+        ("precison", r"'precison' is none, did you mean 'precision'\?; one of ndcg, precision, .*, or such as P@5"),
+        ("Sucess@5", r"'Sucess@5' is none, did you mean 'success'\?"),
+        ("Rprec", "'Rprec' is none"),
+        ("P_5", "'P_5' is none"),
+        ("P@0", "P@0 has no cutoff that is a whole number from 1; write P@10"),
+        ("P@x", "P@x has no cutoff"),
+        ("P@٣", "P@٣ has no cutoff"),
+        ("P@", "'P@' is none"),
+        ("P@-1", "'P@-1' is none"),
+        ("P@5)", r"'P@5\)' is none"),
+        ("P(rel=2@5", r"'P\(rel=2@5' is none"),
+        ("@5", "'@5' is none"),
+        ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', and it takes rel=\.\.\."),
+        ("P(rel)@5", r"the argument 'rel', and it takes rel="),
+        ("nDCG(dcg='exp-log2')@10", "and it takes no arguments"),
+        ("RBP(rel=2)", r"the argument 'rel=2', and it takes p="),
+        ("", "there are none; name some of ndcg, precision"),
+        ([], "there are none"),
+        (" , ", "there are none"),
+        ("P@9999999999", "is no cutoff"),
+    ],
+)
+def test_what_is_no_measure_is_refused_with_the_reason(measures, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        request(measures, None, DEFAULT)
+
+
+def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
+    first = request("nDCG@10 P(rel=2)@5 rr(rel=2) RBP(p=0.5) bpref(rel=2)", [3], DEFAULT)
+    texts = ["ndcg@10", "precision(rel=2)@5", "rr(rel=2)@3", "rbp(p=0.5)@all", "bpref(rel=2)@all"]
+    assert first.texts == texts
+    again = request(texts, first.cutoffs, DEFAULT)
+    assert (again.asked, again.cutoffs, again.options) == (first.asked, first.cutoffs, first.options)
+    assert asked_by(texts) == first.asked
+    assert asked_by([]) == NOTHING_ELSE
+
+
+def test_measures_of_ir_measures_are_taken():
+    tool = pytest.importorskip("ir_measures")
+    listed = [tool.nDCG @ 10, tool.P @ 5, tool.R @ 100, tool.AP, tool.RR @ 10, tool.Success @ 5, tool.Bpref]
+    listed += [tool.RBP(p=0.8), tool.ERR @ 20, tool.Judged @ 10]
+    assert pairs(listed) == [
+        *(("ndcg", 10), ("precision", 5), ("recall", 100), ("ap", None), ("rr", 10), ("success", 5), ("bpref", None)),
+        *(("rbp", None), ("err", 20), ("judged", 10)),
+    ]
+    assert request([tool.P(rel=2) @ 5], None, DEFAULT).options == {"relevant_from": "2"}
+    with pytest.raises(ConfigurationError, match="'Rprec' is none"):
+        pairs([tool.Rprec])
+
+
+def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
+    asked = asked_by(["judged@5", "rbp@5", "ndcg@5", "precision@3"])
+    assert asked.columns == ["precision", "rbp", "rbp_residual", "judged_share"]
+    assert asked.companions == ["precision", "rbp", "judged"]
+    assert asked.cutoffs_of("rbp", "precision") == [3, 5]
+    assert asked.cutoffs_of("ap") == []
+    every = asked_by([f"{name}@all" for name in MEASURES])
+    assert every.columns == [column for column in COLUMNS if column not in ("ndcg_low", "ndcg_high")]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("relevant_from", value) for value in (0, -1, "nan", "all")),
+        *(("rbp_persistence", value) for value in (0, 1, 2, "high")),
+        *(("max_grade", value) for value in (0, -1, "inf", "lowest")),
+    ],
+)
+def test_an_option_of_the_measures_takes_no_such_value(option, value):
+    with pytest.raises(ConfigurationError, match=rf"{option}=.*; {option} is one of"):
+        Convention(**{option: value})
+
+
+@pytest.mark.parametrize("option", [{"relevant_from": 2}, {"max_grade": 3}])
+def test_grades_that_count_as_1_or_0_reach_no_higher_one(option):
+    with pytest.raises(ConfigurationError, match="makes every grade 1 or 0, so "):
+        Convention(min_relevance=2, **option)

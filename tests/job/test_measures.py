@@ -1,0 +1,200 @@
+"""Whole evaluations with measures beside NDCG: what is printed, kept, listed, recorded and refused."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from programs import command_line, forked
+
+from ndcg_spark import read_scores
+from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.engine import open_engine
+
+QRELS = "q1 0 a 2\nq1 0 b 0\nq1 0 c 1\nq2 0 c 1\nq3 0 d 0\n"
+#: `first` finds a document of q1 at rank 1, and one of q2 at rank 2; `second` finds both of q1, late.
+FIRST = "q1 Q0 a 1 3 first\nq1 Q0 x 2 2 first\nq1 Q0 b 3 1 first\nq2 Q0 x 1 2 first\nq2 Q0 c 2 1 first\n"
+SECOND = "q1 Q0 x 1 4 second\nq1 Q0 b 2 3 second\nq1 Q0 c 3 2 second\nq1 Q0 a 4 1 second\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "qrels.txt").write_text(QRELS, encoding="utf-8")
+    (tmp_path / "runs.txt").write_text(FIRST + SECOND, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder, *arguments, code=0):
+    done = command_line(*arguments, cwd=folder, COLUMNS="100", NO_COLOR="1")
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def evaluate(folder, *arguments, code=0):
+    return run(folder, "evaluate", "qrels.txt", "runs.txt", "--engine", "embedded", *arguments, code=code)
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def table(text):
+    return [line.split() for line in text.splitlines() if line.strip()]
+
+
+def test_the_table_has_the_measures_in_their_order_and_the_best_by_the_first_on_top(folder):
+    heading, *runs, _ = table(evaluate(folder, "--measures", "R@4 RR nDCG@4").stdout)
+    assert heading[:4] == ["run", "recall@4", "rr@all", "ndcg@4"]
+    assert [row[:3] for row in runs] == [
+        ["first", f"{(1 / 2 + 1) / 2:.4f}", f"{(1 + 1 / 2) / 2:.4f}"],
+        ["second", f"{(1 + 0) / 2:.4f}", f"{1 / 3 / 2:.4f}"],
+    ]
+    _, *runs, _ = table(evaluate(folder, "--measures", "R@4 RR", "--set", "missing_query=skip").stdout)
+    assert [row[0] for row in runs] == ["second", "first"]
+
+
+def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_kept(folder):
+    asked = ["--measures", "P@2 RBP(p=0.5)@2", "--date", "2026-11-20", "--output", "out"]
+    found = json.loads(evaluate(folder, *asked, "--json").stdout)
+    assert found["measures"] == ["precision@2", "rbp(p=0.5)@2"]
+    assert found["convention"] == "standard rbp_persistence=0.5 max_grade=2"
+    assert "persistence 0.5 in RBP; the highest grade that RBP and ERR know is 2" in found["formula"]
+    first, second = found["dataset_scores"]
+    assert list(first)[:8] == [
+        *("dataset", "evaluated_on", "run", "cutoff", "ndcg"),
+        *("precision", "rbp", "rbp_residual"),
+    ]
+    assert first["precision"] == (1 / 2 + 1 / 2) / 2
+    assert first["rbp"] == (0.5 * 2 / 2 + 0.25 * 1 / 2) / 2
+    assert first["rbp_residual"] == (0.25 + 0.5) / 2
+    assert (second["precision"], second["rbp"], second["relevant_queries"]) == (0.0, 0.0, 2)
+    assert "recall" not in first
+    (record,) = folder.glob("out/_evaluations/**/*.json")
+    kept = json.loads(record.read_text(encoding="utf-8"))
+    assert kept["configuration"]["measures"] == found["measures"]
+    assert (kept["options"]["max_grade"], kept["options"]["rbp_persistence"]) == (2, 0.5)
+    for name in ("query_scores", "dataset_scores"):
+        (file,) = folder.glob(f"out/{name}/**/*.parquet")
+        columns = pq.ParquetFile(file).schema_arrow.names
+        assert [column for column in columns if column in COLUMNS] == list(COLUMNS)
+
+
+def test_rows_of_queries_have_the_measures_after_ndcg_and_can_be_sorted_by_them(folder):
+    asked = ["--measures", "P@2 RR", "--per-query"]
+    heading, *rows = table(evaluate(folder, *asked, "--sort", "rr@all:asc").stdout)
+    assert heading[3:7] == ["cutoff", "ndcg", "precision", "rr"]
+    at_all = [row for row in rows if row[3] == "all"]
+    assert [row[6] for row in at_all] == ["0.0000", "0.3333", "0.5000", "1.0000", "-", "-"]
+    rows = read(evaluate(folder, *asked, "--format", "csv").stdout)
+    assert {(row["run"], row["cutoff"]): row["precision"] for row in rows if row["query_id"] == "q1"} == {
+        ("first", "2"): "0.5",
+        ("first", "all"): "",
+        ("second", "2"): "0.0",
+        ("second", "all"): "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sort", "runs"),
+    [("recall", ["first", "second"]), ("recall@4:asc", ["second", "first"]), ("rr:asc", ["second", "first"])],
+)
+def test_runs_can_be_sorted_by_a_measure(folder, sort, runs):
+    _, *rows, _ = table(evaluate(folder, "--measures", "nDCG@1 R@4 RR@2", "--sort", sort).stdout)
+    assert [row[0] for row in rows] == runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--sort", "precision"], "sort: precision is not computed; ask for its measure with --measures"),
+        (["--measures", "RBP(p=2)"], "rbp_persistence=2; rbp_persistence is one of 0.8, a number between 0 and 1"),
+        (["--measures", "precison"], "measures: 'precison' is none, did you mean 'precision'?"),
+        (["--measures", "P@5 P(rel=2)@5"], "measures: P@5 sets no relevant_from and P(rel=2)@5 sets relevant_from=2"),
+        (["--measures", "AP", "--set", "ties=average"], "measures: ap would need one order of equal scores"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_as_a_configuration(folder, arguments, reason):
+    assert reason in evaluate(folder, *arguments, code=2).stderr
+
+
+def test_a_grade_above_the_highest_that_is_named_is_a_bad_row(folder):
+    failed = evaluate(folder, "--measures", "ERR@5", "--set", "max_grade=1", code=3)
+    assert "judgments: 1 grade(s) above max_grade" in failed.stderr
+    allowed = evaluate(folder, "--measures", "ERR@5", "--set", "max_grade=2", "--json").stdout
+    assert json.loads(allowed)["convention"] == "standard max_grade=2"
+
+
+def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
+    lines = ['measures = ["ndcg", "judged@2", "AP"]', "cutoffs = [3]", 'engine = "embedded"']
+    lines += ['judgments.path = "qrels.txt"', 'results.path = "runs.txt"']
+    (folder / "night.toml").write_text("\n".join(lines), encoding="utf-8")
+    heading, *_ = table(run(folder, "evaluate", "--config", "night.toml").stdout)
+    assert heading[:4] == ["run", "ndcg@3", "judged@2", "ap@all"]
+    heading, *_ = table(run(folder, "evaluate", "--config", "night.toml", "--measures", "success").stdout)
+    assert heading[:3] == ["run", "success@3", "queries"]
+    found = json.loads(run(folder, "check", "--config", "night.toml", "--json").stdout)
+    assert [row["cutoff"] for row in found["judged_rate"]] == [None, None]
+
+
+def test_presets_are_compared_by_the_measures_that_are_named(folder):
+    arguments = ["--compare", "qrels.txt", "runs.txt", "--measures", "P(rel=2)@2 Bpref(rel=2)", "--engine", "embedded"]
+    lines = table(run(folder, "conventions", *arguments).stdout)
+    assert lines[0][:5] == ["default", "/", "first", "precision@2", "bpref"]
+    by_preset = {line[0]: line[1:3] for line in lines if line and line[0] in ("standard", "pytrec_eval", "sklearn")}
+    # Only q1 has a document of grade 2. What averages ties has no bpref.
+    assert by_preset["standard"][0] == "0.0000"
+    assert by_preset["pytrec_eval"] == ["0.0000", "0.0000"]
+    rows = read(run(folder, "conventions", *arguments, "--format", "csv").stdout)
+    (standard,) = [row for row in rows if (row["preset"], row["run"]) == ("standard", "first") and row["cutoff"] == "2"]
+    assert (standard["precision"], standard["relevant_queries"]) == ("0.5", "1")
+    (refused,) = {row["refused"] for row in rows if row["preset"] == "sklearn"}
+    assert "bpref would need one order of equal scores" in refused
+
+
+def test_nights_show_the_best_run_by_a_measure_and_have_all_of_them_in_csv(folder):
+    kept = ["--output", "out", "--dataset", "tiny"]
+    evaluate(folder, *kept, "--date", "2020-01-01", "--measures", "ndcg R@4 RR", "--set", "missing_query=skip")
+    evaluate(folder, *kept, "--date", "2020-01-02", "--cutoffs", "4")
+    heading, old, new = table(run(folder, "nights", "out", "--measures", "R@4 rr@all P@5").stdout)
+    assert heading[:7] == ["dataset", "date", "best", "run", "recall@4", "rr@all", "precision@5"]
+    assert old[:6] == ["tiny", "2020-01-01", "second", "1.0000", "0.3333", "-"]
+    assert new[:6] == ["tiny", "2020-01-02", "first", "-", "-", "-"]
+    rows = read(run(folder, "nights", "out", "--format", "csv").stdout)
+    assert {row["recall"] for row in rows if row["cutoff"] == "4" and row["run"] == "second"} == {"1.0", ""}
+    nights = json.loads(run(folder, "nights", "out", "--json").stdout)
+    assert all(set(COLUMNS) < set(row) for night in nights for row in night["dataset_scores"])
+    failed = run(folder, "nights", "out", "--json", "--measures", "P@5", code=2)
+    assert "--measures chooses what a table shows, and json has all" in json.loads(failed.stdout)["error"]["message"]
+
+
+def print_kept(output: str) -> None:
+    """The rows of both tables as the library reads them, in order, as JSON."""
+    with open_engine("embedded") as engine:
+        tables = [read_scores(output, name, engine.session).collect() for name in ("query_scores", "dataset_scores")]
+    rows = [sorted((row.asDict() for row in rows), key=lambda row: str((row["run"], row["cutoff"]))) for rows in tables]
+    print(json.dumps(rows, default=str))  # noqa: T201
+
+
+def test_what_an_earlier_version_has_kept_is_read_with_nulls(folder):
+    evaluate(folder, "--output", "out", "--date", "2020-01-01", "--cutoffs", "4")
+    evaluate(folder, "--output", "out", "--date", "2020-01-02", "--measures", "P@4")
+    later = (*COLUMNS, "relevant_queries")
+    for file in folder.glob("out/*_scores/**/evaluated_on=2020-01-01/*.parquet"):
+        whole = pq.ParquetFile(file).read()
+        pq.write_table(whole.drop_columns([name for name in later if name in whole.column_names]), file)
+    done = forked(print_kept, str(folder / "out"), cwd=Path(folder))
+    assert done.returncode == 0, done.stderr
+    for rows in json.loads(done.stdout):
+        precisions = {row["evaluated_on"]: row["precision"] for row in rows if row["run"] == "second"}
+        assert set(precisions) == {"2020-01-01", "2020-01-02"}
+        assert precisions["2020-01-01"] is None
+        assert all(row[name] is None for row in rows if row["evaluated_on"] == "2020-01-01" for name in COLUMNS)
+    rows = read(run(folder, "nights", "out", "--format", "csv").stdout)
+    assert {(row["evaluated_on"], row["run"]): row["precision"] for row in rows} == {
+        ("2020-01-01", "first"): "",
+        ("2020-01-01", "second"): "",
+        ("2020-01-02", "first"): repr((1 / 4 + 1 / 4) / 2),
+        ("2020-01-02", "second"): repr(2 / 4 / 2),
+    }

@@ -1,0 +1,245 @@
+"""The measures beside NDCG: by their definitions in plain Python, under every option that concerns them."""
+
+import itertools
+import random
+
+import pytest
+from reference_measures import in_order, measures
+
+from ndcg_spark import Convention
+from ndcg_spark.convention.measures import MEASURES
+
+CUTOFFS = [1, 4, 30, None]
+DOCUMENTS = ["q", *"abcdefghij", "é", "z", "ü0", "10", "9", "007"]
+ALL = list(MEASURES)
+RATIOS = ("recall", "ap", "bpref")
+
+
+def cases(seed, queries=60, negative=True):
+    """Judgments and results of random queries: few scores, so many ties; some without a relevant document."""
+    chance = random.Random(seed)  # noqa: S311  # cases that repeat are what is wanted
+    judged, returned = {}, {}
+    for number in range(queries):
+        grades = [0.0] if number % 7 == 0 else [0.0, 0.0, 1.0, 2.0, 4.0, 0.5, *([-1.0] if negative else [])]
+        pool = chance.sample(DOCUMENTS, chance.randint(1, 12))
+        judged[f"q{number}"] = {doc: chance.choice(grades) for doc in pool}
+        listed = chance.sample(DOCUMENTS, chance.randint(1, len(DOCUMENTS)))
+        returned[f"q{number}"] = {doc: chance.choice([-1.0, -0.0, 0.0, 0.5, 2.0]) for doc in listed}
+    return judged, returned
+
+
+def known(judged):
+    """The judgments that count as such where negative grades are as unjudged."""
+    return {doc: grade for doc, grade in judged.items() if grade >= 0}
+
+
+def same(row, expected, columns=None):
+    wanted = {name: value for name, value in expected.items() if columns is None or name in columns}
+    assert {name: row[name] for name in wanted} == pytest.approx(wanted, abs=1e-12)
+
+
+#: A convention, and what it makes of a query's judgments and list before the definitions are asked.
+UNDER = {
+    "standard": ({}, lambda judged, listed: (known(judged), listed)),
+    "grade 2 is relevant": ({"relevant_from": 2}, lambda judged, listed: (known(judged), listed)),
+    "half a grade is relevant": ({"relevant_from": 0.5}, lambda judged, listed: (known(judged), listed)),
+    "impatient": ({"rbp_persistence": 0.3, "max_grade": 5}, lambda judged, listed: (known(judged), listed)),
+    "unjudged leave": (
+        {"unjudged": "drop"},
+        lambda judged, listed: (known(judged), [doc for doc in listed if doc in known(judged)]),
+    ),
+    "negative count": ({"negative": "keep", "gain": "linear"}, lambda judged, listed: (judged, listed)),
+    "negative leave": (
+        {"negative": "drop"},
+        lambda judged, listed: (known(judged), [doc for doc in listed if judged.get(doc, 0) >= 0]),
+    ),
+    "own ideal": ({"ideal": "retrieved"}, lambda judged, listed: (known(judged), listed)),
+    "binary": (
+        {"min_relevance": 2},
+        lambda judged, listed: ({doc: float(grade >= 2) for doc, grade in known(judged).items()}, listed),
+    ),
+    "a grade for the unjudged": ({"unjudged": 1}, lambda judged, listed: (known(judged), listed)),
+}
+
+
+@pytest.mark.parametrize("name", UNDER)
+def test_every_measure_is_that_of_its_definition_at_every_cutoff(evaluate_embedded, name):
+    options, of = UNDER[name]
+    judged, returned = cases(len(name))
+    convention = Convention(**options).replace(no_relevant="zero")
+    found = evaluate_embedded(judged, returned, CUTOFFS, convention, measures=ALL)
+    highest = {"binary": 1.0, "impatient": 5.0}.get(name, 4.0)
+    given = {"relevant_from": options.get("relevant_from", 1.0), "persistence": options.get("rbp_persistence", 0.8)}
+    assert len(found.query_scores) == len(judged) * len(CUTOFFS)
+    for row in found.query_scores:
+        query = row["query_id"]
+        counting, listed = of(judged[query], in_order(returned[query]))
+        same(row, measures(counting, listed, row["cutoff"], highest=highest, **given))
+        assert (row["bpref"] is None) == (row["cutoff"] is not None)
+    for cutoff in CUTOFFS:
+        rows = [row for row in found.query_scores if row["cutoff"] == cutoff]
+        columns = list(measures({}, [], cutoff, highest=1.0))
+        same(found.mean(cutoff), {name: sum(row[name] for row in rows) / len(rows) for name in columns})
+        assert found.mean(cutoff)["relevant_queries"] == len(rows)
+
+
+def test_judged_documents_are_relevant_whatever_their_grade_where_a_convention_says_so(evaluate_embedded):
+    judged, returned = cases(5)
+    found = evaluate_embedded(
+        judged, returned, [3], Convention(relevant_from="judged"), measures=["precision", "recall"]
+    )
+    for row in found.query_scores:
+        counting = dict.fromkeys(known(judged[row["query_id"]]), 1.0)
+        if counting:
+            expected = measures(counting, in_order(returned[row["query_id"]]), 3, highest=1.0)
+            same(row, expected, ["precision", "recall"])
+
+
+def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(evaluate_embedded):
+    judged, returned = cases(6)
+    convention = Convention(max_grade="highest_of_query", no_relevant="zero")
+    found = evaluate_embedded(judged, returned, [4, None], convention, measures=["rbp", "err"])
+    assert len({max(grades.values()) for grades in judged.values()}) > 2
+    for row in found.query_scores:
+        counting = known(judged[row["query_id"]])
+        highest = max([*counting.values(), 0.0])
+        expected = measures(counting, in_order(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0)
+        same(row, expected, ["rbp", "rbp_residual", "err"])
+
+
+def test_the_query_itself_is_no_result_where_a_convention_says_so(evaluate_embedded):
+    judged, returned = {"q": {"a": 1.0, "q": 1.0}}, {"q": {"q": 3.0, "x": 2.0, "a": 1.0}}
+    convention = Convention(exclude_query_as_document=True)
+    found = evaluate_embedded(judged, returned, [2], convention, measures=ALL).of("q", 2)
+    same(found, measures(judged["q"], ["x", "a"], 2, highest=1.0))
+
+
+@pytest.mark.parametrize("cutoff", [1, 2, 3, None])
+def test_averaged_ties_are_the_expectation_over_all_orders(evaluate_embedded, cutoff):
+    chance = random.Random(9)  # noqa: S311  # the same
+    judged = {f"q{n}": {doc: chance.choice([0.0, 1.0, 3.0]) for doc in "abcd"} | {"e": 1.0} for n in range(8)}
+    returned = {q: {doc: float(chance.randint(0, 1)) for doc in chance.sample("abcdexy", 5)} for q in judged}
+    names = [name for name in ALL if MEASURES[name].averages]
+    found = evaluate_embedded(judged, returned, cutoff, Convention(ties="average"), measures=names)
+    columns = ["precision", "recall", "rbp", "judged_share"]
+    for query, scores in returned.items():
+        orders = [
+            order for order in itertools.permutations(scores) if sorted(order, key=lambda d: -scores[d]) == [*order]
+        ]
+        each = [measures(judged[query], order, cutoff, highest=3.0) for order in orders]
+        expected = {column: sum(of[column] for of in each) / len(each) for column in columns}
+        same(found.of(query, cutoff), expected)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
+def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(evaluate_embedded, name):
+    with pytest.raises(RuntimeError, match=f"ConventionError: measures: {name} would need one order of equal scores"):
+        evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 1, Convention(ties="average"), measures=[name])
+
+
+#: `answered` is an ordinary query, `empty` has no relevant document, and the run does not answer the last two.
+JUDGED = {"answered": {"a": 1.0, "b": 0.0}, "empty": {"a": 0.0}, "missing": {"a": 1.0}, "missing empty": {"a": 0.0}}
+RETURNED = {"answered": {"b": 2.0, "a": 1.0}, "empty": {"a": 1.0}}
+
+
+@pytest.mark.parametrize("missing_query", ["zero", "skip"])
+@pytest.mark.parametrize("no_relevant", ["skip", "zero", "one"])
+def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(
+    evaluate_embedded, missing_query, no_relevant
+):
+    convention = Convention(missing_query=missing_query, no_relevant=no_relevant)
+    found = evaluate_embedded(JUDGED, RETURNED, [2, None], convention, measures=ALL)
+    #: What the ratios are where there is nothing to divide by, and whether the other measures count there.
+    ratio = {"skip": None, "zero": 0.0, "one": 1.0}[no_relevant]
+    for cutoff in (2, None):
+        expected = measures({"a": 1.0, "b": 0.0}, ["b", "a"], cutoff, highest=1.0)
+        same(found.of("answered", cutoff), expected)
+        counted = {}
+        for name in expected:
+            of_formula = None if ratio is None else measures({"a": 0.0}, ["a"], cutoff, highest=1.0)[name]
+            of_none = None if ratio is None else 0.0
+            empty = ratio if name in RATIOS else of_formula
+            unanswered = ratio if name in RATIOS else of_none
+            values = [expected[name], empty, *([0.0, unanswered] if missing_query == "zero" else [None, None])]
+            rows = [found.of(query, cutoff)[name] for query in JUDGED]
+            assert rows == pytest.approx(values), name
+            counted[name] = [value for value in values if value is not None]
+        mean = found.mean(cutoff)
+        same(mean, {name: sum(values) / len(values) for name, values in counted.items()})
+        assert {mean["relevant_queries"]} == {len(values) for values in counted.values()}
+
+
+@pytest.mark.parametrize(
+    ("options", "measure", "reason"),
+    [
+        ({"no_relevant": "error"}, "P@1", r"refuses \[no_relevant\] judgments: a query without a relevant document"),
+        ({"missing_query": "error"}, "P@1", r"refuses \[missing_query\] results: a judged query without results"),
+        ({"max_grade": 0.5}, "ERR@1", r"refuses \[relevance_above_max_grade\] judgments: grade\(s\) above max_grade"),
+    ],
+)
+def test_what_a_convention_refuses_is_refused_for_measures(evaluate_embedded, options, measure, reason):
+    with pytest.raises(RuntimeError, match=reason):
+        evaluate_embedded(JUDGED, RETURNED, convention=Convention(**options), measures=measure)
+
+
+def test_a_query_can_have_gain_and_nothing_relevant(evaluate_embedded):
+    found = evaluate_embedded(
+        {"q": {"a": 1.0}, "r": {"a": 2.0}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}, measures="P(rel=2)@1 nDCG@1"
+    )
+    assert (found.of("q", 1)["ndcg"], found.of("q", 1)["precision"]) == (1.0, None)
+    mean = found.mean(1)
+    assert (mean["queries"], mean["relevant_queries"], mean["precision"]) == (2, 1, 1.0)
+
+
+def test_only_what_is_asked_for_has_values_and_ndcg_always_has(evaluate_embedded):
+    found = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 RBP@3 nDCG@3 Bpref")
+    columns = {column for measure in MEASURES.values() for column in (measure.column, measure.beside) if column}
+    valued = {row["cutoff"]: {name for name in columns if row[name] is not None} for row in found.query_scores}
+    assert valued == {3: {"ndcg", "rbp", "rbp_residual"}, 5: {"ndcg", "precision"}, None: {"ndcg", "bpref"}}
+    assert {
+        row["cutoff"]: {name for name in columns if row[name] is not None} for row in found.dataset_scores
+    } == valued
+    assert {row["relevant_queries"] for row in found.dataset_scores} == {1}
+    alone = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, [3, 5])
+    assert alone.query_scores[0].keys() == found.query_scores[0].keys()
+    assert {row["relevant_queries"] for row in alone.dataset_scores} == {None}
+    mixed = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 nDCG@3")
+    assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
+
+
+def test_datasets_and_runs_are_apart_and_share_the_highest_grade(evaluate_embedded):
+    judged = {
+        "dataset": ["web", "web", "shop", "idle"],
+        "query_id": ["q", "q", "q", "p"],
+        "doc_id": ["a", "b", "a", "a"],
+        "relevance": [1.0, 0.0, 2.0, 1.0],
+    }
+    returned = {
+        "dataset": ["web", "web", "web", "shop", "new"],
+        "run": ["r", "r", "s", "r", "r"],
+        "query_id": ["q"] * 5,
+        "doc_id": ["b", "a", "a", "a", "a"],
+        "score": [2.0, 1.0, 1.0, 1.0, 1.0],
+    }
+    found = evaluate_embedded(judged, returned, [2], measures=["precision", "rr", "rbp"])
+    names = ("precision", "rr", "rbp", "relevant_queries")
+    means = {(row["dataset"], row["run"]): [row[name] for name in names] for row in found.dataset_scores}
+    assert means == {
+        ("web", "r"): [0.5, 0.5, pytest.approx(0.2 * 0.8 / 2), 1],
+        ("web", "s"): [0.5, 1.0, pytest.approx(0.2 / 2), 1],
+        ("shop", "r"): [0.5, 1.0, pytest.approx(0.2), 1],
+        ("new", "r"): [None, None, None, 0],
+    }
+
+
+@pytest.mark.parametrize("name", ["precision", "ap", "judged"])
+def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(evaluate_embedded, name):
+    twice = {"run": ["r"] * 2, "query_id": ["q"] * 2, "doc_id": ["a"] * 2, "score": [2.0, 1.0]}
+    with pytest.raises(RuntimeError, match=r"refuses \[returned_twice\]"):
+        evaluate_embedded({"q": {"a": 1.0}}, twice, 5, measures=[name])
+
+
+def test_a_document_that_is_returned_twice_can_count_once(evaluate_embedded):
+    twice = {"run": ["r"] * 3, "query_id": ["q"] * 3, "doc_id": ["x", "a", "a"], "score": [3.0, 2.0, 1.0]}
+    found = evaluate_embedded({"q": {"a": 1.0}}, twice, None, Convention(duplicates="best"), measures=ALL)
+    same(found.of("q", None), measures({"a": 1.0}, ["x", "a"], None, highest=1.0))

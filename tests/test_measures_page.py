@@ -1,0 +1,47 @@
+"""The worked examples of MEASURES.md: what the page computes is what its arithmetic and the program say."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.requests import request
+
+PAGE = (Path(__file__).parents[1] / "ndcg_spark" / "MEASURES.md").read_text(encoding="utf-8")
+#: The name, how it is written, the arithmetic and the value of each example.
+EXAMPLES = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE)
+
+
+def rows(name):
+    """The cells of every row of the page's tables that begins with the name."""
+    return [re.findall(r"[^| ]+", cells) for cells in re.findall(rf"^\| {name} \|(.*)$", PAGE, re.MULTILINE)]
+
+
+@pytest.fixture(scope="module")
+def found(evaluate_embedded):
+    (documents, returned), (grades,) = rows("document"), rows("grade")
+    judged = dict(zip(documents, map(float, grades), strict=True))
+    scores = {doc: -float(place) for place, doc in enumerate(returned)}
+    return evaluate_embedded({"q": judged}, {"q": scores}, measures=[written for _, written, _, _ in EXAMPLES])
+
+
+def test_there_is_an_example_of_every_measure():
+    assert {name for name, *_ in EXAMPLES} == set(MEASURES)
+
+
+@pytest.mark.parametrize(("name", "written", "arithmetic", "value"), EXAMPLES, ids=[each[1] for each in EXAMPLES])
+def test_an_example_is_what_its_arithmetic_and_the_program_say(found, name, written, arithmetic, value):
+    expected = eval(arithmetic, {"log2": math.log2})  # noqa: S307  # the page's own arithmetic
+    assert f"{expected:.4f}" == value
+    ((of, cutoff),) = request(written, None, ()).asked.pairs
+    assert of == name
+    assert found.of("q", cutoff)[MEASURES[name].column] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_residual_is_of_the_unjudged_document(found):
+    ((arithmetic, value),) = re.findall(r"here `([^`]+)` = (\d\.\d{4})", PAGE)
+    expected = eval(arithmetic)  # noqa: S307  # the same
+    assert f"{expected:.4f}" == value
+    assert found.of("q", 5)["rbp_residual"] == pytest.approx(expected, abs=1e-12)
