@@ -44,6 +44,9 @@ _HALF_DONE = "run it again, as it may be half done"
 #: The options that a check does not have, as it scores nothing.
 _OF_SCORES = ("output", "cutoffs", "dataset")
 
+#: The options that explaining a query does not have, or has with another meaning.
+_NOT_OF_A_QUERY = ("output", "cutoffs", "dataset", "run")
+
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
@@ -117,6 +120,40 @@ def check(
         return
     with printing():
         print_check(found)
+
+
+@app.command("explain", cls=Command, epilog=_EXIT_CODES)
+@configured(*_NOT_OF_A_QUERY)
+def explain_query(
+    config: "EvaluationConfig",
+    query: Annotated[str, typer.Option(metavar="ID", help="The query to explain.")],
+    run: Annotated[str | None, typer.Option(help="The run to explain. [default: every run]")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="RUN", help="Show what moved since this run.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The dataset of the query, if there are several.")] = None,
+    cutoff: Annotated[
+        str | None, typer.Option(metavar="RANK", help="A rank, or all. [default: the deepest configured, or 10]")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="table, json, markdown or html. [default: table]")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Explain the score of one query, document by document.
+
+    What each document adds and loses, what would help most, which relevant documents are not there, and what those
+    could change that nobody judged.
+    """
+    from ndcg_spark.explanation.asked import Asked
+    from ndcg_spark.job.explaining import explain_query as explain_from_inputs
+    from ndcg_spark.report import explained, formats
+    from ndcg_spark.report.terminal import Progress
+
+    style = formats.chosen(format_, json_, explained.FORMATS)
+    asked = Asked(query, run, baseline, dataset, cutoff)
+    with Progress(_silent(style)).running() as progress:
+        found = explain_from_inputs(config, asked, progress.tell)
+    with printing():
+        explained.print_explained(found, style)
 
 
 def _say(lines: list[str]) -> None:

@@ -118,8 +118,17 @@ def spread(arguments: list[str]) -> list[str]:
     return spread_out
 
 
-def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add all OPTIONS except these to a command, which is called with the configuration that they result in."""
+def _is_night(given: dict[str, Any]) -> bool:
+    """Whether the arguments name one folder and nothing else that is read."""
+    read = ("judgments", "results", "config")
+    return len(given.get("paths") or []) == 1 and not any(given.get(name) for name in read)
+
+
+def configured(*without: str, or_night: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add all OPTIONS except these to a command, which is called with the configuration that they result in.
+
+    With `or_night`, a command that is given one folder alone is called with its path instead of a configuration.
+    """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())[1:]
@@ -131,10 +140,11 @@ def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., N
 
         @functools.wraps(command)
         def called(**given: Any) -> None:
-            command(
-                _configuration({name: given.pop(name, None) for name in OPTIONS}),
-                **given,
-            )
+            options = {name: given.pop(name, None) for name in OPTIONS if name not in without}
+            if or_night and _is_night(options):
+                command(options["paths"][0], **given)
+            else:
+                command(_configuration({**dict.fromkeys(OPTIONS), **options}), **given)
 
         parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
