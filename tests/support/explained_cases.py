@@ -11,7 +11,7 @@ from typing import Any
 
 from programs import forked
 from pyspark.sql import SparkSession
-from tables import judgment, judgments, result, results
+from tables import Row, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
@@ -38,13 +38,11 @@ OTHERS = {
     "binary": {"min_relevance": 2.0, "discount": "jarvelin"},
 }
 
-Explanations = dict[tuple[str, int | None], Explanation]
-
 
 def conventions() -> dict[str, Convention]:
-    named = {name: Convention.preset(name) for name in PRESETS}
-    # Nothing is refused here, so that every query has something to explain.
-    return named | {name: Convention(**options) for name, options in OTHERS.items()}
+    """Every preset, but one of those that are the same, and the others."""
+    named = {Convention.preset(name): name for name in reversed(PRESETS)}
+    return {name: each for each, name in named.items()} | {name: Convention(**each) for name, each in OTHERS.items()}
 
 
 def found(folder: Path) -> dict[str, Any]:
@@ -65,27 +63,29 @@ def _write(path: str) -> None:
 def _answers(session: SparkSession, convention: Convention) -> dict[str, Any]:
     from cases import make
 
-    case = make([1, 2], negative=convention.negative != "error")
+    case = make([1], negative=convention.negative != "error")
     judged = {query: {doc: float(grade) for doc, grade in grades.items()} for query, grades in case.judged.items()}
     returned = case.returned
     facts = _facts(session, convention, judged, returned)
-    explanations = {key: explain(each) for key, each in facts.items()}
-    answers: dict[str, Any] = {"facts": facts}
-    for name, grade in (("if_best", 4.0), ("if_worst", -1.0 if convention.negative == "keep" else 0.0)):
-        asked = {
-            query: each.unjudged[0].doc_id for (query, k), each in explanations.items() if k == 5 and each.unjudged
-        }
-        changed = {
-            query: {**grades, asked[query]: grade} if query in asked else grades for query, grades in judged.items()
-        }
-        scores = _scores(session, convention, changed, returned)
-        answers[name] = {query: scores[query, 5] for query in asked}
-    helped = {query: each for (query, k), each in explanations.items() if k == 5 and each.would_help}
-    moved = {query: _moved(helped[query], rows) if query in helped else rows for query, rows in returned.items()}
-    moved |= {query: _moved(each, []) for query, each in helped.items() if query not in returned}
-    scores = _scores(session, convention, judged, moved)
-    answers["moved"] = {query: scores[query, 5] for query in helped}
-    return answers
+    explanations = {query: explain(each) for (query, k), each in facts.items() if k == 5}
+    worst = -1.0 if convention.negative == "keep" else 0.0
+    with_unjudged = {query: each.unjudged[0].doc_id for query, each in explanations.items() if each.unjudged}
+    helped = {query: each for query, each in explanations.items() if each.would_help}
+    moved = returned | {query: _moved(each, returned.get(query, [])) for query, each in helped.items()}
+    variants = {
+        "if_best": (_with(judged, with_unjudged, 4.0), returned),
+        "if_worst": (_with(judged, with_unjudged, worst), returned),
+        "moved": (judged, moved),
+    }
+    scores = _scores(session, convention, variants)
+    asked = {"if_best": with_unjudged, "if_worst": with_unjudged, "moved": helped}
+    return {"facts": facts} | {name: {query: scores[name, query] for query in asked[name]} for name in variants}
+
+
+def _with(judged: Mapping[str, Any], documents: Mapping[str, str], grade: float) -> dict[str, dict[str, float]]:
+    """The judgments, and one document more of each query with this grade."""
+    more = {query: {document: grade} for query, document in documents.items()}
+    return {query: {**grades, **more.get(query, {})} for query, grades in judged.items()}
 
 
 def _moved(explanation: Explanation, rows: list[tuple[str, float, int]]) -> list[tuple[str, float, int]]:
@@ -97,19 +97,23 @@ def _moved(explanation: Explanation, rows: list[tuple[str, float, int]]) -> list
     return [(doc, -float(rank), rank) for rank, doc in enumerate(order, 1)]
 
 
-def _tables(session: SparkSession, judged: Mapping[str, Any], returned: Mapping[str, Any]) -> Any:
-    grades = [judgment(doc, grade, query) for query, rows in judged.items() for doc, grade in rows.items()]
-    rows = [result(doc, s, query, rank=rank) for query, listed in returned.items() for doc, s, rank in listed]
-    return judgments(session, grades), results(session, rows)
+def _rows(judged: Mapping[str, Any], returned: Mapping[str, Any], **more: str) -> tuple[list[Row], list[Row]]:
+    grades = [judgment(doc, grade, query, **more) for query, rows in judged.items() for doc, grade in rows.items()]
+    rows = [result(doc, s, query, rank=at, **more) for query, listed in returned.items() for doc, s, at in listed]
+    return grades, rows
 
 
-def _scores(session: SparkSession, convention: Convention, judged: Any, returned: Any) -> dict[Any, float | None]:
-    rows = evaluate(*_tables(session, judged, returned), CUTOFFS, convention).query_scores.collect()
-    return {(row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
+def _scores(session: SparkSession, convention: Convention, variants: Mapping[str, Any]) -> dict[Any, float | None]:
+    """NDCG@5 by variant, each of which is a dataset, and query."""
+    both = [_rows(*variant, dataset=name) for name, variant in variants.items()]
+    judged, returned = ([row for variant in both for row in variant[at]] for at in (0, 1))
+    scores = evaluate(judgments(session, judged), results(session, returned), 5, convention).query_scores
+    return {(row["dataset"], row["query_id"]): row["ndcg"] for row in scores.collect()}
 
 
 def _facts(session: SparkSession, convention: Convention, judged: Any, returned: Any) -> dict[Any, Facts]:
-    graded, listed = _tables(session, judged, returned)
+    grades_of, rows_of = _rows(judged, returned)
+    graded, listed = judgments(session, grades_of), results(session, rows_of)
     documents = judged_documents(graded, ["query_id"], convention)
     known = [row.asDict() for row in documents.collect()]
     rows = [row.asDict() for row in returned_documents(listed, documents, ["query_id"], convention).collect()]
