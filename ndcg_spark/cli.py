@@ -225,6 +225,34 @@ def list_nights(output: _Output, format_: OutputFormat = None, json_: Json = Fal
         print_nights(found, scores, style)
 
 
+@app.command("trend", cls=Command)
+def show_trend(
+    output: _Output,
+    dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
+    measures: Annotated[
+        str, typer.Option(metavar="NAME[@CUTOFF],...", help="What is followed, at the deepest cutoff if none is named.")
+    ] = "ndcg",
+    last: Annotated[int, typer.Option(min=1, help="How many nights are shown; all are reckoned with.")] = 60,
+    since: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="The anchor. [default: the first comparable nights]")
+    ] = None,
+    max_drop: Annotated[float, typer.Option(min=0, help="How much may be lost since the anchor.")] = 0.02,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="table, json, csv, png or svg. [default: table]")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Show the nights as lines, with breaks where the convention or the judgments changed, and what stands out."""
+    from ndcg_spark.comparison.nightly import Wanted, lines
+    from ndcg_spark.report import formats, trends
+
+    style = formats.chosen(format_, json_, trends.FORMATS)
+    found = lines(output, Wanted(dataset, run, measures, last, since, max_drop))
+    with printing():
+        trends.print_trends(found, style)
+
+
 @app.command(cls=Command)
 def recover(output: _Output) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
