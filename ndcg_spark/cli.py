@@ -16,11 +16,12 @@ import typer
 from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
-from ndcg_spark.options import EngineName, InputFormat, Json, OutputFormat, configured, spread
+from ndcg_spark.options import EngineName, InputFormat, Json, KeptScores, OutputFormat, configured, spread
 from ndcg_spark.plain import message
-from ndcg_spark.report.failing import is_merged, told_failures
+from ndcg_spark.report.failing import silent, told_failures
 from ndcg_spark.report.helping import Command, Commands
 from ndcg_spark.report.streams import as_json, prepare_streams, printing
+from ndcg_spark.showing import explain_query, show_trend
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -42,12 +43,7 @@ _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 inpu
 _HALF_DONE = "run it again, as it may be half done"
 
 #: The options that a check does not have, as it scores nothing.
-_OF_SCORES = ("output", "cutoffs", "dataset")
-
-#: The options that explaining a query does not have, or has with another meaning.
-_NOT_OF_A_QUERY = ("output", "cutoffs", "dataset", "run")
-
-_Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
+_OF_SCORES = ("output", "documents", "cutoffs", "dataset")
 
 
 @app.command(cls=Command, epilog=_EXIT_CODES)
@@ -93,7 +89,7 @@ def evaluate(
         with printing():
             print_query_scores(rows, style)
 
-    with Progress(_silent(style)).running() as progress:
+    with Progress(silent(style)).running() as progress:
         outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
     if not per_query:
         with printing():
@@ -113,47 +109,13 @@ def check(
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
 
-    with Progress(_silent("json" if json_ else "table")).running() as progress:
+    with Progress(silent("json" if json_ else "table")).running() as progress:
         found = check_input(config, progress.tell)
     if json_:
         _print_json(found)
         return
     with printing():
         print_check(found)
-
-
-@app.command("explain", cls=Command, epilog=_EXIT_CODES)
-@configured(*_NOT_OF_A_QUERY)
-def explain_query(
-    config: "EvaluationConfig",
-    query: Annotated[str, typer.Option(metavar="ID", help="The query to explain.")],
-    run: Annotated[str | None, typer.Option(help="The run to explain. [default: every run]")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="RUN", help="Show what moved since this run.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="The dataset of the query, if there are several.")] = None,
-    cutoff: Annotated[
-        str | None, typer.Option(metavar="RANK", help="A rank, or all. [default: the deepest configured, or 10]")
-    ] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="table, json, markdown or html. [default: table]")
-    ] = None,
-    json_: Json = False,
-) -> None:
-    """Explain the score of one query, document by document.
-
-    What each document adds and loses, what would help most, which relevant documents are not there, and what those
-    could change that nobody judged.
-    """
-    from ndcg_spark.explanation.asked import Asked
-    from ndcg_spark.job.explaining import explain_query as explain_from_inputs
-    from ndcg_spark.report import explained, formats
-    from ndcg_spark.report.terminal import Progress
-
-    style = formats.chosen(format_, json_, explained.FORMATS)
-    asked = Asked(query, run, baseline, dataset, cutoff)
-    with Progress(_silent(style)).running() as progress:
-        found = explain_from_inputs(config, asked, progress.tell)
-    with printing():
-        explained.print_explained(found, style)
 
 
 def _say(lines: list[str]) -> None:
@@ -164,11 +126,6 @@ def _say(lines: list[str]) -> None:
 def _print_json(value: Any) -> None:
     with printing():
         print(as_json(value))
-
-
-def _silent(style: str) -> bool:
-    """Whether steps are not shown, because they would stand between the rows that a program reads."""
-    return style != "table" and is_merged()
 
 
 @app.command("conventions", cls=Command)
@@ -200,7 +157,7 @@ def show_conventions(
         style = formats.chosen(format_, json_)
         judgments, results = ({"path": path, "format": input_format} for path in compare)
         settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs or "10", "engine": engine or "auto"}
-        with Progress(_silent(style)).running() as progress:
+        with Progress(silent(style)).running() as progress:
             rows = compare_presets(validate(settings, "arguments"), progress.tell)
         with printing():
             formats.print_comparison(rows, style)
@@ -211,7 +168,7 @@ def show_conventions(
 
 
 @app.command("nights", cls=Command)
-def list_nights(output: _Output, format_: OutputFormat = None, json_: Json = False) -> None:
+def list_nights(output: KeptScores, format_: OutputFormat = None, json_: Json = False) -> None:
     """List the committed nights with their scores; csv and json have the scores of all runs."""
     from ndcg_spark.nights.committed import committed
     from ndcg_spark.nights.kept_scores import kept_scores
@@ -225,36 +182,8 @@ def list_nights(output: _Output, format_: OutputFormat = None, json_: Json = Fal
         print_nights(found, scores, style)
 
 
-@app.command("trend", cls=Command)
-def show_trend(
-    output: _Output,
-    dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
-    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
-    measures: Annotated[
-        str, typer.Option(metavar="NAME[@CUTOFF],...", help="What is followed, at the deepest cutoff if none is named.")
-    ] = "ndcg",
-    last: Annotated[int, typer.Option(min=1, help="How many nights are shown; all are reckoned with.")] = 60,
-    since: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="The anchor. [default: the first comparable nights]")
-    ] = None,
-    max_drop: Annotated[float, typer.Option(min=0, help="How much may be lost since the anchor.")] = 0.02,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="table, json, csv, png or svg. [default: table]")
-    ] = None,
-    json_: Json = False,
-) -> None:
-    """Show the nights as lines, with breaks where the convention or the judgments changed, and what stands out."""
-    from ndcg_spark.comparison.nightly import Wanted, lines
-    from ndcg_spark.report import formats, trends
-
-    style = formats.chosen(format_, json_, trends.FORMATS)
-    found = lines(output, Wanted(dataset, run, measures, last, since, max_drop))
-    with printing():
-        trends.print_trends(found, style)
-
-
 @app.command(cls=Command)
-def recover(output: _Output) -> None:
+def recover(output: KeptScores) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
     from ndcg_spark.nights.recovery import left_alone
     from ndcg_spark.nights.recovery import recover as recover_nights
@@ -266,7 +195,7 @@ def recover(output: _Output) -> None:
 
 @app.command(cls=Command)
 def expire(
-    output: _Output,
+    output: KeptScores,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:
@@ -281,6 +210,10 @@ def expire(
         return
     stand(_HALF_DONE)
     _say(expire_nights(output, keep_days, today) or ["nothing to remove"])
+
+
+app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
+app.command("trend", cls=Command)(show_trend)
 
 
 def main(arguments: list[str] | None = None) -> None:

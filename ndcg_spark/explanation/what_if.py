@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from ndcg_spark.convention.options import TIES
 from ndcg_spark.explanation import arrangement
 from ndcg_spark.explanation.arrangement import MOVED, Item
 from ndcg_spark.explanation.facts import Facts, Grade
@@ -74,6 +75,9 @@ def unjudged_documents(facts: Facts) -> list[Unjudged]:
     With unjudged=drop these are the documents that would be within the cutoff if they were judged.
     """
     found: list[Unjudged] = []
+    if not facts.whole and TIES[facts.convention.ties].by == "gain":
+        # A document that changes its gain would change places with tied ones that a night does not keep.
+        return found
     drops = facts.convention.unjudged == "drop"
     candidates = [each for each in facts.returned if each.relevance is None and (each.rank is None) == drops]
     if facts.convention.exclude_query_as_document:

@@ -52,9 +52,13 @@ def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> Data
     results = checked.pruned_results
     if evaluation.rank is by_window and _few_are_left(checked):
         results = brought_together(results, query_key(checked.judgments.columns))
-    if checked.unjudged_rows:
-        results = of_judged_queries(results, checked.judgments)
+    results = results_to_score(checked, results)
     return query_scores(checked.judgments, results, runs, evaluation)
+
+
+def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
+    """Checked results without those of queries that nobody judged."""
+    return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
 def _few_are_left(checked: Checked) -> bool:
