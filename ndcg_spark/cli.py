@@ -167,6 +167,10 @@ def show_conventions(
         _say(list_presets_and_options())
 
 
+app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
+app.command("trend", cls=Command)(show_trend)
+
+
 @app.command("nights", cls=Command)
 def list_nights(output: KeptScores, format_: OutputFormat = None, json_: Json = False) -> None:
     """List the committed nights with their scores; csv and json have the scores of all runs."""
@@ -210,10 +214,6 @@ def expire(
         return
     stand(_HALF_DONE)
     _say(expire_nights(output, keep_days, today) or ["nothing to remove"])
-
-
-app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
-app.command("trend", cls=Command)(show_trend)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -18,6 +18,7 @@ GUIDES = {
         "README.md",
         "ndcg_spark/README.md",
         "ndcg_spark/COMING_FROM.md",
+        "ndcg_spark/EXPLAINING.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",

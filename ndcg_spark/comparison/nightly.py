@@ -1,6 +1,7 @@
 """The trends of an output folder: its dataset scores by dataset, run, measure and cutoff, read without an engine."""
 
 import dataclasses
+import datetime
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -56,6 +57,10 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
     StorageError
         There is no night, or the output cannot be read.
     """
+    try:
+        datetime.date.fromisoformat(wanted.anchor or "2026-01-01")
+    except ValueError as error:
+        raise ConfigurationError(f"since: {wanted.anchor!r} is no date; write YYYY-MM-DD") from error
     nights = committed(output)
     if not nights:
         raise ConfigurationError(f"trend: no committed night in {output}; check the path")

@@ -70,6 +70,7 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
         (["--dataset", "wbe"], "'wbe' is none of the 1 datasets, did you mean 'web'?"),
         (["--measures", "ndgc"], "no measure is called 'ndgc', did you mean 'ndcg'?"),
         (["--measures", "ndcg@7"], "no score at '7' is kept; the cutoffs are 10"),
+        (["--since", "May"], "'May' is no date"),
         (["--format", "markdown"], "'markdown' is none"),
     ],
 )
