@@ -21,7 +21,7 @@ from ndcg_spark.plain import message
 from ndcg_spark.report.failing import silent, told_failures
 from ndcg_spark.report.helping import Command, Commands
 from ndcg_spark.report.streams import as_json, prepare_streams, printing
-from ndcg_spark.showing import explain_query, show_trend
+from ndcg_spark.showing import explain_query, show_trend, write_report
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -169,6 +169,7 @@ def show_conventions(
 
 app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
 app.command("trend", cls=Command)(show_trend)
+app.command("report", cls=Command)(write_report)
 
 
 @app.command("nights", cls=Command)

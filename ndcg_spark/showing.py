@@ -1,5 +1,6 @@
-"""The commands that show what has been evaluated: one query, and the nights as a line."""
+"""The commands that show what has been evaluated: one query, the nights as a line, a report."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,3 +82,24 @@ def show_trend(
     found = lines(output, Wanted(dataset, run, measures, last, since, max_drop))
     with printing():
         trends.print_trends(found, style)
+
+
+def write_report(
+    output: KeptScores,
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", help="The page to write.")],
+    date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="The night. [default: the newest]")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
+    run: Annotated[str | None, typer.Option(help="The run that is looked at. [default: the best]")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="RUN", help="The run that it is held against.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FOLDER", help="Write the plots there too.")] = None,
+) -> None:
+    """Write a report of a night: one HTML page that needs no network.
+
+    Its runs with intervals, differences query by query, the trend, and the queries that lost and won most, each to be
+    opened document by document if the night keeps its documents.
+    """
+    from ndcg_spark.report.reports import write
+
+    with printing():
+        for path in write(output, html, date, dataset, run, baseline, png):
+            print(path)

@@ -8,6 +8,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
+from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.facts import Row, explained_of, facts_of
 from ndcg_spark.nights.committed import CommittedNight, committed
 from ndcg_spark.nights.kept_documents import NightTables
@@ -37,18 +38,25 @@ def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
         raise unknown("query", asked.query, _near(asked.query, names), len(names), "judged queries")
     cutoff = _cutoff(scores, asked)
     runs = asked.runs(sorted({row["run"] for row in scores}))
-    convention = convention_of(night.record)
     documents = kept.rows_of("ranked_documents", asked.query)
+    chosen = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
+    return explained_of(facts_of_night(night, chosen, documents, kept.grades()), runs, asked)
+
+
+def facts_of_night(
+    night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row], grades: tuple[float | None, float | None]
+) -> dict[str, Facts]:
+    """The facts of one query by run: of its rows of QUERY_SCORES at one cutoff, and of RANKED_DOCUMENTS."""
+    convention = convention_of(night.record)
     judged = [row for row in documents if row["run"] is None]
     if convention.ideal == "retrieved":
         judged = [row for row in documents if row["relevance"] is not None]
-    listed = [row for run in runs for row in _listed(documents, run, convention)]
-    facts = {
-        row["run"]: facts_of({**row, "dataset": night.dataset}, listed, judged, kept.grades(), convention, whole=False)
-        for row in scores
-        if row["run"] in runs and row["cutoff"] == cutoff
-    }
-    return explained_of(facts, runs, asked)
+    facts = {}
+    for row in scores:
+        listed = _listed(documents, row["run"], convention)
+        score = {**row, "dataset": night.dataset}
+        facts[row["run"]] = facts_of(score, listed, judged, grades, convention, whole=False)
+    return facts
 
 
 def convention_of(record: Row) -> Convention:

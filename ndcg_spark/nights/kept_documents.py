@@ -23,8 +23,20 @@ class NightTables:
 
     def rows_of(self, table: str, query: str) -> list[Row]:
         """The rows of one query, in no order."""
-        found = self._read(table, None, [("query_id", "=", query)])
+        found = self._read(table, None, pc.field("query_id") == query)
         return [row for part in found for row in part.to_pylist()]
+
+    def rows_of_queries(self, table: str, queries: Sequence[str], runs: Sequence[str]) -> list[Row]:
+        """The rows of these queries and runs, and those of no run, in no order."""
+        of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
+        found = self._read(table, None, pc.field("query_id").isin(list(queries)) & of_runs)
+        return [row for part in found for row in part.to_pylist()]
+
+    def scores_at(self, cutoff: int | None) -> pa.Table:
+        """The query scores at a cutoff, in no order: run, query_id, status, ndcg, returned, judged."""
+        names = ["run", "query_id", "status", "ndcg", "returned", "judged"]
+        is_it = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
+        return pa.concat_tables(part.select(names) for part in self._read("query_scores", [*names, "cutoff"], is_it))
 
     def queries(self) -> list[str]:
         """Every query that has scores, in no order."""
@@ -47,14 +59,12 @@ class NightTables:
         except FAILURES as error:
             raise self._failed(table, error) from error
 
-    def _read(
-        self, table: str, columns: list[str] | None, filters: Sequence[tuple[str, str, str]] | None = None
-    ) -> list[pa.Table]:
+    def _read(self, table: str, columns: list[str] | None, filters: pc.Expression | None = None) -> list[pa.Table]:
         try:
             found = []
             for path in self._files(table):
                 with self._store.open(path) as stream:
-                    found.append(pq.read_table(stream, columns=columns, filters=filters and list(filters)))
+                    found.append(pq.read_table(stream, columns=columns, filters=filters))
         except FAILURES as error:
             raise self._failed(table, error) from error
         return found

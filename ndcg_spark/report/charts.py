@@ -1,6 +1,6 @@
 """Charts in Vega-Lite, and pictures of them without a browser. What draws them is the extra `report`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
@@ -11,6 +11,30 @@ from ndcg_spark.sheets.sheet import at
 Chart = dict[str, Any]
 
 _FLAGS, _SHAPES = ["outlier", "drop"], ["circle", "triangle-down"]
+#: Signs and shapes say the same as the colours, which differ for the colour-blind too (Okabe and Ito).
+_SIDES, _COLOURS = ["better", "worse", "the same"], ["#0072B2", "#D55E00", "#888888"]
+_POINTS = ["triangle-up", "triangle-down", "circle"]
+#: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
+_MOST_BARS, _MOST_POINTS = 2000, 5000
+_WIDTH = 680
+#: Text and axes in the colour of the page that they are on, whether it is light or dark.
+_ON_A_PAGE = {
+    "background": "transparent",
+    "view": {"stroke": "transparent"},
+    "axis": {f"{part}Color": "currentColor" for part in ("label", "title", "domain", "tick")}
+    | {"gridColor": "#88888855", "labelFontSize": 11, "titleFontSize": 12},
+    "legend": {"labelColor": "currentColor", "titleColor": "currentColor"},
+    "header": {"labelColor": "currentColor", "titleColor": "currentColor"},
+    "title": {"color": "currentColor"},
+}
+
+
+def missing_extra(error: ImportError) -> ConfigurationError:
+    """The error for a package of the extra that is not installed."""
+    return ConfigurationError(
+        f"report: {error.name} is not installed, which draws charts and pages; install the extra report, "
+        "pip install 'ndcg-spark[report]'"
+    )
 
 
 def _altair() -> Any:
@@ -19,10 +43,7 @@ def _altair() -> Any:
         import altair
         import vl_convert  # noqa: F401  # needed by whoever draws
     except ImportError as error:
-        raise ConfigurationError(
-            f"report: {error.name} is not installed, which draws charts; install the extra report, "
-            "pip install 'ndcg-spark[report]'"
-        ) from error
+        raise missing_extra(error) from error
     altair.data_transformers.disable_max_rows()
     return altair
 
@@ -30,34 +51,91 @@ def _altair() -> Any:
 def trend_chart(lines: Sequence[Line]) -> Chart:
     """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out."""
     alt = _altair()
-    rows = [row for line in lines for row in _points(line)]
-    data = alt.Data(values=rows)
+    data = alt.Data(values=[row for line in lines for row in _nights(line)])
     run = alt.Color("run:N", title="run")
     score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     # In UTC, or a date would begin the evening before in half of the world.
     days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%d %b", labelOverlap=True))
     base = alt.Chart(data).encode(x=days)
-    tooltip = [alt.Tooltip(name) for name in ("date:T", "run:N", "value:Q", "queries:Q", "why:N")]
     # A line for each stretch of comparable nights: nothing is joined across a break.
-    joined = base.mark_line().encode(
-        y=score, color=run, strokeDash=alt.StrokeDash("run:N", legend=None), detail="stretch:N"
-    )
-    nights = base.mark_point(filled=True, size=18).encode(y=score, color=run, tooltip=tooltip)
-    flagged = (
-        base.transform_filter("datum.flag != ''")
-        .mark_point(size=110, strokeWidth=2)
-        .encode(
-            y=score,
-            color=run,
-            shape=alt.Shape("flag:N", title="stands out", scale=alt.Scale(domain=_FLAGS, range=_SHAPES)),
-            tooltip=tooltip,
-        )
-    )
+    dashes = alt.StrokeDash("run:N", legend=None)
+    joined = base.mark_line().encode(y=score, color=run, strokeDash=dashes, detail="stretch:N")
+    nights = base.mark_point(filled=True, size=18).encode(y=score, color=run)
+    shape = alt.Shape("flag:N", title="stands out", scale=alt.Scale(domain=_FLAGS, range=_SHAPES))
+    flagged = base.transform_filter("datum.flag != ''").mark_point(size=110, strokeWidth=2)
+    flagged = flagged.encode(y=score, color=run, shape=shape)
     broken = base.transform_filter("datum.breaks != ''").mark_rule(strokeDash=[4, 3], color="#888")
-    layered = alt.layer(broken, joined, nights, flagged).properties(width=720, height=220)
-    panels = layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent")
-    chart: Chart = panels.to_dict()
-    return chart
+    layered = alt.layer(broken, joined, nights, flagged).properties(width=_WIDTH, height=220)
+    return _as_dict(layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent"))
+
+
+def runs_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
+    """Runs with their mean and its interval, the best on top; rows have run, mean, low and high."""
+    alt = _altair()
+    base = alt.Chart(alt.Data(values=list(rows))).encode(y=alt.Y("run:N", sort=None, title=None))
+    points = base.mark_point(filled=True, size=60, color=_COLOURS[0]).encode(
+        x=alt.X("mean:Q", title=title, scale=alt.Scale(zero=False))
+    )
+    intervals = base.mark_rule(strokeWidth=2, color=_COLOURS[0]).encode(x="low:Q", x2="high:Q")
+    return _as_dict(alt.layer(intervals, points).properties(width=_WIDTH - 120))
+
+
+def differences_chart(differences: Sequence[float], title: str) -> Chart:
+    """The differences of all queries from the largest loss to the largest win."""
+    alt = _altair()
+    ordered = sorted(differences)
+    if len(ordered) > _MOST_BARS:
+        last = len(ordered) - 1
+        shares = [number / 200 for number in range(201)]
+        points = [{"share": share, "difference": ordered[round(share * last)]} for share in shares]
+        chart = alt.Chart(alt.Data(values=points)).mark_area(line=True, color=_COLOURS[0], opacity=0.5)
+        share = alt.X("share:Q", title="share of the queries", axis=alt.Axis(format="%"))
+        return _as_dict(
+            chart.encode(x=share, y=alt.Y("difference:Q", title=title)).properties(width=_WIDTH, height=220)
+        )
+    values = [{"at": rank, "difference": each, "side": _side(each)} for rank, each in enumerate(ordered, 1)]
+    bars = alt.Chart(alt.Data(values=values)).mark_bar(width=max(_WIDTH / max(len(values), 1) - 1, 0.4))
+    bars = bars.encode(
+        x=alt.X("at:Q", title="queries, from the largest loss on", scale=alt.Scale(domain=[0, len(values) + 1])),
+        y=alt.Y("difference:Q", title=title),
+        color=_by_side(alt, "Color", _COLOURS),
+    )
+    return _as_dict(bars.properties(width=_WIDTH, height=220))
+
+
+def pairs_chart(pairs: Iterable[tuple[float, float]], run: str, baseline: str) -> Chart:
+    """Each query as a point: the score of the baseline and that of the run. Above the line the run is better."""
+    alt = _altair()
+    values = [{"baseline": one, "run": other, "side": _side(other - one)} for one, other in pairs]
+    data = alt.Data(values=values)
+    line = alt.Chart(alt.Data(values=[{"one": 0, "other": 0}, {"one": 1, "other": 1}])).mark_line(
+        color="#888", strokeDash=[4, 3]
+    )
+    line = line.encode(x="one:Q", y="other:Q")
+    x, y = {"title": baseline}, {"title": run}
+    if len(values) > _MOST_POINTS:
+        binned = alt.Bin(maxbins=40)
+        points = alt.Chart(data).mark_rect()
+        points = points.encode(
+            x=alt.X("baseline:Q", bin=binned, **x),
+            y=alt.Y("run:Q", bin=binned, **y),
+            color=alt.Color("count()", title="queries", scale=alt.Scale(type="log")),
+        )
+    else:
+        points = alt.Chart(data).mark_point(filled=True, opacity=0.7, size=60)
+        shape = _by_side(alt, "Shape", _POINTS)
+        points = points.encode(x=alt.X("baseline:Q", **x), y=alt.Y("run:Q", **y), shape=shape)
+        points = points.encode(color=_by_side(alt, "Color", _COLOURS))
+    return _as_dict(alt.layer(points, line).properties(width=340, height=340))
+
+
+def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
+    """Bars of counts; rows have at, label and queries, in order."""
+    alt = _altair()
+    bars = alt.Chart(alt.Data(values=list(bins))).mark_bar(color=_COLOURS[0])
+    counts = alt.Y("queries:Q", title="queries", axis=alt.Axis(tickMinStep=1, format=",d"))
+    order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45))
+    return _as_dict(bars.encode(x=order, y=counts).properties(width=_WIDTH, height=180))
 
 
 def picture(chart: Chart, style: str) -> bytes:
@@ -69,7 +147,27 @@ def picture(chart: Chart, style: str) -> bytes:
     return bytes(vl_convert.vegalite_to_png(chart, scale=2))
 
 
-def _points(line: Line) -> list[dict[str, Any]]:
+def drawing(chart: Chart) -> str:
+    """The chart as an element of SVG for a page, in its colours. What it says is escaped by who draws it."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE}))
+
+
+def _as_dict(chart: Any) -> Chart:
+    found: Chart = chart.to_dict()
+    return found
+
+
+def _side(difference: float) -> str:
+    return _SIDES[2] if abs(difference) <= 1e-9 else _SIDES[0] if difference > 0 else _SIDES[1]
+
+
+def _by_side(alt: Any, channel: str, values: Sequence[str]) -> Any:
+    return getattr(alt, channel)("side:N", title=None, scale=alt.Scale(domain=_SIDES, range=list(values)))
+
+
+def _nights(line: Line) -> list[dict[str, Any]]:
     rows, stretch = [], 0
     for point, queries in zip(line.points, line.queries, strict=True):
         stretch += bool(point.breaks)
@@ -82,7 +180,6 @@ def _points(line: Line) -> list[dict[str, Any]]:
                 "value": point.value,
                 "queries": queries,
                 "flag": point.flags[0].code if point.flags else "",
-                "why": "; ".join(flag.words for flag in point.flags),
                 "breaks": " and ".join(point.breaks),
             }
         )
