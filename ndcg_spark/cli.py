@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -58,6 +59,9 @@ def evaluate(
     sort: Annotated[
         str | None, typer.Option(metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of what is printed.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write a page of HTML about the scores, too.")
+    ] = None,
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
     ] = False,
@@ -78,9 +82,9 @@ def evaluate(
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs)
     if explain_plan:
-        if format_ or json_ or per_query or sort:
+        if format_ or json_ or per_query or sort or report:
             raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave --format, --json, --per-query and --sort out"
+                "arguments: --explain-plan prints text; leave out --format, --json, --per-query, --report, --sort"
             )
         _say(explain(config).split("\n"))
         return
@@ -90,7 +94,13 @@ def evaluate(
             print_query_scores(rows, style)
 
     with Progress(silent(style)).running() as progress:
-        outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
+        wanted = QueryScores(take, order) if per_query else None
+        if report is None:
+            outcome = run_job(config, progress.tell, wanted)
+        else:
+            from ndcg_spark.report.reports import reported
+
+            outcome = reported(config, report, progress.tell, lambda kept, tell: run_job(kept, tell, wanted))
     if not per_query:
         with printing():
             formats.print_outcome(outcome, style, order)

@@ -1,5 +1,8 @@
 """Charts in Vega-Lite, and pictures of them without a browser. What draws them is the extra `report`."""
 
+import html as hypertext
+import importlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +13,7 @@ from ndcg_spark.sheets.sheet import at
 #: A specification of Vega-Lite.
 Chart = dict[str, Any]
 
+_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
 _FLAGS, _SHAPES = ["outlier", "drop"], ["circle", "triangle-down"]
 #: Signs and shapes say the same as the colours, which differ for the colour-blind too (Okabe and Ito).
 _SIDES, _COLOURS = ["better", "worse", "the same"], ["#0072B2", "#D55E00", "#888888"]
@@ -29,21 +33,23 @@ _ON_A_PAGE = {
 }
 
 
-def missing_extra(error: ImportError) -> ConfigurationError:
-    """The error for a package of the extra that is not installed."""
-    return ConfigurationError(
-        f"report: {error.name} is not installed, which draws charts and pages; install the extra report, "
-        "pip install 'ndcg-spark[report]'"
-    )
+def require_extra() -> None:
+    """ConfigurationError if a package of the extra is not installed."""
+    for name in ("altair", "jinja2", "vl_convert"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise ConfigurationError(
+                f"report: {error.name} is not installed, which charts and pages are made with; install the extra "
+                "report, pip install 'ndcg-spark[report]'"
+            ) from error
 
 
 def _altair() -> Any:
     """Altair, whose data may be as long as it needs to be. ConfigurationError if it is not installed."""
-    try:
-        import altair
-        import vl_convert  # noqa: F401  # needed by whoever draws
-    except ImportError as error:
-        raise missing_extra(error) from error
+    require_extra()
+    import altair
+
     altair.data_transformers.disable_max_rows()
     return altair
 
@@ -147,11 +153,16 @@ def picture(chart: Chart, style: str) -> bytes:
     return bytes(vl_convert.vegalite_to_png(chart, scale=2))
 
 
-def drawing(chart: Chart) -> str:
-    """The chart as an element of SVG for a page, in its colours. What it says is escaped by who draws it."""
+def drawing(chart: Chart, title: str) -> str:
+    """The chart as an element of SVG for a page, in its colours. Every name in it is escaped.
+
+    It is one image to a screen reader, which has its numbers in a table; the roles that Vega gives its parts are none
+    that a browser knows.
+    """
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE}))
+    drawn = _ROLES.sub("", str(vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE})))
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{hypertext.escape(title)}" ', 1)
 
 
 def _as_dict(chart: Any) -> Chart:

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from ndcg_spark.plain import message, printable
-from ndcg_spark.report.charts import drawing, missing_extra
+from ndcg_spark.report.charts import drawing, require_extra
 from ndcg_spark.report.explained import sections
 from ndcg_spark.report.figures import Figure, figures
 from ndcg_spark.report.night_data import Mean, NightData, Query
@@ -19,11 +19,10 @@ _COUNTS = ("queries", "missing_queries", "no_relevant_queries", "unjudged_querie
 
 def page(nights: Sequence[NightData]) -> str:
     """The report as one page. ConfigurationError if what makes it is not installed."""
-    try:
-        import jinja2
-        import markupsafe
-    except ImportError as error:
-        raise missing_extra(error) from error
+    require_extra()
+    import jinja2
+    import markupsafe
+
     script, template = (_resource(name) for name in ("page.js", "page.html.j2"))
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"plain": printable, "rounded": rounded, "signed": _signed}
@@ -64,7 +63,7 @@ def _part(number: int, data: NightData, markup: Any) -> dict[str, Any]:
         "convention": row["convention"],
         "formula": str(row["formula"]).split("; "),
         "runs": _runs(data),
-        "figures": [(figure, markup(drawing(figure.chart))) for figure in shown],
+        "figures": [(figure, markup(drawing(figure.chart, figure.title))) for figure in shown],
         "coverage": _coverage(data),
         "transitions": _transitions(data),
         "worst": [_query(each, data) for each in data.worst],

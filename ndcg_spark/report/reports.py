@@ -1,11 +1,15 @@
 """A report of a published night is written to a file, and its plots to a folder."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.nights.committed import CommittedNight, committed
-from ndcg_spark.report.charts import picture
+from ndcg_spark.report.charts import picture, require_extra
 from ndcg_spark.report.figures import figures
 from ndcg_spark.report.night_data import NightData, night_data
 from ndcg_spark.report.page import page
@@ -40,6 +44,34 @@ def write(
     except OSError as error:
         raise StorageError(f"report: {path} cannot be written, {error.strerror}; check its path and rights") from error
     return list(files)
+
+
+def reported(
+    config: EvaluationConfig, html: Path, tell: Tell, evaluate: Callable[[EvaluationConfig, Tell], Outcome]
+) -> Outcome:
+    """Evaluate with this function, and write the report of what it publishes.
+
+    Without an output, the night is kept in a temporary folder until the report is written, with its documents.
+    Raises as `write`; what is not installed is told before anything is evaluated.
+    """
+    require_extra()
+    date = config.date.isoformat()
+    if config.output:
+        outcome = evaluate(config, tell)
+        write(str(outcome.output), html, date)
+        tell("report", str(html))
+        return outcome
+    scratch = Scratch()
+    try:
+        folder = scratch.folder()
+        # What is written to a folder that goes is nothing to tell.
+        quiet: Tell = lambda step, sentence: None if step == "wrote" else tell(step, sentence)  # noqa: E731
+        outcome = evaluate(config.model_copy(update={"output": str(folder), "documents": "top"}), quiet)
+        write(str(folder), html, date)
+        tell("report", str(html))
+    finally:
+        scratch.remove()
+    return dataclasses.replace(outcome, output=None)
 
 
 def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, bytes]]:
