@@ -21,6 +21,8 @@ _POINTS = ["triangle-up", "triangle-down", "circle"]
 #: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
 _MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
+#: What the rows of a chart are called in it.
+_ROWS = "rows"
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
 _ON_A_PAGE = {
     "background": "transparent",
@@ -57,12 +59,12 @@ def _altair() -> Any:
 def trend_chart(lines: Sequence[Line]) -> Chart:
     """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out."""
     alt = _altair()
-    data = alt.Data(values=[row for line in lines for row in _nights(line)])
+    rows = [row for line in lines for row in _nights(line)]
     run = alt.Color("run:N", title="run")
     score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     # In UTC, or a date would begin the evening before in half of the world.
     days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%d %b", labelOverlap=True))
-    base = alt.Chart(data).encode(x=days)
+    base = alt.Chart(_named(alt)).encode(x=days)
     # A line for each stretch of comparable nights: nothing is joined across a break.
     dashes = alt.StrokeDash("run:N", legend=None)
     joined = base.mark_line().encode(y=score, color=run, strokeDash=dashes, detail="stretch:N")
@@ -72,18 +74,18 @@ def trend_chart(lines: Sequence[Line]) -> Chart:
     flagged = flagged.encode(y=score, color=run, shape=shape)
     broken = base.transform_filter("datum.breaks != ''").mark_rule(strokeDash=[4, 3], color="#888")
     layered = alt.layer(broken, joined, nights, flagged).properties(width=_WIDTH, height=220)
-    return _as_dict(layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent"))
+    return _as_dict(layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent"), rows)
 
 
 def runs_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
     """Runs with their mean and its interval, the best on top; rows have run, mean, low and high."""
     alt = _altair()
-    base = alt.Chart(alt.Data(values=list(rows))).encode(y=alt.Y("run:N", sort=None, title=None))
+    base = alt.Chart(_named(alt)).encode(y=alt.Y("run:N", sort=None, title=None))
     points = base.mark_point(filled=True, size=60, color=_COLOURS[0]).encode(
         x=alt.X("mean:Q", title=title, scale=alt.Scale(zero=False))
     )
     intervals = base.mark_rule(strokeWidth=2, color=_COLOURS[0]).encode(x="low:Q", x2="high:Q")
-    return _as_dict(alt.layer(intervals, points).properties(width=_WIDTH - 120))
+    return _as_dict(alt.layer(intervals, points).properties(width=_WIDTH - 120), rows)
 
 
 def differences_chart(differences: Sequence[float], title: str) -> Chart:
@@ -94,26 +96,24 @@ def differences_chart(differences: Sequence[float], title: str) -> Chart:
         last = len(ordered) - 1
         shares = [number / 200 for number in range(201)]
         points = [{"share": share, "difference": ordered[round(share * last)]} for share in shares]
-        chart = alt.Chart(alt.Data(values=points)).mark_area(line=True, color=_COLOURS[0], opacity=0.5)
+        curve = alt.Chart(_named(alt)).mark_area(line=True, color=_COLOURS[0], opacity=0.5)
         share = alt.X("share:Q", title="share of the queries", axis=alt.Axis(format="%"))
-        return _as_dict(
-            chart.encode(x=share, y=alt.Y("difference:Q", title=title)).properties(width=_WIDTH, height=220)
-        )
+        curve = curve.encode(x=share, y=alt.Y("difference:Q", title=title)).properties(width=_WIDTH, height=220)
+        return _as_dict(curve, points)
     values = [{"at": rank, "difference": each, "side": _side(each)} for rank, each in enumerate(ordered, 1)]
-    bars = alt.Chart(alt.Data(values=values)).mark_bar(width=max(_WIDTH / max(len(values), 1) - 1, 0.4))
+    bars = alt.Chart(_named(alt)).mark_bar(width=max(_WIDTH / max(len(values), 1) - 1, 0.4))
     bars = bars.encode(
         x=alt.X("at:Q", title="queries, from the largest loss on", scale=alt.Scale(domain=[0, len(values) + 1])),
         y=alt.Y("difference:Q", title=title),
         color=_by_side(alt, "Color", _COLOURS),
     )
-    return _as_dict(bars.properties(width=_WIDTH, height=220))
+    return _as_dict(bars.properties(width=_WIDTH, height=220), values)
 
 
 def pairs_chart(pairs: Iterable[tuple[float, float]], run: str, baseline: str) -> Chart:
     """Each query as a point: the score of the baseline and that of the run. Above the line the run is better."""
     alt = _altair()
     values = [{"baseline": one, "run": other, "side": _side(other - one)} for one, other in pairs]
-    data = alt.Data(values=values)
     line = alt.Chart(alt.Data(values=[{"one": 0, "other": 0}, {"one": 1, "other": 1}])).mark_line(
         color="#888", strokeDash=[4, 3]
     )
@@ -121,27 +121,27 @@ def pairs_chart(pairs: Iterable[tuple[float, float]], run: str, baseline: str) -
     x, y = {"title": baseline}, {"title": run}
     if len(values) > _MOST_POINTS:
         binned = alt.Bin(maxbins=40)
-        points = alt.Chart(data).mark_rect()
+        points = alt.Chart(_named(alt)).mark_rect()
         points = points.encode(
             x=alt.X("baseline:Q", bin=binned, **x),
             y=alt.Y("run:Q", bin=binned, **y),
             color=alt.Color("count()", title="queries", scale=alt.Scale(type="log")),
         )
     else:
-        points = alt.Chart(data).mark_point(filled=True, opacity=0.7, size=60)
+        points = alt.Chart(_named(alt)).mark_point(filled=True, opacity=0.7, size=60)
         shape = _by_side(alt, "Shape", _POINTS)
         points = points.encode(x=alt.X("baseline:Q", **x), y=alt.Y("run:Q", **y), shape=shape)
         points = points.encode(color=_by_side(alt, "Color", _COLOURS))
-    return _as_dict(alt.layer(points, line).properties(width=340, height=340))
+    return _as_dict(alt.layer(points, line).properties(width=340, height=340), values)
 
 
 def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
     """Bars of counts; rows have at, label and queries, in order."""
     alt = _altair()
-    bars = alt.Chart(alt.Data(values=list(bins))).mark_bar(color=_COLOURS[0])
+    bars = alt.Chart(_named(alt)).mark_bar(color=_COLOURS[0])
     counts = alt.Y("queries:Q", title="queries", axis=alt.Axis(tickMinStep=1, format=",d"))
     order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45))
-    return _as_dict(bars.encode(x=order, y=counts).properties(width=_WIDTH, height=180))
+    return _as_dict(bars.encode(x=order, y=counts).properties(width=_WIDTH, height=180), bins)
 
 
 def picture(chart: Chart, style: str) -> bytes:
@@ -165,9 +165,14 @@ def drawing(chart: Chart, title: str) -> str:
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{hypertext.escape(title)}" ', 1)
 
 
-def _as_dict(chart: Any) -> Chart:
+def _named(alt: Any) -> Any:
+    """Data that `_as_dict` adds: Altair would validate every row of them, which took it most of its time."""
+    return alt.NamedData(_ROWS)
+
+
+def _as_dict(chart: Any, rows: Sequence[Mapping[str, Any]]) -> Chart:
     found: Chart = chart.to_dict()
-    return found
+    return {**found, "datasets": {**found.get("datasets", {}), _ROWS: list(rows)}}
 
 
 def _side(difference: float) -> str:

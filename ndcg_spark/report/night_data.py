@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from scipy import stats
 
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
@@ -112,11 +114,11 @@ def night_data(output: str, night: CommittedNight, run: str | None, baseline: st
             raise ConfigurationError(f"{option}: {name!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
     chosen = run or next((name for name in order if name != baseline), order[0])
     tables = NightTables(output, night)
-    scores = _by_run(tables.scores_at(cutoff))
-    queries = _queries(scores, chosen, baseline)
+    table = tables.scores_at(cutoff)
+    scores, of_baseline = _by_query(table, chosen), _by_query(table, baseline)
+    queries = _queries(scores, of_baseline, baseline)
     opened = list({each.query_id: each for each in [*queries[:EXTREMES], *queries[-EXTREMES:]]}.values())
     explained = _explained(tables, night, opened, cutoff, chosen, baseline)
-    of_baseline = scores.get(baseline or "", {})
     return NightData(
         night=night,
         cutoff=cutoff,
@@ -124,11 +126,11 @@ def night_data(output: str, night: CommittedNight, run: str | None, baseline: st
         means={name: _mean_of(at_cutoff[name]) for name in order},
         run=chosen,
         baseline=baseline,
-        differences=_differences(scores, order, baseline),
+        differences=_differences(table, order, baseline),
         queries=queries,
         worst=[explained[each.query_id] for each in queries[:EXTREMES] if _is_loss(each, baseline)],
         best=[explained[each.query_id] for each in queries[::-1][:EXTREMES] if _is_win(each, baseline)],
-        transitions=_transitions(scores[chosen], of_baseline) if baseline else {},
+        transitions=_transitions(scores, of_baseline) if baseline else {},
         trend=_trend(output, night, [*filter(None, [chosen, baseline]), *order]),
         verdict=verdict_of(night),
         keeps_documents=tables.has_documents(),
@@ -154,32 +156,37 @@ def _mean_of(row: Row) -> Mean:
     return _interval(row["ndcg"], row["ndcg_stddev"], row["queries"])
 
 
-def _by_run(table: Any) -> dict[str, dict[str, tuple[str, float | None]]]:
-    """The status and the score of every query, by run."""
-    found: dict[str, dict[str, tuple[str, float | None]]] = {}
-    columns = (table[name].to_pylist() for name in ("run", "query_id", "status", "ndcg"))
-    for run, query, status, ndcg in zip(*columns, strict=True):
-        found.setdefault(run, {})[query] = status, ndcg
-    return found
+def _by_query(table: pa.Table, run: str | None) -> dict[str, tuple[str, float | None]]:
+    """The status and the score of every query of a run, by query; nothing for no run."""
+    own = table.filter(pc.equal(table["run"], run)) if run is not None else table.slice(0, 0)
+    columns = (own[name].to_pylist() for name in ("query_id", "status", "ndcg"))
+    return {query: (status, ndcg) for query, status, ndcg in zip(*columns, strict=True)}
 
 
-def _differences(scores: Mapping[str, Any], runs: Sequence[str], baseline: str | None) -> dict[str, Difference]:
-    return {run: _difference(scores[run], scores[baseline]) for run in runs if baseline is not None and run != baseline}
+def _differences(table: pa.Table, runs: Sequence[str], baseline: str | None) -> dict[str, Difference]:
+    """Every run less the baseline: as arrays, because there may be a million scores."""
+    if baseline is None:
+        return {}
+    queries = pc.dictionary_encode(table["query_id"]).combine_chunks()
+    places, scores = queries.indices.to_numpy(), table["ndcg"].to_numpy()
+    names = table["run"].combine_chunks()
+    of = {run: np.flatnonzero(pc.equal(names, run).to_numpy(zero_copy_only=False)) for run in runs}
+    against, is_there = np.full(len(queries.dictionary), np.nan), np.zeros(len(queries.dictionary), bool)
+    against[places[of[baseline]]], is_there[places[of[baseline]]] = scores[of[baseline]], True
+    found = {}
+    for run in runs:
+        own = places[of[run]]
+        differences = scores[of[run]] - against[own]
+        paired = differences[~np.isnan(differences)]
+        every = len(own) + int(is_there.sum()) - int(is_there[own].sum())
+        wins, losses = int((paired > TIE).sum()), int((paired < -TIE).sum())
+        ties = len(paired) - wins - losses
+        found[run] = Difference(mean_of(paired), len(paired), every - len(paired), wins, ties, losses)
+    return {run: each for run, each in found.items() if run != baseline}
 
 
-def _difference(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> Difference:
-    both = [(run[query][1], baseline[query][1]) for query in run if query in baseline]
-    paired = np.array([one - other for one, other in both if one is not None and other is not None])
-    wins, losses = int((paired > TIE).sum()), int((paired < -TIE).sum())
-    every = len({*run, *baseline})
-    return Difference(mean_of(paired), len(paired), every - len(paired), wins, len(paired) - wins - losses, losses)
-
-
-def _queries(scores: Mapping[str, Mapping[str, Any]], run: str, baseline: str | None) -> list[Query]:
-    other = scores.get(baseline or "", {})
-    found = [
-        Query(query, ndcg, other.get(query, (None, None))[1], None, None) for query, (_, ndcg) in scores[run].items()
-    ]
+def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], baseline: str | None) -> list[Query]:
+    found = [Query(q, ndcg, other.get(q, (None, None))[1], None, None) for q, (_, ndcg) in scores.items()]
     known = [each for each in found if (each.ndcg if baseline is None else each.difference) is not None]
     value = "ndcg" if baseline is None else "difference"
     return sorted(known, key=lambda each: (getattr(each, value), each.query_id))
