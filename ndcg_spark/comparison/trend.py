@@ -32,7 +32,7 @@ class Night:
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-    """Why a night stands out: `outlier` or `drop`, and a sentence with the numbers."""
+    """Why a night stands out: `low`, `high` or `drop`, and a sentence with the numbers."""
 
     code: str
     words: str
@@ -95,9 +95,10 @@ def _band(values: Sequence[float]) -> Band | None:
 def _outlier(value: float, band: Band | None) -> list[Flag]:
     if band is None or band.low <= value <= band.high:
         return []
-    side, width = "below" if value < band.low else "above", band.high - band.median
+    code, side = ("low", "below") if value < band.low else ("high", "above")
+    width = band.high - band.median
     usual = f"{band.median:.4f} +- {width:.4f}, the median of {band.nights} comparable nights"
-    return [Flag("outlier", f"{value:.4f} is {side} {usual}")]
+    return [Flag(code, f"{value:.4f} is {side} {usual}")]
 
 
 def _drop(nights: Sequence[Night], allowed: float, anchor: str | None) -> list[Flag]:

@@ -14,7 +14,7 @@ from ndcg_spark.sheets.sheet import at
 Chart = dict[str, Any]
 
 _ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
-_FLAGS, _SHAPES = ["outlier", "drop"], ["circle", "triangle-down"]
+_FLAGS, _SHAPES = ["low", "high", "drop"], ["triangle-down", "triangle-up", "diamond"]
 #: Signs and shapes say the same as the colours, which differ for the colour-blind too (Okabe and Ito).
 _SIDES, _COLOURS = ["better", "worse", "the same"], ["#0072B2", "#D55E00", "#888888"]
 _POINTS = ["triangle-up", "triangle-down", "circle"]
@@ -43,7 +43,7 @@ def require_extra() -> None:
         except ImportError as error:
             raise ConfigurationError(
                 f"report: {error.name} is not installed, which charts and pages are made with; install the extra "
-                "report, pip install 'ndcg-spark[report]'"
+                "report, in the project's folder with pip install '.[report]'"
             ) from error
 
 

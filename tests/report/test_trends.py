@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import random
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from kept_nights import date, night
+from programs import forked
 
 from ndcg_spark import cli
 from ndcg_spark.comparison.nightly import Wanted, lines
@@ -17,7 +19,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
 from ndcg_spark.report.trends import drawn
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +44,29 @@ def trend(capsys, *arguments):
     return ended.value.code, printed.out, printed.err
 
 
-def test_a_trend_is_shown_as_it_was_agreed(capsys, output):
-    assert trend(capsys, output)[1] == (GOLDEN / "trend.txt").read_text(encoding="utf-8")
+def test_the_nights_of_the_example_are_shown_as_it_was_agreed(capsys, tmp_path):
+    done = forked(example_nights, str(tmp_path / "nights"), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert trend(capsys, tmp_path / "nights")[1] == (ROOT / "tests/golden/trend.txt").read_text(encoding="utf-8")
+
+
+def example_nights(output):
+    runpy.run_path("scripts/example_nights.py")["main"](output)
+
+
+def test_what_is_said_of_every_run_is_said_once(capsys, output):
+    said = [line.split() for line in trend(capsys, output)[1].partition("What stands out")[2].splitlines()[2:]]
+    assert [row[:4] for row in said] == [
+        ["ndcg@10", "all", date(40), "break"],
+        ["ndcg@10", "dense", date(60), "low"],
+        ["ndcg@10", "all", date(60), "verdict"],
+    ]
 
 
 def test_csv_has_a_row_per_night_with_its_flags_and_its_band(capsys, output):
     rows = list(csv.DictReader(io.StringIO(trend(capsys, output, "--run", "dense", "--format", "csv")[1])))
     assert [row["evaluated_on"] for row in rows] == [date(number) for number in range(10, 70)]
-    assert {row["evaluated_on"]: row["flags"] for row in rows if row["flags"]} == {date(60): "outlier"}
+    assert {row["evaluated_on"]: row["flags"] for row in rows if row["flags"]} == {date(60): "low"}
     assert {row["evaluated_on"]: row["breaks"] for row in rows if row["breaks"]} == {date(40): "judgments"}
     assert [row["verdict"] for row in rows][40:] == ["", *["pass"] * 9, "fail", *["pass"] * 9]
     assert float(rows[50]["value"]) < float(rows[50]["low"]) < float(rows[50]["median"]) < float(rows[50]["high"])
@@ -108,13 +125,13 @@ def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_
     drawing = picture(chart, "svg").decode()
     # Two runs, each broken once.
     assert drawing.count('aria-roledescription="line mark"') == 4
-    assert drawing.count("stands out: outlier") == 1
+    assert drawing.count("stands out: low") == 1
     assert picture(chart, "png").startswith(b"\x89PNG")
 
 
 def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, output):
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ConfigurationError, match=r"altair is not installed, .* pip install 'ndcg-spark\[report\]'"):
+    with pytest.raises(ConfigurationError, match=r"altair is not installed, .* pip install '\.\[report\]'"):
         trend_chart(lines(str(output), Wanted()))
 
 
