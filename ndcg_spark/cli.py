@@ -9,17 +9,19 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ndcg_spark.commands.judge_next import judge_next
+from ndcg_spark.commands.showing import explain_query, show_trend, write_report
 from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
-from ndcg_spark.options import EngineName, InputFormat, Json, OutputFormat, configured, spread
+from ndcg_spark.options import EngineName, InputFormat, Json, KeptScores, OutputFormat, configured, spread
 from ndcg_spark.plain import message
-from ndcg_spark.report.failing import is_merged, told_failures
+from ndcg_spark.report.failing import silent, told_failures
 from ndcg_spark.report.helping import Command, Commands
 from ndcg_spark.report.streams import as_json, prepare_streams, printing
 
@@ -43,9 +45,7 @@ _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 inpu
 _HALF_DONE = "run it again, as it may be half done"
 
 #: The options that a check does not have, as it scores nothing.
-_OF_SCORES = ("output", "cutoffs", "measures", "bounds", "dataset")
-
-_Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
+_OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
 
 
 @app.command(cls=Command, epilog=_EXIT_CODES)
@@ -59,6 +59,9 @@ def evaluate(
     ] = False,
     sort: Annotated[
         str | None, typer.Option(metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of what is printed.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write a page of HTML about the scores, too.")
     ] = None,
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
@@ -80,9 +83,9 @@ def evaluate(
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
     if explain_plan:
-        if format_ or json_ or per_query or sort:
+        if format_ or json_ or per_query or sort or report:
             raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave --format, --json, --per-query and --sort out"
+                "arguments: --explain-plan prints text; leave out --format, --json, --per-query, --report, --sort"
             )
         _say(explain(config).split("\n"))
         return
@@ -91,8 +94,14 @@ def evaluate(
         with printing():
             print_query_scores(rows, style, config.asked.columns)
 
-    with Progress(_silent(style)).running() as progress:
-        outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
+    with Progress(silent(style)).running() as progress:
+        wanted = QueryScores(take, order) if per_query else None
+        if report is None:
+            outcome = run_job(config, progress.tell, wanted)
+        else:
+            from ndcg_spark.report.reports import reported
+
+            outcome = reported(config, report, progress.tell, lambda kept, tell: run_job(kept, tell, wanted))
     if not per_query:
         with printing():
             formats.print_outcome(outcome, style, order)
@@ -111,7 +120,7 @@ def check(
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
 
-    with Progress(_silent("json" if json_ else "table")).running() as progress:
+    with Progress(silent("json" if json_ else "table")).running() as progress:
         found = check_input(config, progress.tell)
     if json_:
         _print_json(found)
@@ -128,11 +137,6 @@ def _say(lines: list[str]) -> None:
 def _print_json(value: Any) -> None:
     with printing():
         print(as_json(value))
-
-
-def _silent(style: str) -> bool:
-    """Whether steps are not shown, because they would stand between the rows that a program reads."""
-    return style != "table" and is_merged()
 
 
 @app.command("conventions", cls=Command)
@@ -168,7 +172,7 @@ def show_conventions(
         given = {"cutoffs": ranks, "measures": measures, "engine": engine}
         settings = {"judgments": judgments, "results": results, **{k: v for k, v in given.items() if v is not None}}
         config = validate(settings, "arguments")
-        with Progress(_silent(style)).running() as progress:
+        with Progress(silent(style)).running() as progress:
             rows = compare_presets(config, progress.tell)
         with printing():
             formats.print_comparison(rows, style, config.asked)
@@ -178,12 +182,18 @@ def show_conventions(
         _say(list_presets_and_options())
 
 
-app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(configured("output", "measures", "bounds")(judge_next))
+_judging = configured("output", "documents", "measures", "bounds")
+app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(_judging(judge_next))
+    configured("output", "documents", "measures", "bounds")(judge_next)
+)
+app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
+app.command("trend", cls=Command)(show_trend)
+app.command("report", cls=Command)(write_report)
 
 
 @app.command("nights", cls=Command)
 def list_nights(
-    output: _Output,
+    output: KeptScores,
     measures: Annotated[str | None, typer.Option(help="What of the best run is shown, e.g. P@5 AP.")] = None,
     format_: OutputFormat = None,
     json_: Json = False,
@@ -202,7 +212,7 @@ def list_nights(
 
 
 @app.command(cls=Command)
-def recover(output: _Output) -> None:
+def recover(output: KeptScores) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
     from ndcg_spark.nights.recovery import left_alone
     from ndcg_spark.nights.recovery import recover as recover_nights
@@ -214,7 +224,7 @@ def recover(output: _Output) -> None:
 
 @app.command(cls=Command)
 def expire(
-    output: _Output,
+    output: KeptScores,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:

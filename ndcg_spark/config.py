@@ -104,6 +104,8 @@ class EvaluationConfig(Strict):
     measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
     #: Whether the lowest and the highest NDCG are computed that unjudged documents allow.
     bounds: bool = False
+    #: The documents that are kept with a night: `top`, those down to the deepest finite cutoff.
+    documents: Literal["top"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
@@ -148,6 +150,8 @@ class EvaluationConfig(Strict):
     def _coherent(self) -> Self:
         if self.remote and self.engine == "embedded":
             raise ValueError("engine is embedded and remote names a server; give one of them")
+        if self.documents and not self.output:
+            raise ValueError("documents: they are kept with a night, and no output is given; give --output")
         return self
 
     def dated(self, path: str) -> str:

@@ -1,5 +1,6 @@
 """The command-line options that become a configuration, declared once for all commands."""
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
@@ -31,6 +32,8 @@ OutputFormat = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 
+KeptScores = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
+
 
 def _fraction(text: str) -> Any:
     return Annotated[float | None, typer.Option(metavar="FRACTION", help=text)]
@@ -59,6 +62,7 @@ OPTIONS: dict[str, Any] = {
         Paths, typer.Option(metavar="PATH...", help="Documents (query_id, doc_id) that leave the lists before ranking.")
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
+    "documents": Annotated[Text, typer.Option(metavar="top", help="Keep the documents that scores are made of, too.")],
     "cutoffs": Annotated[Text, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")],
     "measures": Annotated[
         Text,
@@ -143,8 +147,25 @@ def spread(arguments: list[str]) -> list[str]:
     return spread_out
 
 
-def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add all OPTIONS except these to a command, which is called with the configuration that they result in."""
+@dataclasses.dataclass(frozen=True)
+class KeptNight:
+    """A folder that keeps scores, and the date of the night; None for the newest."""
+
+    output: str
+    date: str | None
+
+
+def _is_night(given: dict[str, Any]) -> bool:
+    """Whether the arguments name one folder and nothing else that is read."""
+    read = ("judgments", "results", "config")
+    return len(given.get("paths") or []) == 1 and not any(given.get(name) for name in read)
+
+
+def configured(*without: str, or_night: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add all OPTIONS except these to a command, which is called with the configuration that they result in.
+
+    With `or_night`, a command that is given one folder alone is called with a KeptNight instead of a configuration.
+    """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())[1:]
@@ -156,10 +177,11 @@ def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., N
 
         @functools.wraps(command)
         def called(**given: Any) -> None:
-            command(
-                _configuration({name: given.pop(name, None) for name in OPTIONS}),
-                **given,
-            )
+            options = {name: given.pop(name, None) for name in OPTIONS if name not in without}
+            if or_night and _is_night(options):
+                command(KeptNight(options["paths"][0], options["date"]), **given)
+            else:
+                command(_configuration({**dict.fromkeys(OPTIONS), **options}), **given)
 
         parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
     DateType,
     DoubleType,
@@ -184,8 +185,32 @@ COMPARISONS = _table(
     ("weight_effective_n", _NUMBER),
 )
 
+#: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
+#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `relevance` is null
+#: for a document that nobody judged, `score` where the results have none; `tied` with another document of the list.
+#: `gain` times `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
+RANKED_DOCUMENTS = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("query_id", _TEXT),
+    ("rank", _WHOLE),
+    ("doc_id", _TEXT),
+    ("tied", BooleanType()),
+    ("evaluation_id", _TEXT),
+    ("score", _NUMBER),
+    ("relevance", _NUMBER),
+    ("gain", _NUMBER),
+    ("discount", _NUMBER),
+)
+
 #: What an evaluation keeps, by the name of its folder.
-KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
+KEPT = {
+    "query_scores": QUERY_SCORES,
+    "dataset_scores": DATASET_SCORES,
+    "rejected_rows": REJECTED_ROWS,
+    "ranked_documents": RANKED_DOCUMENTS,
+}
 
 
 def measure_first(schema: StructType, companions: Collection[str] = ()) -> tuple[str, ...]:

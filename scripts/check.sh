@@ -8,7 +8,7 @@ unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 # What only the tests need is installed while the code is looked at: the live tools that the presets are compared with,
-# and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
+# what drives a browser, and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
@@ -32,6 +32,14 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     echo "check: installing $java_package" >&2
     apt-get update -qq >&2
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
+fi
+
+# Reports are opened in a browser. Where it cannot be installed, the tests that need it are skipped, and say so.
+if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "check: installing chromium and chromium-driver" >&2
+    { apt-get update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >&2 ||
+        echo "check: no chromium could be installed" >&2
 fi
 
 ruff check .

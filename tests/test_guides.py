@@ -19,6 +19,7 @@ GUIDES = {
         "ndcg_spark/README.md",
         "ndcg_spark/COMING_FROM.md",
         "ndcg_spark/MEASURES.md",
+        "ndcg_spark/EXPLAINING.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",

@@ -13,6 +13,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
 from ndcg_spark.job.adapting import adapted, with_highest_grade
 from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.documents import stage_documents
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.handing_over import QueryScores
 from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
@@ -186,6 +187,9 @@ def _staged(work: _Work, checked: Checked, publication: Publication, counts: Map
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
         publication.verify("dataset_scores", counts["dataset_scores"])
         rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect(), _shown(work))
+    if work.config.documents:
+        with clock.step("documents"):
+            stage_documents(publication, checked, evaluation, session)
     if checked.rejected:
         with clock.step("reject"):
             rejects = rejected_rows(checked.rejected, checked.datasets, evaluation)

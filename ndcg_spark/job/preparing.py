@@ -66,9 +66,12 @@ def results_of(checked: Checked, evaluation: Evaluation) -> DataFrame:
     results = checked.pruned_results
     if evaluation.rank is by_window and _few_are_left(checked):
         results = brought_together(results, query_key(checked.judgments.columns))
-    if checked.unjudged_rows:
-        results = of_judged_queries(results, checked.judgments)
-    return results
+    return results_to_score(checked, results)
+
+
+def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
+    """Checked results without those of queries that nobody judged."""
+    return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
 def _few_are_left(checked: Checked) -> bool:

@@ -72,7 +72,7 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     output : str
         The folder that keeps the scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores` or `rejected_rows`.
+        `dataset_scores`, `query_scores`, `rejected_rows` or `ranked_documents`.
     session : SparkSession, optional
         The session to read with; by default the active one.
 

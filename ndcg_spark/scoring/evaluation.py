@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention, refuse_cutoffs
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, TO_JUDGE, query_key
-from ndcg_spark.scoring import aggregation, bounds, companions, judged, lists, per_query, unjudged
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, REJECTED_ROWS, TO_JUDGE, query_key
+from ndcg_spark.scoring import aggregation, bounds, companions, documents, judged, lists, per_query, unjudged
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
 
@@ -48,7 +48,12 @@ class Evaluation:
         """The deepest rank that can matter to a score; None if the whole list matters."""
         if self.convention.ideal == "retrieved":
             return None
-        return None if None in self.cutoffs else max(k for k in self.cutoffs if k is not None)
+        return None if None in self.cutoffs else self.deepest_finite
+
+    @property
+    def deepest_finite(self) -> int | None:
+        """The deepest cutoff that is a rank; None if the whole ranking is the only one."""
+        return max((k for k in self.cutoffs if k is not None), default=None)
 
 
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -106,6 +111,21 @@ def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation
         "evaluation_id": F.lit(evaluation.evaluation_id),
     }
     return whole.withColumns(described).select(*DATASET_SCORES.names)
+
+
+def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order."""
+    key = query_key(judgments.columns)
+    convention, depth = evaluation.convention, evaluation.deepest_finite
+    known = judged.judged_documents(judgments, key, convention)
+    listed = documents.returned_documents(results, known, key, convention, depth).where("on_list")
+    table = listed.select("run", *key, *documents.KEPT)
+    if convention.ideal != "retrieved":
+        ideal = documents.ideal_documents(known, key, convention, depth)
+        nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
+        table = table.unionByName(ideal.withColumns(nothing))
+    named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
+    return named.select(*RANKED_DOCUMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
