@@ -2,9 +2,22 @@
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.comparison import aggregation, pairing, second_look, warning
+from ndcg_spark.comparison import slices as slicing
+from ndcg_spark.comparison import weights as weighing
+from ndcg_spark.comparison.asked import MIN_QUERIES, Asked
+from ndcg_spark.comparison.rows import DOUBTED, Judged, date_of, rows_of, with_weights, without_weights
+from ndcg_spark.comparison.slices import ALL
+from ndcg_spark.comparison.tallies import Row, Tally, refuse_twice, tallied
+from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.plain import did_you_mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,12 +27,23 @@ class Compared:
     #: Dictionaries with the columns of COMPARISONS, sorted by its key; all queries come before the slices.
     #: A row with weights follows the row without and has a `weight_effective_n`; that of every other row is null.
     rows: list[dict[str, Any]]
-    #: dataset, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of the mean that
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of the mean that
     #: queries of these two statuses make up (status None: the query is not there). The parts sum to the difference of
     #: the two means over each side's own queries, which are those of DATASET_SCORES.
     transitions: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
+
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sides:
+    """The scores of the runs and of the baseline, of the columns of `pairing.scores`, and what pairs them."""
+
+    runs: DataFrame
+    baseline: DataFrame
+    key: tuple[str, ...]
+    same_night: bool
 
 
 def compare_tables(
@@ -37,7 +61,7 @@ def compare_tables(
     large_loss: float = 0.2,
     attributes: DataFrame | None = None,
     weights: DataFrame | None = None,
-    min_queries: int = 10,
+    min_queries: int = MIN_QUERIES,
     seed: int = 0,
 ) -> Compared:
     """Compare runs with a baseline, on all queries and on slices of them. An action.
@@ -80,4 +104,126 @@ def compare_tables(
     InputError
         A table holds several nights or queries twice, or breaks its contract.
     """
-    raise NotImplementedError
+    asked = Asked(tuple(measures), alpha, correction, test, tie, large_loss, min_queries, seed)
+    chosen = None if cutoffs is None else list(cutoffs)
+    cut = slicing.whole() if attributes is None else slicing.read(attributes)
+    weighed = weighing.Weights() if weights is None else weighing.read(weights)
+    sides = _sides(query_scores, baseline_scores, baseline_run, asked.measures, runs, chosen)
+    paired = pairing.paired(sides.runs, sides.baseline, sides.key, asked.measures)
+    table = cut.cut(weighed.put_on(paired))
+    rows, counted = _collected(
+        aggregation.aggregated(table, asked.measures, asked.tie, asked.large_loss), aggregation.counted(sides.runs)
+    )
+    _refuse_absent(rows, sides, baseline_run, chosen)
+    tallies = tallied(rows, sides.key, runs, len(asked.measures))
+    refuse_twice(tallies, counted)
+    judged = _judged(table, tallies, asked, weights is not None)
+    warnings = warning.of_unknown(rows, cut, weighed)
+    for tally, sentence in warning.of_simpson(tallies, cut, asked.measures):
+        warnings.append(sentence)
+        for each in judged:
+            if each.tally is tally and not each.weighted:
+                each.flags.append(warning.SIMPSON)
+    described = (cut.names, asked.measures, baseline_run, asked.correction, asked.alpha, sides.same_night)
+    plain = rows_of([each for each in judged if not each.weighted], *described)
+    weighted = rows_of([each for each in judged if each.weighted], *described)
+    together = [row for both in zip_longest(plain, weighted) for row in both if row is not None]
+    return Compared(together, _transitions(tallies, asked.measures, baseline_run), warnings)
+
+
+def _sides(
+    query_scores: DataFrame,
+    baseline_scores: DataFrame | None,
+    baseline_run: str | None,
+    measures: Sequence[str],
+    runs: Sequence[str] | None,
+    cutoffs: Sequence[int | None] | None,
+) -> _Sides:
+    ours = pairing.only(pairing.scores(query_scores, measures, "query_scores"), runs, cutoffs)
+    if baseline_scores is None and baseline_run is None:
+        raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
+    if baseline_scores is None:
+        every = pairing.only(pairing.scores(query_scores, measures, "query_scores"), None, cutoffs)
+        is_baseline = F.col("run") == F.lit(baseline_run)
+        key = (*pairing.KEY, "night")
+        return _Sides(ours.where(~is_baseline), every.where(is_baseline), key, same_night=True)
+    theirs = pairing.scores(baseline_scores, measures, "baseline")
+    if baseline_run is None:
+        return _Sides(ours, pairing.only(theirs, runs, cutoffs), (*pairing.KEY, "run"), same_night=False)
+    return _Sides(ours, pairing.only(theirs, [baseline_run], cutoffs), pairing.KEY, same_night=False)
+
+
+def _collected(aggregated: DataFrame, counted: DataFrame) -> tuple[list[Row], list[Row]]:
+    """The rows of both tables, in one job. An action."""
+    nothing = [F.lit(None).cast(kind).alias(name) for name, kind in aggregated.dtypes if name not in counted.columns]
+    filled = counted.select(F.lit(True).alias("before"), *counted.columns, *nothing)
+    columns = ["before", *aggregated.columns]
+    together = aggregated.withColumn("before", F.lit(False)).select(columns).union(filled.select(columns)).collect()
+    return [row for row in together if not row["before"]], [row for row in together if row["before"]]
+
+
+def _refuse_absent(
+    rows: Sequence[Row], sides: _Sides, baseline: str | None, cutoffs: Sequence[int | None] | None
+) -> None:
+    """ConfigurationError where a baseline or a cutoff is not there; InputError where the baseline has two nights."""
+    alone = [row for row in rows if row["alone"]]
+    if not alone:
+        known = sorted({row["run"] for row in rows})
+        if baseline is not None and known:
+            near = did_you_mean(baseline, known)
+            raise ConfigurationError(f"baseline: no run is called {baseline!r}{near}; there are {', '.join(known)}")
+        raise ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
+    there = {row["cutoff"] or None for row in rows}
+    absent = [str(cutoff or "all") for cutoff in cutoffs or () if cutoff not in there]
+    if absent:
+        known = [str(cutoff or "all") for cutoff in sorted(there, key=order_of)]
+        raise ConfigurationError(f"cutoffs: no scores at {', '.join(absent)}; there are those at {', '.join(known)}")
+    nights: dict[str, set[str]] = {}
+    for row in alone:
+        nights.setdefault(row["dataset"], set()).add(row["baseline_night"])
+    several = [dates for dates in nights.values() if len(dates) > 1]
+    if several and not sides.same_night:
+        raise InputError(
+            f"baseline: scores of {len(several[0])} nights, e.g. {min(several[0])} and {max(several[0])}; give those "
+            "of one"
+        )
+
+
+def _judged(table: DataFrame, tallies: Sequence[Tally], asked: Asked, weigh: bool) -> list[Judged]:
+    """Each tally without weights and, if asked to `weigh`, with them; the doubtful ones randomized. May act twice."""
+    plain = [without_weights(tally, asked.min_queries) for tally in tallies]
+    judged = list(plain)
+    if weigh:
+        heavy = [each for each in plain if each.tally.sums.get("weight")]
+        squares = second_look.squares(table, [each.tally for each in heavy], asked.measures)
+        by_place = {id(each): square for each, square in zip(heavy, squares, strict=True)}
+        judged += [with_weights(each, by_place.get(id(each), 0.0)) for each in plain]
+    doubtful = [
+        each for each in plain if each.has_answer and (asked.test == "randomization" or DOUBTED.intersection(each.flags))
+    ]
+    p_values = second_look.randomized(table, [each.tally for each in doubtful], asked.measures, asked.seed)
+    found = {id(each.tally): both for each, both in zip(doubtful, p_values, strict=True)}
+    for each in judged:
+        if id(each.tally) in found:
+            each.randomized = found[id(each.tally)][each.weighted]
+    return judged
+
+
+def _transitions(tallies: Iterable[Tally], measures: Sequence[str], baseline: str | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "dataset": tally.place.dataset,
+            "evaluated_on": date_of(tally.place.night),
+            "run": tally.place.run,
+            "baseline": baseline or tally.place.run,
+            "measure": measures[tally.measure],
+            "cutoff": tally.place.cutoff or None,
+            "baseline_status": statuses[0],
+            "status": statuses[1],
+            "queries": queries,
+            "change": change,
+        }
+        for tally in tallies
+        if tally.place.slice == ALL
+        for statuses, queries, change in tally.parts()
+    ]

@@ -1,0 +1,63 @@
+"""What only a second pass over some comparisons can tell: the error of a weighted mean, and randomized p values."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.comparison import aggregation, randomization
+from ndcg_spark.comparison.tallies import Tally
+
+
+def squares(table: DataFrame, tallies: Sequence[Tally], measures: Sequence[str]) -> list[float]:
+    """For each tally the sum of weight^2 (difference - weighted mean)^2. An action.
+
+    The weighted mean must be known before, as a difference of large sums would lose digits.
+    """
+    if not tallies:
+        return []
+    centers = [tally.sums["weighted"] / tally.sums["weight"] for tally in tallies]
+    wanted = _wanted(table, tallies, center=pa.array(centers, pa.float64()))
+    found = {row["id"]: row["squares"] for row in aggregation.squared(table, wanted, measures).collect()}
+    return [found.get(at) or 0.0 for at in range(len(tallies))]
+
+
+def randomized(
+    table: DataFrame, tallies: Sequence[Tally], measures: Sequence[str], seed: int
+) -> list[tuple[float, float]]:
+    """For each tally the p value of the randomization test without weights and with them. An action.
+
+    It fetches a difference per query or, of more than UNITS, per bucket of queries.
+    """
+    if not tallies:
+        return []
+    bucketed = pa.array([tally.moments.n > randomization.UNITS for tally in tallies], pa.bool_())
+    wanted = _wanted(table, tallies, bucketed=bucketed)
+    sums = aggregation.summed(table, wanted, measures, randomization.UNITS).toPandas()
+    alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+    for _, of_tally in sums.sort_values(["id", "unit"]).groupby("id"):
+        alike.setdefault(tuple(of_tally["unit"]), []).append(of_tally)
+    found: dict[int, tuple[float, float]] = {}
+    # Comparisons of the same queries, such as those of all runs, share their signs.
+    for units, frames in alike.items():
+        columns = [frame[name].to_numpy() for frame in frames for name in ("apart", "weighted")]
+        p_values = randomization.p_values(units, np.stack(columns, axis=1), seed)
+        for frame, (plain, weighted) in zip(frames, p_values.reshape(-1, 2).tolist(), strict=True):
+            found[int(frame["id"].iloc[0])] = (plain, weighted)
+    return [found[at] for at in range(len(tallies))]
+
+
+def _wanted(table: DataFrame, tallies: Sequence[Tally], **more: pa.Array) -> DataFrame:
+    """One row per tally: id, its place in the list; measure; the columns of its place; and more."""
+    places = [tally.place for tally in tallies]
+    columns = {
+        "id": pa.array(range(len(tallies)), pa.int32()),
+        "measure": pa.array([tally.measure for tally in tallies], pa.int32()),
+        **{name: pa.array([getattr(p, name) for p in places], pa.string()) for name in ("dataset", "night", "run")},
+        **{name: pa.array([getattr(p, name) for p in places], pa.int32()) for name in ("cutoff", "slice")},
+        **more,
+    }
+    return F.broadcast(table.sparkSession.createDataFrame(pa.table(columns)))
