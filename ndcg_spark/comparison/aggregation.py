@@ -21,8 +21,9 @@ def difference(at: int) -> Column:
 def aggregated(table: DataFrame, measures: Sequence[str], tie: float, large_loss: float) -> DataFrame:
     """One row per GROUP of a table of `pairing.paired` with the columns slice and weight, in no order.
 
-    Columns: rows, evaluation_id, weighed (rows with a weight), attributed (rows with an attribute), and for each measure
-    what `_of_measure` has, numbered. Variance and skewness are the engine's own, which adds up distances from the mean.
+    Columns: rows, evaluation_id, weighed (rows with a weight), attributed (rows with an attribute), and for each
+    measure what `_of_measure` has, numbered. Variance and skewness are the engine's own, which adds up distances from
+    the mean.
     """
     numbers = [column for at in range(len(numbered("score", measures))) for column in _of_measure(at, tie, large_loss)]
     return table.groupBy(*GROUP).agg(

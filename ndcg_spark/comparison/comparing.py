@@ -27,13 +27,12 @@ class Compared:
     #: Dictionaries with the columns of COMPARISONS, sorted by its key; all queries come before the slices.
     #: A row with weights follows the row without and has a `weight_effective_n`; that of every other row is null.
     rows: list[dict[str, Any]]
-    #: dataset, evaluated_on, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of the mean that
-    #: queries of these two statuses make up (status None: the query is not there). The parts sum to the difference of
-    #: the two means over each side's own queries, which are those of DATASET_SCORES.
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of
+    #: the mean that queries of these two statuses make up (status None: the query is not there). The parts sum to the
+    #: difference of the two means over each side's own queries, which are those of DATASET_SCORES.
     transitions: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
-
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,8 +157,9 @@ def _collected(aggregated: DataFrame, counted: DataFrame) -> tuple[list[Row], li
     nothing = [F.lit(None).cast(kind).alias(name) for name, kind in aggregated.dtypes if name not in counted.columns]
     filled = counted.select(F.lit(True).alias("before"), *counted.columns, *nothing)
     columns = ["before", *aggregated.columns]
-    together = aggregated.withColumn("before", F.lit(False)).select(columns).union(filled.select(columns)).collect()
-    return [row for row in together if not row["before"]], [row for row in together if row["before"]]
+    together = aggregated.withColumn("before", F.lit(False)).select(columns).union(filled.select(columns))
+    found: list[Row] = [row.asDict() for row in together.collect()]
+    return [row for row in found if not row["before"]], [row for row in found if row["before"]]
 
 
 def _refuse_absent(
@@ -172,7 +172,9 @@ def _refuse_absent(
         if baseline is not None and known:
             near = did_you_mean(baseline, known)
             raise ConfigurationError(f"baseline: no run is called {baseline!r}{near}; there are {', '.join(known)}")
-        raise ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
+        raise ConfigurationError(
+            "baseline: it has no scores to compare with; check the night, the runs and the cutoffs"
+        )
     there = {row["cutoff"] or None for row in rows}
     absent = [str(cutoff or "all") for cutoff in cutoffs or () if cutoff not in there]
     if absent:
@@ -199,7 +201,9 @@ def _judged(table: DataFrame, tallies: Sequence[Tally], asked: Asked, weigh: boo
         by_place = {id(each): square for each, square in zip(heavy, squares, strict=True)}
         judged += [with_weights(each, by_place.get(id(each), 0.0)) for each in plain]
     doubtful = [
-        each for each in plain if each.has_answer and (asked.test == "randomization" or DOUBTED.intersection(each.flags))
+        each
+        for each in plain
+        if each.has_answer and (asked.test == "randomization" or DOUBTED.intersection(each.flags))
     ]
     p_values = second_look.randomized(table, [each.tally for each in doubtful], asked.measures, asked.seed)
     found = {id(each.tally): both for each, both in zip(doubtful, p_values, strict=True)}

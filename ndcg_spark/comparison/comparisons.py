@@ -8,10 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.comparison.comparing import compare_tables
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.convention.cutoffs import ascending
 from ndcg_spark.inputs.frames import frame
 from ndcg_spark.library import session_of, several
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
+
+#: The columns of QUERY_SCORES that are used, beside the measure.
+_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
 
 
 def compare(
@@ -90,7 +93,7 @@ def compare(
     session = session_of(*tables, *([] if named else [baseline]))
     wanted = [*_COLUMNS, measure]
     scores = frame(query_scores, wanted, session, "query_scores")
-    chosen = None if cutoffs is None else several(cutoffs)
+    chosen = None if cutoffs is None else ascending(several(cutoffs))
     found = compare_tables(
         scores,
         None if named else frame(baseline, wanted, session, "baseline"),
@@ -106,3 +109,8 @@ def compare(
         seed=seed,
     )
     return as_table(found.rows, session)
+
+
+def as_table(rows: list[dict[str, Any]], session: SparkSession) -> DataFrame:
+    """Rows of COMPARISONS as a DataFrame of the session."""
+    return session.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(COMPARISONS)))

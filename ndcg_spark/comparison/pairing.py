@@ -78,8 +78,8 @@ def paired(runs: DataFrame, baseline: DataFrame, key: Sequence[str], measures: S
     """Every row of the runs beside that of the baseline, and every row of the baseline once more, `alone`.
 
     `key` is what pairs them, KEY and perhaps night and run; in both tables it must be that of their rows. Columns:
-    alone, night, run, KEY, evaluation_id, status, score_0..., baseline_night, baseline_status, baseline_0...; null where
-    that side has no such row (of rows that are alone, all but the key and the baseline's own). No order.
+    alone, night, run, KEY, evaluation_id, status, score_0..., baseline_night, baseline_status, baseline_0...; null
+    where that side has no such row (of rows that are alone, all but the key and the baseline's own). No order.
 
     What a run lacks are the rows that are alone but for those that it pairs with. That is how a full outer join needs
     no row for each run and each query that the run lacks.

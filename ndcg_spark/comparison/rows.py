@@ -143,9 +143,7 @@ def rows_of(
 def _flags_of_sides(tally: Tally) -> list[str]:
     """Whether a side has no row at all."""
     return [
-        flag
-        for flag, rows in (("run_missing", tally.own_rows), ("baseline_missing", tally.baseline_rows))
-        if not rows
+        flag for flag, rows in (("run_missing", tally.own_rows), ("baseline_missing", tally.baseline_rows)) if not rows
     ]
 
 
@@ -170,7 +168,9 @@ def _means(judged: Judged) -> dict[str, float | None]:
     if not n:
         return dict.fromkeys(("mean", "baseline_mean", "difference", "relative_difference"))
     total = sums["weight"] if judged.weighted else n
-    ours, theirs = ("weighted_sum", "weighted_baseline_sum") if judged.weighted else ("paired_sum", "paired_baseline_sum")
+    ours, theirs = (
+        ("weighted_sum", "weighted_baseline_sum") if judged.weighted else ("paired_sum", "paired_baseline_sum")
+    )
     baseline = sums[theirs] / total
     return {
         "mean": sums[ours] / total,

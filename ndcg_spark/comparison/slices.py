@@ -128,7 +128,7 @@ def _of_queries(rows: DataFrame, names: Mapping[int, Slice]) -> DataFrame:
     )
     empty = F.array().cast("array<int>")
     lacking = [
-        F.when(F.count_if(F.col("attribute") == attribute) == 0, F.array(F.lit(number))).otherwise(empty)
+        F.when(F.count_if(F.col("attribute") == F.lit(attribute)) == 0, F.array(F.lit(number))).otherwise(empty)
         for (attribute, value), number in numbers.items()
         if value == NONE
     ]

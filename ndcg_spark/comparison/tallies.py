@@ -1,4 +1,4 @@
-"""What the engine has aggregated, put together per comparison: one run, cutoff, slice and measure against a baseline."""
+"""What the engine has aggregated, put together per comparison: one run, cutoff, slice and measure."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Transition:
 
 @dataclasses.dataclass
 class Tally:
-    """The counts and sums of one comparison. `sums` has those of its paired queries, by the names of the aggregation."""
+    """The counts and sums of one comparison. `sums` has those of its paired queries, by the aggregation's names."""
 
     place: Place
     measure: int
@@ -54,7 +54,7 @@ class Tally:
     @property
     def unpaired(self) -> int:
         """How many queries have a value on one side only; those that neither mean is over are not among them."""
-        return self._total("scores") + self._total("baselines") - 2 * self.moments.n
+        return int(self._total("scores") + self._total("baselines")) - 2 * self.moments.n
 
     @property
     def change(self) -> float | None:
@@ -170,11 +170,9 @@ def _lacking(
     for rows in alone:
         row = rows[0]
         night = row["night"] if "night" in key else nights.get(row["dataset"], "")
-        if "run" in key:
-            # One that neither side has can only be told from the runs that are asked for.
-            names = {row["run"]} | (asked - every)
-        else:
-            names = ours.get((row["dataset"], night), every) | asked
+        # A run that neither side has can only be told from the runs that are asked for.
+        there = {row["run"]} if "run" in key else ours.get((row["dataset"], night), every)
+        names = there | (asked - every)
         places += [_place(row, run, night) for run in names]
     return places
 

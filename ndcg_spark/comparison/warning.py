@@ -18,7 +18,10 @@ def of_unknown(rows: Iterable[Row], cut: Slices, weighing: Weights) -> list[str]
     """
     whole = [row for row in rows if row["slice"] == ALL]
     sentences = []
-    for where, queries, name in ((slices.WHERE, cut.queries, "attributed"), (weights.WHERE, weighing.queries, "weighed")):
+    for where, queries, name in (
+        (slices.WHERE, cut.queries, "attributed"),
+        (weights.WHERE, weighing.queries, "weighed"),
+    ):
         known = _known(whole, name)
         lost = 0
         for dataset, count in queries.items():
@@ -33,8 +36,8 @@ def of_unknown(rows: Iterable[Row], cut: Slices, weighing: Weights) -> list[str]
 def of_simpson(tallies: Iterable[Tally], cut: Slices, measures: Sequence[str]) -> list[tuple[Tally, str]]:
     """Tallies of all queries whose change of the mean every slice of an attribute contradicts, each with a sentence.
 
-    The mean of paired differences always lies between those of its slices. The change of the mean need not where queries
-    came, went or are left out: then all queries may gain where every slice of them loses (Simpson's paradox).
+    The mean of paired differences always lies between those of its slices. The change of the mean need not where
+    queries came, went or are left out: then all queries may gain where every slice of them loses (Simpson's paradox).
     """
     together: dict[tuple[object, ...], list[Tally]] = {}
     for tally in tallies:
