@@ -21,14 +21,13 @@ def difference(at: int) -> Column:
 def aggregated(table: DataFrame, measures: Sequence[str], tie: float, large_loss: float) -> DataFrame:
     """One row per GROUP of a table of `pairing.paired` with the columns slice and weight, in no order.
 
-    Columns: rows, evaluation_id, weighed (rows with a weight), attributed (rows with an attribute), and for each
+    Columns: rows, weighed (rows with a weight), attributed (rows with an attribute), and for each
     measure what `_of_measure` has, numbered. Variance and skewness are the engine's own, which adds up distances from
     the mean.
     """
     numbers = [column for at in range(len(numbered("score", measures))) for column in _of_measure(at, tie, large_loss)]
     return table.groupBy(*GROUP).agg(
         F.count("query_id").alias("rows"),
-        F.max("evaluation_id").alias("evaluation_id"),
         F.count("weight").alias("weighed"),
         F.count_if("attributed").alias("attributed"),
         *numbers,
@@ -67,8 +66,10 @@ def _of_measure(at: int, tie: float, large_loss: float) -> list[Column]:
 
 
 def counted(runs: DataFrame) -> DataFrame:
-    """One row per night, run, dataset and cutoff of scores, before they were paired: rows. In no order."""
-    return runs.groupBy("night", "run", "dataset", "cutoff").agg(F.count("query_id").alias("rows"))
+    """One row per night, run, dataset and cutoff of scores not yet paired: rows, evaluation_id. In no order."""
+    return runs.groupBy("night", "run", "dataset", "cutoff").agg(
+        F.count("query_id").alias("rows"), F.max("evaluation_id").alias("evaluation_id")
+    )
 
 
 def squared(table: DataFrame, wanted: DataFrame, measures: Sequence[str]) -> DataFrame:

@@ -1,6 +1,7 @@
 """Runs against a baseline: which queries pair, what their differences are, and how sure one can be of them."""
 
 import dataclasses
+import datetime
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -14,7 +15,7 @@ from ndcg_spark.comparison import weights as weighing
 from ndcg_spark.comparison.asked import MIN_QUERIES, Asked
 from ndcg_spark.comparison.rows import DOUBTED, Judged, date_of, rows_of, with_weights, without_weights
 from ndcg_spark.comparison.slices import ALL
-from ndcg_spark.comparison.tallies import Row, Tally, refuse_twice, tallied
+from ndcg_spark.comparison.tallies import Row, Tally, identify, tallied
 from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.plain import did_you_mean
@@ -115,7 +116,7 @@ def compare_tables(
     )
     _refuse_absent(rows, sides, baseline_run, chosen)
     tallies = tallied(rows, sides.key, runs, len(asked.measures))
-    refuse_twice(tallies, counted)
+    identify(tallies, counted)
     judged = _judged(table, tallies, asked, weights is not None)
     warnings = warning.of_unknown(rows, cut, weighed)
     for tally, sentence in warning.of_simpson(tallies, cut, asked.measures):
@@ -154,11 +155,13 @@ def _sides(
 
 def _collected(aggregated: DataFrame, counted: DataFrame) -> tuple[list[Row], list[Row]]:
     """The rows of both tables, in one job. An action."""
-    nothing = [F.lit(None).cast(kind).alias(name) for name, kind in aggregated.dtypes if name not in counted.columns]
-    filled = counted.select(F.lit(True).alias("before"), *counted.columns, *nothing)
-    columns = ["before", *aggregated.columns]
-    together = aggregated.withColumn("before", F.lit(False)).select(columns).union(filled.select(columns))
-    found: list[Row] = [row.asDict() for row in together.collect()]
+    one = aggregated.withColumns({"before": F.lit(False), "evaluation_id": F.lit(None).cast("string")})
+    kinds = dict(one.dtypes)
+    more = counted.withColumns(
+        {name: F.lit(None).cast(kind) for name, kind in kinds.items() if name not in counted.columns}
+        | {"before": F.lit(True)}
+    )
+    found: list[Row] = [row.asDict() for row in one.union(more.select(*kinds)).collect()]
     return [row for row in found if not row["before"]], [row for row in found if row["before"]]
 
 
@@ -180,7 +183,7 @@ def _refuse_absent(
     if absent:
         known = [str(cutoff or "all") for cutoff in sorted(there, key=order_of)]
         raise ConfigurationError(f"cutoffs: no scores at {', '.join(absent)}; there are those at {', '.join(known)}")
-    nights: dict[str, set[str]] = {}
+    nights: dict[str, set[datetime.date]] = {}
     for row in alone:
         nights.setdefault(row["dataset"], set()).add(row["baseline_night"])
     several = [dates for dates in nights.values() if len(dates) > 1]

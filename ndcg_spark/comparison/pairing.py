@@ -1,9 +1,11 @@
 """Scores paired with those of a baseline: a full outer join on dataset, query and cutoff, from which nothing is lost.
 
-The tables here have columns of their own. `night` is the date as text (empty if there is none), `cutoff` is 0 for the
-whole ranking, and the measures are numbered: `score_0`, `baseline_0`, `score_1`, ...
+The tables here have columns of their own. `night` is a date (NO_NIGHT if there is none), `cutoff` is 0 for the whole
+ranking, `status` a number of STATUSES, and the measures are numbered: `score_0`, `baseline_0`, `score_1`, ... Text in
+their place doubles the time of a comparison.
 """
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
@@ -19,7 +21,10 @@ KEY = ("dataset", "query_id", "cutoff")
 #: The name of the dataset of tables that name none.
 DATASET = "default"
 
-_TEXTS = {"dataset": DATASET, "evaluation_id": ""}
+#: The night of scores without a date.
+NO_NIGHT = datetime.date(1, 1, 1)
+#: The statuses of a query by their numbers; whatever else a table has.
+STATUSES = {1: "scored", 2: "no_relevant", 3: "missing", 4: "other"}
 _NUMBERS = ("double", "float", "decimal", "tinyint", "smallint", "int", "bigint", "void")
 
 
@@ -47,22 +52,23 @@ def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
         raise InputError(f"{where}: no column {absent[0]}; it has {', '.join(has)}; give a table of query scores")
     _refuse_unknown(measures, has, where)
     values = [_finite(as_type(F.col(name), DoubleType(), has[name])) for name in measures]
-    known = {
-        "night": F.coalesce(F.col("evaluated_on").cast("date").cast("string"), F.lit("")),
-        **{name: F.coalesce(F.col(name).cast("string"), F.lit(default)) for name, default in _TEXTS.items()},
+    optional = {
+        "dataset": F.coalesce(F.col("dataset").cast("string"), F.lit(DATASET)),
+        "evaluated_on": F.coalesce(F.col("evaluated_on").try_cast("date"), F.lit(NO_NIGHT)),
         "cutoff": F.coalesce(as_type(F.col("cutoff"), IntegerType(), has.get("cutoff", "int")), F.lit(0)),
-        "status": F.col("status").cast("string"),
+        "evaluation_id": F.col("evaluation_id").cast("string"),
+        "status": _numbered(F.col("status")),
     }
-    stored = {"night": "evaluated_on"}
     otherwise = {
-        "night": F.lit(""),
-        **{name: F.lit(default) for name, default in _TEXTS.items()},
+        "dataset": F.lit(DATASET),
+        "evaluated_on": F.lit(NO_NIGHT),
         "cutoff": F.lit(0),
-        "status": F.when(values[0].isNull(), "missing").otherwise("scored"),
+        "evaluation_id": F.lit(None).cast("string"),
+        "status": F.when(values[0].isNull(), 3).otherwise(1),
     }
-    found = {name: known[name] if stored.get(name, name) in has else otherwise[name] for name in known}
+    found = {name: column if name in has else otherwise[name] for name, column in optional.items()}
     return table.select(
-        *(column.alias(name) for name, column in found.items()),
+        *(column.alias("night" if name == "evaluated_on" else name) for name, column in found.items()),
         *(as_type(F.col(name), StringType(), has[name]).alias(name) for name in ("run", "query_id")),
         *(value.alias(name) for value, name in zip(values, numbered("score", measures), strict=True)),
     )
@@ -78,7 +84,7 @@ def paired(runs: DataFrame, baseline: DataFrame, key: Sequence[str], measures: S
     """Every row of the runs beside that of the baseline, and every row of the baseline once more, `alone`.
 
     `key` is what pairs them, KEY and perhaps night and run; in both tables it must be that of their rows. Columns:
-    alone, night, run, KEY, evaluation_id, status, score_0..., baseline_night, baseline_status, baseline_0...; null
+    alone, night, run, KEY, status, score_0..., baseline_night, baseline_status, baseline_0...; null
     where that side has no such row (of rows that are alone, all but the key and the baseline's own). No order.
 
     What a run lacks are the rows that are alone but for those that it pairs with. That is how a full outer join needs
@@ -91,7 +97,7 @@ def paired(runs: DataFrame, baseline: DataFrame, key: Sequence[str], measures: S
         F.col("status").alias("baseline_status"),
         *(F.col(score).alias(name) for score, name in both),
     )
-    ours = ("night", "run", *KEY, "evaluation_id", "status", *(score for score, _ in both))
+    ours = ("night", "run", *KEY, "status", *(score for score, _ in both))
     own = ("baseline_night", "baseline_status", *(name for _, name in both))
     together = runs.join(theirs, on=list(key), how="left")
     lone = [F.col(name) if name in key else _null(name).alias(name) for name in ours]
@@ -101,7 +107,14 @@ def paired(runs: DataFrame, baseline: DataFrame, key: Sequence[str], measures: S
 
 
 def _null(name: str) -> Column:
-    return F.lit(None).cast("double" if name.startswith("score_") else "string")
+    kind = {"night": "date", "run": "string", "status": "int"}.get(name, "double")
+    return F.lit(None).cast(kind)
+
+
+def _numbered(status: Column) -> Column:
+    numbers = {name: number for number, name in STATUSES.items()}
+    known = [F.when(status == name, number) for name, number in numbers.items()]
+    return F.coalesce(*known, F.lit(numbers["other"]))
 
 
 def _finite(value: Column) -> Column:

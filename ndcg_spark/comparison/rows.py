@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndcg_spark.comparison import statistics
+from ndcg_spark.comparison.pairing import NO_NIGHT
 from ndcg_spark.comparison.slices import ALL, Slice
 from ndcg_spark.comparison.tallies import Tally
 from ndcg_spark.schemas import COMPARISONS
@@ -126,7 +127,7 @@ def rows_of(
             "large_losses": int(sums.get("large_losses", 0)),
             "test": _test(each),
             "flags": list(each.flags),
-            "evaluation_id": each.tally.evaluation_id or None,
+            "evaluation_id": each.tally.evaluation_id,
             **means,
             "interval_low": _number(interval[0]) if answers else None,
             "interval_high": _number(interval[1]) if answers else None,
@@ -184,6 +185,6 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def date_of(night: str) -> datetime.date | None:
-    """The date of a night's text; None for the empty one."""
-    return datetime.date.fromisoformat(night) if night else None
+def date_of(night: datetime.date) -> datetime.date | None:
+    """The date of a night, None for scores without a date."""
+    return None if night == NO_NIGHT else night

@@ -56,7 +56,8 @@ def _wanted(table: DataFrame, tallies: Sequence[Tally], **more: pa.Array) -> Dat
     columns = {
         "id": pa.array(range(len(tallies)), pa.int32()),
         "measure": pa.array([tally.measure for tally in tallies], pa.int32()),
-        **{name: pa.array([getattr(p, name) for p in places], pa.string()) for name in ("dataset", "night", "run")},
+        **{name: pa.array([getattr(p, name) for p in places], pa.string()) for name in ("dataset", "run")},
+        "night": pa.array([place.night for place in places], pa.date32()),
         **{name: pa.array([getattr(p, name) for p in places], pa.int32()) for name in ("cutoff", "slice")},
         **more,
     }

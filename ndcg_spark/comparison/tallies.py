@@ -1,9 +1,11 @@
 """What the engine has aggregated, put together per comparison: one run, cutoff, slice and measure."""
 
 import dataclasses
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.pairing import NO_NIGHT, STATUSES
 from ndcg_spark.comparison.slices import ALL
 from ndcg_spark.comparison.statistics import Moments
 from ndcg_spark.errors import InputError
@@ -19,7 +21,7 @@ class Place:
     """What is compared: the run of a night and dataset, at a cutoff (0: the whole ranking), on a slice."""
 
     dataset: str
-    night: str
+    night: datetime.date
     run: str
     cutoff: int
     slice: int
@@ -42,8 +44,8 @@ class Tally:
 
     place: Place
     measure: int
-    baseline_night: str = ""
-    evaluation_id: str = ""
+    baseline_night: datetime.date = NO_NIGHT
+    evaluation_id: str | None = None
     moments: Moments = dataclasses.field(default_factory=Moments)
     sums: dict[str, float] = dataclasses.field(default_factory=dict)
     transitions: dict[Statuses, Transition] = dataclasses.field(default_factory=dict)
@@ -85,8 +87,8 @@ class Tally:
         self.sums["largest_weight"] = max(self.sums.get("largest_weight", 0.0), largest)
         self.own_rows += row["rows"]
         self.baseline_night = row["baseline_night"] or self.baseline_night
-        self.evaluation_id = max(self.evaluation_id, row["evaluation_id"] or "")
-        part = self.transitions.setdefault((row["baseline_status"], row["status"]), Transition())
+        statuses = (STATUSES.get(row["baseline_status"]), STATUSES[row["status"]])
+        part = self.transitions.setdefault(statuses, Transition())
         part.queries += row["rows"]
         part.scores += row[f"scores_{number}"]
         part.sum += row[f"sum_{number}"] or 0.0
@@ -95,7 +97,7 @@ class Tally:
 
     def add_lacking(self, row: Row) -> None:
         """Take in a row of the baseline's own queries: those that this run has not paired with are lacking in it."""
-        number, status = self.measure, row["baseline_status"]
+        number, status = self.measure, STATUSES[row["baseline_status"]]
         self.baseline_rows += row["rows"]
         self.baseline_night = row["baseline_night"] or self.baseline_night
         met = [part for (theirs, _), part in self.transitions.items() if theirs == status]
@@ -152,7 +154,7 @@ def _pairing(row: Row, key: Sequence[str]) -> tuple[Any, ...]:
     return (row["slice"], *(row[name] for name in key if name != "query_id"))
 
 
-def _place(row: Row, run: str, night: str) -> Place:
+def _place(row: Row, run: str, night: datetime.date) -> Place:
     return Place(row["dataset"], night, run, row["cutoff"], row["slice"])
 
 
@@ -169,7 +171,7 @@ def _lacking(
     places = []
     for rows in alone:
         row = rows[0]
-        night = row["night"] if "night" in key else nights.get(row["dataset"], "")
+        night = row["night"] if "night" in key else nights.get(row["dataset"], NO_NIGHT)
         # A run that neither side has can only be told from the runs that are asked for.
         there = {row["run"]} if "run" in key else ours.get((row["dataset"], night), every)
         names = there | (asked - every)
@@ -177,12 +179,19 @@ def _lacking(
     return places
 
 
-def refuse_twice(tallies: Iterable[Tally], counted: Iterable[Row]) -> None:
-    """InputError where pairing has made more rows of a run than it had, as the baseline has some twice."""
-    before = {(row["dataset"], row["night"], row["run"], row["cutoff"]): row["rows"] for row in counted}
+def identify(tallies: Iterable[Tally], counted: Iterable[Row]) -> None:
+    """Give each tally its evaluation_id, from the rows of `aggregation.counted`.
+
+    InputError where pairing has made more rows of a run than it had, as the baseline has some twice.
+    """
+    before = {(row["dataset"], row["night"], row["run"], row["cutoff"]): row for row in counted}
     for tally in tallies:
         place = tally.place
-        more = tally.own_rows - before.get((place.dataset, place.night, place.run, place.cutoff), tally.own_rows)
+        row = before.get((place.dataset, place.night, place.run, place.cutoff))
+        if row is None:
+            continue
+        tally.evaluation_id = row["evaluation_id"]
+        more = tally.own_rows - row["rows"]
         if place.slice == ALL and more > 0:
             raise InputError(
                 f"baseline: {more:,} row(s) too many paired with run={place.run}, as it has queries twice for one "
