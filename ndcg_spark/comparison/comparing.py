@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -32,6 +32,9 @@ class Compared:
     #: the mean that queries of these two statuses make up (status None: the query is not there). The parts sum to the
     #: difference of the two means over each side's own queries, which are those of DATASET_SCORES.
     transitions: list[dict[str, Any]]
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, query_id, baseline_status, status, baseline_score, score,
+    #: difference: of each run the queries that lost most, the largest loss first, then those that won most.
+    queries: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
 
@@ -51,7 +54,7 @@ def compare_tables(
     baseline_scores: DataFrame | None = None,
     baseline_run: str | None = None,
     *,
-    measures: Sequence[str] = ("ndcg",),
+    measures: Sequence[str] | Mapping[str, Collection[int | None] | None] = ("ndcg",),
     runs: Sequence[str] | None = None,
     cutoffs: Iterable[int | None] | None = None,
     alpha: float = 0.05,
@@ -63,6 +66,7 @@ def compare_tables(
     weights: DataFrame | None = None,
     min_queries: int = MIN_QUERIES,
     seed: int = 0,
+    queries: int = 0,
 ) -> Compared:
     """Compare runs with a baseline, on all queries and on slices of them. An action.
 
@@ -75,8 +79,8 @@ def compare_tables(
         Such a table of another night. Without `baseline_run`, runs are paired by name.
     baseline_run : str, optional
         The run that every other one is compared with: of `baseline_scores` if there are any, else of `query_scores`.
-    measures : sequence of str
-        Columns of numbers in both tables.
+    measures : sequence of str, or mapping of str to cutoffs
+        Columns of numbers in both tables; and at which of the cutoffs each is compared, None for all.
     runs : sequence of str, optional
         The runs to compare; by default all but the baseline. One that is nowhere has a row of 0 queries.
     cutoffs : iterable of int or None, optional
@@ -91,6 +95,8 @@ def compare_tables(
         QUERY_ATTRIBUTES and QUERY_WEIGHTS.
     min_queries : int
         A slice of fewer paired queries is not tested.
+    queries : int
+        How many queries that lost most, and that won most, are named for each run, measure and cutoff.
 
     Returns
     -------
@@ -104,6 +110,7 @@ def compare_tables(
     InputError
         A table holds several nights or queries twice, or breaks its contract.
     """
+    at = measures if isinstance(measures, Mapping) else {}
     asked = Asked(tuple(measures), alpha, correction, test, tie, large_loss, min_queries, seed)
     chosen = None if cutoffs is None else list(cutoffs)
     cut = slicing.whole() if attributes is None else slicing.read(attributes)
@@ -115,8 +122,9 @@ def compare_tables(
         aggregation.aggregated(table, asked.measures, asked.tie, asked.large_loss), aggregation.counted(sides.runs)
     )
     _refuse_absent(rows, sides, baseline_run, chosen)
-    tallies = tallied(rows, sides.key, runs, len(asked.measures))
-    identify(tallies, counted)
+    every = tallied(rows, sides.key, runs, len(asked.measures))
+    identify(every, counted)
+    tallies = [t for t in every if _is_asked(at, asked.measures[t.measure], t.place.cutoff or None)]
     judged = _judged(table, tallies, asked, weights is not None)
     warnings = warning.of_unknown(rows, cut, weighed)
     for tally, sentence in warning.of_simpson(tallies, cut, asked.measures):
@@ -128,7 +136,18 @@ def compare_tables(
     plain = rows_of([each for each in judged if not each.weighted], *described)
     weighted = rows_of([each for each in judged if each.weighted], *described)
     together = [row for both in zip_longest(plain, weighted) for row in both if row is not None]
-    return Compared(together, _transitions(tallies, asked.measures, baseline_run), warnings)
+    furthest = second_look.furthest(paired, asked.measures, queries) if queries else []
+    named = [
+        row | {"baseline": baseline_run or row["run"]}
+        for row in furthest
+        if _is_asked(at, row["measure"], row["cutoff"])
+    ]
+    return Compared(together, _transitions(tallies, asked.measures, baseline_run), named, warnings)
+
+
+def _is_asked(at: Mapping[str, Collection[int | None] | None], measure: str, cutoff: int | None) -> bool:
+    cutoffs = at.get(measure)
+    return cutoffs is None or cutoff in cutoffs
 
 
 def _sides(

@@ -21,8 +21,8 @@ KEY = ("dataset", "query_id", "cutoff")
 #: The name of the dataset of tables that name none.
 DATASET = "default"
 
-#: The night of scores without a date.
-NO_NIGHT = datetime.date(1, 1, 1)
+#: The night of scores without a date. Earlier years have other days in Java.
+NO_NIGHT = datetime.date(1900, 1, 1)
 #: The statuses of a query by their numbers; whatever else a table has.
 STATUSES = {1: "scored", 2: "no_relevant", 3: "missing", 4: "other"}
 _NUMBERS = ("double", "float", "decimal", "tinyint", "smallint", "int", "bigint", "void")

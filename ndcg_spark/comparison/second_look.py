@@ -1,14 +1,18 @@
 """What only a second pass over some comparisons can tell: the error of a weighted mean, and randomized p values."""
 
 from collections.abc import Sequence
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.comparison import aggregation, randomization
+from ndcg_spark.comparison.pairing import STATUSES
+from ndcg_spark.comparison.rows import date_of
 from ndcg_spark.comparison.tallies import Tally
 
 
@@ -48,6 +52,48 @@ def randomized(
         for frame, (plain, weighted) in zip(frames, p_values.reshape(-1, 2).tolist(), strict=True):
             found[int(frame["id"].iloc[0])] = (plain, weighted)
     return [found[at] for at in range(len(tallies))]
+
+
+def furthest(paired: DataFrame, measures: Sequence[str], queries: int) -> list[dict[str, Any]]:
+    """The rows `Compared.queries`, without the baseline: of each run, measure and cutoff so many. An action."""
+    place = ("dataset", "night", "run", "cutoff")
+    ends = [
+        paired.where(lost if is_loss else won).select(
+            *place,
+            F.lit(at).alias("measure"),
+            F.lit(is_loss).alias("is_loss"),
+            "query_id",
+            *("baseline_status", "status"),
+            *(F.col(f"{name}_{at}").alias(name) for name in ("baseline", "score")),
+            aggregation.difference(at).alias("difference"),
+        )
+        for at in range(len(measures))
+        for lost, won in [
+            (aggregation.difference(at) < -aggregation.NOISE, aggregation.difference(at) > aggregation.NOISE)
+        ]
+        for is_loss in (True, False)
+    ]
+    far = Window.partitionBy(*place, "measure", "is_loss").orderBy(F.desc(F.abs("difference")), "query_id")
+    ranked = (
+        reduce(DataFrame.union, ends).withColumn("place", F.row_number().over(far)).where(F.col("place") <= queries)
+    )
+    rows = ranked.orderBy(*place, "measure", F.desc("is_loss"), "place").collect()
+    return [
+        {
+            "dataset": row["dataset"],
+            "evaluated_on": date_of(row["night"]),
+            "run": row["run"],
+            "measure": measures[row["measure"]],
+            "cutoff": row["cutoff"] or None,
+            "query_id": row["query_id"],
+            "baseline_status": STATUSES[row["baseline_status"]],
+            "status": STATUSES[row["status"]],
+            "baseline_score": row["baseline"],
+            "score": row["score"],
+            "difference": row["difference"],
+        }
+        for row in rows
+    ]
 
 
 def _wanted(table: DataFrame, tallies: Sequence[Tally], **more: pa.Array) -> DataFrame:
