@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ndcg_spark.compare_command import compare as compare_nights
 from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
@@ -171,6 +172,9 @@ def show_conventions(
         _say(explain_preset(name))
     else:
         _say(list_presets_and_options())
+
+
+app.command(cls=Command, epilog=_EXIT_CODES)(compare_nights)
 
 
 @app.command("nights", cls=Command)

@@ -1,7 +1,6 @@
 """Runs against a baseline: which queries pair, what their differences are, and how sure one can be of them."""
 
 import dataclasses
-import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -13,12 +12,10 @@ from ndcg_spark.comparison import aggregation, pairing, second_look, warning
 from ndcg_spark.comparison import slices as slicing
 from ndcg_spark.comparison import weights as weighing
 from ndcg_spark.comparison.asked import MIN_QUERIES, Asked
+from ndcg_spark.comparison.given import refuse_absent, sides_of
 from ndcg_spark.comparison.rows import DOUBTED, Judged, date_of, rows_of, with_weights, without_weights
 from ndcg_spark.comparison.slices import ALL
 from ndcg_spark.comparison.tallies import Row, Tally, identify, tallied
-from ndcg_spark.convention.cutoffs import order_of
-from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.plain import did_you_mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,16 +34,6 @@ class Compared:
     queries: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Sides:
-    """The scores of the runs and of the baseline, of the columns of `pairing.scores`, and what pairs them."""
-
-    runs: DataFrame
-    baseline: DataFrame
-    key: tuple[str, ...]
-    same_night: bool
 
 
 def compare_tables(
@@ -115,13 +102,13 @@ def compare_tables(
     chosen = None if cutoffs is None else list(cutoffs)
     cut = slicing.whole() if attributes is None else slicing.read(attributes)
     weighed = weighing.Weights() if weights is None else weighing.read(weights)
-    sides = _sides(query_scores, baseline_scores, baseline_run, asked.measures, runs, chosen)
+    sides = sides_of(query_scores, baseline_scores, baseline_run, asked.measures, runs, chosen)
     paired = pairing.paired(sides.runs, sides.baseline, sides.key, asked.measures)
     table = cut.cut(weighed.put_on(paired))
     rows, counted = _collected(
         aggregation.aggregated(table, asked.measures, asked.tie, asked.large_loss), aggregation.counted(sides.runs)
     )
-    _refuse_absent(rows, sides, baseline_run, chosen)
+    refuse_absent(rows, sides, baseline_run, chosen)
     every = tallied(rows, sides.key, runs, len(asked.measures))
     identify(every, counted)
     tallies = [t for t in every if _is_asked(at, asked.measures[t.measure], t.place.cutoff or None)]
@@ -150,28 +137,6 @@ def _is_asked(at: Mapping[str, Collection[int | None] | None], measure: str, cut
     return cutoffs is None or cutoff in cutoffs
 
 
-def _sides(
-    query_scores: DataFrame,
-    baseline_scores: DataFrame | None,
-    baseline_run: str | None,
-    measures: Sequence[str],
-    runs: Sequence[str] | None,
-    cutoffs: Sequence[int | None] | None,
-) -> _Sides:
-    ours = pairing.only(pairing.scores(query_scores, measures, "query_scores"), runs, cutoffs)
-    if baseline_scores is None and baseline_run is None:
-        raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
-    if baseline_scores is None:
-        every = pairing.only(pairing.scores(query_scores, measures, "query_scores"), None, cutoffs)
-        is_baseline = F.col("run") == F.lit(baseline_run)
-        key = (*pairing.KEY, "night")
-        return _Sides(ours.where(~is_baseline), every.where(is_baseline), key, same_night=True)
-    theirs = pairing.scores(baseline_scores, measures, "baseline")
-    if baseline_run is None:
-        return _Sides(ours, pairing.only(theirs, runs, cutoffs), (*pairing.KEY, "run"), same_night=False)
-    return _Sides(ours, pairing.only(theirs, [baseline_run], cutoffs), pairing.KEY, same_night=False)
-
-
 def _collected(aggregated: DataFrame, counted: DataFrame) -> tuple[list[Row], list[Row]]:
     """The rows of both tables, in one job. An action."""
     one = aggregated.withColumns({"before": F.lit(False), "evaluation_id": F.lit(None).cast("string")})
@@ -182,35 +147,6 @@ def _collected(aggregated: DataFrame, counted: DataFrame) -> tuple[list[Row], li
     )
     found: list[Row] = [row.asDict() for row in one.union(more.select(*kinds)).collect()]
     return [row for row in found if not row["before"]], [row for row in found if row["before"]]
-
-
-def _refuse_absent(
-    rows: Sequence[Row], sides: _Sides, baseline: str | None, cutoffs: Sequence[int | None] | None
-) -> None:
-    """ConfigurationError where a baseline or a cutoff is not there; InputError where the baseline has two nights."""
-    alone = [row for row in rows if row["alone"]]
-    if not alone:
-        known = sorted({row["run"] for row in rows})
-        if baseline is not None and known:
-            near = did_you_mean(baseline, known)
-            raise ConfigurationError(f"baseline: no run is called {baseline!r}{near}; there are {', '.join(known)}")
-        raise ConfigurationError(
-            "baseline: it has no scores to compare with; check the night, the runs and the cutoffs"
-        )
-    there = {row["cutoff"] or None for row in rows}
-    absent = [str(cutoff or "all") for cutoff in cutoffs or () if cutoff not in there]
-    if absent:
-        known = [str(cutoff or "all") for cutoff in sorted(there, key=order_of)]
-        raise ConfigurationError(f"cutoffs: no scores at {', '.join(absent)}; there are those at {', '.join(known)}")
-    nights: dict[str, set[datetime.date]] = {}
-    for row in alone:
-        nights.setdefault(row["dataset"], set()).add(row["baseline_night"])
-    several = [dates for dates in nights.values() if len(dates) > 1]
-    if several and not sides.same_night:
-        raise InputError(
-            f"baseline: scores of {len(several[0])} nights, e.g. {min(several[0])} and {max(several[0])}; give those "
-            "of one"
-        )
 
 
 def _judged(table: DataFrame, tallies: Sequence[Tally], asked: Asked, weigh: bool) -> list[Judged]:

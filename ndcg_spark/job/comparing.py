@@ -51,6 +51,18 @@ class Request:
             raise ConfigurationError(
                 f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {LAST_GOOD}"
             )
+        if self.baseline_date not in (None, LAST_GOOD):
+            date_of("baseline-date", self.baseline_date)
+
+
+def date_of(option: str, given: str | None) -> datetime.date | None:
+    """The date that an option gives. ConfigurationError if it is none."""
+    if given is None:
+        return None
+    try:
+        return datetime.date.fromisoformat(given)
+    except ValueError:
+        raise ConfigurationError(f"arguments: --{option} {given!r} is no date; write YYYY-MM-DD") from None
 
 
 def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
