@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ndcg_spark.compare_command import compare as compare_nights
-from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
+from ndcg_spark.conventions_command import show_conventions
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
-from ndcg_spark.options import EngineName, InputFormat, Json, OutputFormat, configured, spread
-from ndcg_spark.plain import message
-from ndcg_spark.report.failing import is_merged, told_failures
+from ndcg_spark.options import Json, OutputFormat, configured, spread
+from ndcg_spark.report.failing import told_failures
 from ndcg_spark.report.helping import Command, Commands
+from ndcg_spark.report.saying import say, silent
 from ndcg_spark.report.streams import as_json, prepare_streams, printing
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ def evaluate(
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
     ] = False,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Compare the NDCG of every run with that of this one.")
+    ] = None,
 ) -> None:
     """Score results against judgments: NDCG per query and per dataset.
 
@@ -70,8 +73,10 @@ def evaluate(
     """
     from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job
-    from ndcg_spark.job.handing_over import QueryScores
+    from ndcg_spark.job.handing_over import QueryScores, Taker
+    from ndcg_spark.job.quick_look import QuickLook
     from ndcg_spark.report import formats
+    from ndcg_spark.report.comparisons import print_beside_scores
     from ndcg_spark.report.per_query import print_query_scores
     from ndcg_spark.report.terminal import Progress
     from ndcg_spark.sheets import sorting
@@ -79,22 +84,30 @@ def evaluate(
     style = formats.chosen(format_, json_, formats.OF_QUERIES if per_query else formats.FORMATS)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs)
+    if baseline and per_query:
+        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
     if explain_plan:
-        if format_ or json_ or per_query or sort:
+        if format_ or json_ or per_query or sort or baseline:
             raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave --format, --json, --per-query and --sort out"
+                "arguments: --explain-plan prints text; leave --format, --json, --per-query, --sort and --baseline out"
             )
-        _say(explain(config).split("\n"))
+        say(explain(config).split("\n"))
         return
 
     def take(rows: Iterable[Mapping[str, Any]]) -> None:
         with printing():
             print_query_scores(rows, style)
 
-    with Progress(_silent(style)).running() as progress:
-        outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
-    if not per_query:
-        with printing():
+    look = QuickLook(baseline) if baseline else None
+    taker: Taker | None = QueryScores(take, order) if per_query else look
+    with Progress(silent(style)).running() as progress:
+        outcome = run_job(config, progress.tell, taker)
+    if per_query:
+        return
+    with printing():
+        if look and look.found:
+            print_beside_scores(outcome, look.found, style, order)
+        else:
             formats.print_outcome(outcome, style, order)
 
 
@@ -111,7 +124,7 @@ def check(
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
 
-    with Progress(_silent("json" if json_ else "table")).running() as progress:
+    with Progress(silent("json" if json_ else "table")).running() as progress:
         found = check_input(config, progress.tell)
     if json_:
         _print_json(found)
@@ -120,60 +133,12 @@ def check(
         print_check(found)
 
 
-def _say(lines: list[str]) -> None:
-    with printing():
-        print("\n".join(map(message, lines)))
-
-
 def _print_json(value: Any) -> None:
     with printing():
         print(as_json(value))
 
 
-def _silent(style: str) -> bool:
-    """Whether steps are not shown, because they would stand between the rows that a program reads."""
-    return style != "table" and is_merged()
-
-
-@app.command("conventions", cls=Command)
-def show_conventions(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
-    ] = None,
-    cutoffs: Annotated[str | None, typer.Option(help="Ranks of the comparison, and all. [default: 10]")] = None,
-    input_format: InputFormat = None,
-    format_: OutputFormat = None,
-    json_: Json = False,
-    engine: EngineName = None,
-) -> None:
-    """List the presets and options, explain a preset, or compare them all on your data."""
-    if compare is not None and name is not None:
-        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
-    if compare is None and any((cutoffs, input_format, format_, json_, engine)):
-        raise ConfigurationError(
-            "arguments: --cutoffs, --engine and all formats are of a comparison; give --compare too"
-        )
-    if compare is not None:
-        from ndcg_spark.config import validate
-        from ndcg_spark.job.every_preset import compare_presets
-        from ndcg_spark.report import formats
-        from ndcg_spark.report.terminal import Progress
-
-        style = formats.chosen(format_, json_)
-        judgments, results = ({"path": path, "format": input_format} for path in compare)
-        settings = {"judgments": judgments, "results": results, "cutoffs": cutoffs or "10", "engine": engine or "auto"}
-        with Progress(_silent(style)).running() as progress:
-            rows = compare_presets(validate(settings, "arguments"), progress.tell)
-        with printing():
-            formats.print_comparison(rows, style)
-    elif name is not None:
-        _say(explain_preset(name))
-    else:
-        _say(list_presets_and_options())
-
-
+app.command("conventions", cls=Command)(show_conventions)
 app.command(cls=Command, epilog=_EXIT_CODES)(compare_nights)
 
 
@@ -200,7 +165,7 @@ def recover(output: _Output) -> None:
 
     stand(_HALF_DONE)
     done = recover_nights(output)
-    _say([*done, *left_alone(output)] or ["nothing to recover"])
+    say([*done, *left_alone(output)] or ["nothing to recover"])
 
 
 @app.command(cls=Command)
@@ -216,10 +181,10 @@ def expire(
 
     today = datetime.datetime.now(datetime.UTC).date()
     if dry_run:
-        _say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
+        say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
         return
     stand(_HALF_DONE)
-    _say(expire_nights(output, keep_days, today) or ["nothing to remove"])
+    say(expire_nights(output, keep_days, today) or ["nothing to remove"])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,6 +6,7 @@ import typer
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.options import EngineName, Json, OutputFormat
+from ndcg_spark.report.saying import silent
 from ndcg_spark.report.streams import printing
 
 Text = str | None
@@ -49,10 +50,12 @@ def compare(
     engine: EngineName = None,
     remote: Annotated[Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
 ) -> None:
-    """Compare the runs of a published night with a baseline: how far apart, and how sure one can be."""
+    """Compare published runs with a baseline: how far apart they are.
+
+    And how sure one can be of it. The baseline is a run of the same night, another night, or a run of another night.
+    """
     from ndcg_spark.job.comparing import Request, compare_nights, date_of, measures_of
     from ndcg_spark.report.comparisons import print_compared
-    from ndcg_spark.report.failing import is_merged
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.terminal import Progress
 
@@ -76,7 +79,7 @@ def compare(
         engine or "auto",
         remote,
     )
-    with Progress(style != "table" and is_merged()).running() as progress:
+    with Progress(silent(style)).running() as progress:
         found = compare_nights(request, progress.tell)
     with printing():
         print_compared(found, style, correction, alpha)

@@ -51,7 +51,10 @@ def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
     )
 
 
-@pytest.mark.parametrize(("arguments", "golden"), [([], "help.txt"), (["evaluate"], "evaluate-help.txt")])
+@pytest.mark.parametrize(
+    ("arguments", "golden"),
+    [([], "help.txt"), (["evaluate"], "evaluate-help.txt"), (["compare"], "compare-help.txt")],
+)
 def test_help_is_as_it_was_agreed(arguments, golden):
     assert started(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 

@@ -17,10 +17,13 @@ from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
+from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
 
 #: What --baseline-date takes beside a date.
 LAST_GOOD = "last_good"
+#: So many names of runs are told.
+_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,12 +104,12 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     nights = committed(request.output)
     tonight = _tonight(nights, request)
     baselines = _baselines(nights, tonight, request)
+    _refuse_unknown_runs(request, tonight, baselines)
     for sentence in _doubts(tonight, baselines):
         tell("note", sentence)
     with open_engine(request.engine, request.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         found = _compared(opened, request, tonight, baselines)
-    _refuse_unknown_runs(found, request)
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""
@@ -211,10 +214,21 @@ def _doubts(tonight: Iterable[CommittedNight], baselines: Mapping[str, Committed
     return sentences
 
 
-def _refuse_unknown_runs(found: Compared, request: Request) -> None:
-    """ConfigurationError for a run that was asked for and has no scores in these nights."""
-    has = {row["run"] for row in found.rows if "run_missing" not in row["flags"]}
-    absent = [run for run in request.runs or () if run not in has]
-    if absent:
-        near = did_you_mean(absent[0], has)
-        raise ConfigurationError(f"runs: no run is called {absent[0]!r}{near}; check --run and ndcg-spark nights")
+def _refuse_unknown_runs(
+    request: Request, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
+) -> None:
+    """ConfigurationError for a run that these nights do not have; told from their dataset scores, without an engine."""
+
+    def runs(nights: Iterable[CommittedNight]) -> list[str]:
+        return sorted({row["run"] for rows in kept_scores(request.output, list(nights)) for row in rows})
+
+    for option, wanted, nights in (
+        ("run", request.runs or (), tonight),
+        ("baseline", (request.baseline,) if request.baseline else (), baselines.values() or tonight),
+    ):
+        known = runs(nights) if wanted else []
+        for run in wanted:
+            if run not in known:
+                near, some = did_you_mean(run, known), ", ".join(known[:_SHOWN])
+                more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+                raise ConfigurationError(f"{option}: no run is called {run!r}{near}; there are {some}{more}")

@@ -14,7 +14,7 @@ from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
-from ndcg_spark.job.handing_over import QueryScores
+from ndcg_spark.job.handing_over import Taker
 from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import (
     Outcome,
@@ -47,14 +47,14 @@ class _Work:
     clock: Clock
     #: What is called when the engine has done its work.
     release: Callable[[], object]
-    #: In which order query scores are handed to whom, if to anybody.
-    wanted: QueryScores | None = None
+    #: To whom query scores are handed, if to anybody.
+    wanted: Taker | None = None
 
 
-def run(config: EvaluationConfig, tell: Tell, wanted: QueryScores | None = None) -> Outcome:
+def run(config: EvaluationConfig, tell: Tell, wanted: Taker | None = None) -> Outcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
-    With `wanted`, the query scores are handed over row by row: after a night is published, else after the dataset
+    With `wanted`, the query scores are handed over: after a night is published, else after the dataset
     scores are computed, so that no row is handed over of an evaluation that is refused.
 
     Raises
@@ -76,7 +76,7 @@ def run_on(
     tell: Tell,
     clock: Clock,
     release: Callable[[], object] = lambda: None,
-    wanted: QueryScores | None = None,
+    wanted: Taker | None = None,
 ) -> Outcome:
     """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
 
@@ -91,6 +91,8 @@ def run_on(
         checked = validation.check(*sources, config)
     tell_rows_read(sources, checked, tell)
     tell_doubts(sources, checked, config, tell)
+    if wanted:
+        wanted.expect([run.run for run in checked.result_counts.runs])
     try:
         return _outcome(work, checked)
     except PlanRefusedError as refusal:

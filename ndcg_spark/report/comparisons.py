@@ -4,13 +4,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
-from ndcg_spark.report.formats import print_sheets
+from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.report.formats import print_outcome, print_sheets
 from ndcg_spark.report.records import print_csv
 from ndcg_spark.report.streams import as_json
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
 from ndcg_spark.sheets.comparisons import PLAIN_SIGNS, SIGNS, comparison_sheet, query_sheet, transition_sheet
 from ndcg_spark.sheets.sheet import Sheet
+from ndcg_spark.sheets.sorting import Order, in_order
+
+#: The columns of COMPARISONS that stand beside a run's scores.
+_BESIDE = (
+    *("baseline", "difference", "relative_difference", "interval_low", "interval_high", "p_value", "p_adjusted"),
+    *("test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
+)
 
 
 def print_compared(found: Compared, style: str, correction: str, alpha: float) -> None:
@@ -21,6 +30,30 @@ def print_compared(found: Compared, style: str, correction: str, alpha: float) -
         print_csv(COMPARISONS.names, flat(found.rows))
     else:
         print_sheets(sheets_of(found, style, correction, alpha), style)
+
+
+def print_beside_scores(outcome: Outcome, found: Compared, style: str, order: Order | None) -> None:
+    """Print the dataset scores of an evaluation, and what its runs are beside one of them.
+
+    In CSV every row of the scores has the columns of its comparison, which are empty for the baseline itself.
+    """
+    if style == "csv":
+        compared = {(row["dataset"], row["run"], row["cutoff"]): row for row in flat(found.rows)}
+        rows = [row for of_run in in_order(outcome.dataset_scores, order) for row in of_run]
+        nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
+        print_csv(
+            [*measure_first(DATASET_SCORES), *_BESIDE],
+            ({**{name: compared.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in rows),
+        )
+        return
+    print_outcome(outcome, style, order, as_object(found))
+    if style != "json":
+        print()
+        print_sheets(sheets_of(found, style, Asked.correction, Asked.alpha), style)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["dataset"], row["run"], row["cutoff"]
 
 
 def as_object(found: Compared) -> dict[str, Any]:

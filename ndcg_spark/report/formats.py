@@ -1,7 +1,8 @@
 """In which format results are printed: a table for people, Markdown or LaTeX to paste, CSV or JSON for programs."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
@@ -41,13 +42,18 @@ def chosen(given: str | None, json_: bool, known: Sequence[str] = FORMATS) -> st
     return given
 
 
-def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> None:
-    """Print the dataset scores of an evaluation in the format; in JSON, everything there is to say about it."""
+def print_outcome(
+    outcome: Outcome, style: str, order: Order | None = None, more: Mapping[str, Any] | None = None
+) -> None:
+    """Print the dataset scores of an evaluation in the format; in JSON, everything there is to say about it.
+
+    `more` is what JSON has beside it.
+    """
     rows = outcome.dataset_scores
     ordered = [row for of_run in in_order(rows, order) for row in of_run]
     if style == "json":
         shown = {"output": outcome.output and masked(outcome.output), "dataset_scores": ordered if order else rows}
-        print(as_json({**dataclasses.asdict(outcome), **shown}))
+        print(as_json({**dataclasses.asdict(outcome), **shown, **(more or {})}))
     elif style == "csv":
         print_csv(measure_first(DATASET_SCORES), ordered)
     else:

@@ -143,7 +143,7 @@ def _notes(rows: Rows, correction: str, alpha: float, reach: float, *, drawn: bo
     adjusted = (
         f", adjusted for {tested:,} comparisons ({_CORRECTIONS[correction]})" if correction in _CORRECTIONS else ""
     )
-    scale = f" on a line from -{reach:.4f} to +{reach:.4f}" if drawn else ""
+    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if drawn else ""
     baselines = sorted({_baseline(row) for row in rows})
     notes = [
         f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}",
