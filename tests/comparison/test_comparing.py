@@ -49,6 +49,18 @@ def test_a_comparison_is_that_of_scipy_and_counts_wins_and_losses(embedded):
     assert rows[0] | {**keys, "measure": "ndcg", "cutoff": 10, "test": "t", "flags": [], "queries": MANY} == rows[0]
 
 
+def test_the_example_of_the_guide_is_as_it_is_worked_out_there(embedded):
+    old = [0.50, 0.40, 0.90, 0.10, 0.60, 0.70, 0.30, 0.80]
+    new = [0.65, 0.45, 0.90, 0.30, 0.50, 0.80, 0.35, 0.95]
+    named = {name: dict(zip("abcdefgh", values, strict=True)) for name, values in (("old", old), ("new", new))}
+    (row,) = embedded.rows(scores(named), "old")
+    assert (row["wins"], row["ties"], row["losses"], row["flags"]) == (6, 1, 1, ["few_changed", "skewed"])
+    printed = {"difference": 0.0750, "effect_size": 0.7783, "minimum_detectable": 0.1111, "p_value": 0.0944}
+    interval = {"interval_low": -0.0056, "interval_high": 0.1556}
+    assert {name: round(row[name], 4) for name in printed | interval} == printed | interval
+    assert row["p_value"] == pytest.approx(24 / 256, abs=3 * (0.0938 * 0.9062 / 10_000) ** 0.5)
+
+
 def test_many_runs_and_cutoffs_are_adjusted_together(embedded):
     chance = np.random.default_rng(1)
     baseline = chance.random(MANY)
