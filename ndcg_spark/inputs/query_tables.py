@@ -16,7 +16,7 @@ from ndcg_spark.inputs.first_lines import head, whole_lines
 from ndcg_spark.inputs.footers import footers
 from ndcg_spark.inputs.json_shapes import keys_in
 from ndcg_spark.inputs.loading import literal, loaded, paths_of
-from ndcg_spark.inputs.reading import read_query_table
+from ndcg_spark.inputs.reading import catalog_table, read_query_table
 from ndcg_spark.inputs.separated import header_names
 from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, QUERY_ATTRIBUTES, QUERY_WEIGHTS
 from ndcg_spark.table_config import AttributesConfig, TableConfig, WeightsConfig
@@ -33,7 +33,7 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
     """
     config = config or AttributesConfig.model_validate({"path": paths})
     if paths[0].startswith(_CATALOG):
-        has = engine.session.table(paths[0].removeprefix(_CATALOG)).columns
+        has = catalog_table(engine, paths[0].removeprefix(_CATALOG), ATTRIBUTES).columns
         return _read(engine, config, paths, ATTRIBUTES, _schema(has, config))
     found, kind = _files(engine, paths, config, ATTRIBUTES)
     return _read(engine, config, paths, ATTRIBUTES, _schema(_columns(engine, found, kind), config))

@@ -132,7 +132,7 @@ def _read(
     if catalog and len(paths) > 1:
         raise InputError(f"{name}: {len(paths)} paths, among them {catalog[0]}; give a catalog table alone")
     if catalog:
-        table = _catalog_table(engine, catalog[0].removeprefix(_CATALOG), name)
+        table = catalog_table(engine, catalog[0].removeprefix(_CATALOG), name)
         refuse_own(table.columns, f"{name}: {catalog[0]}")
         shape = shapes.named("table", table.columns, config, needed or schema.names, f"{name}: {catalog[0]}")
         renamed = unlisted(_renamed(table, shape, config, schema, f"{name}: {catalog[0]}"), schema is RESULTS, name)
@@ -189,7 +189,8 @@ def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[
     return named, column, [f"runs are named by their files: {names[0]}{more}"]
 
 
-def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
+def catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
+    """The table of the engine's catalog; InputError if there is none. `name` is what it is read as."""
     try:
         found = engine.session.table(table)
         _ = found.schema  # Connect only looks the table up when something is asked of it
