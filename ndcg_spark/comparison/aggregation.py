@@ -27,7 +27,7 @@ def aggregated(table: DataFrame, measures: Sequence[str], tie: float, large_loss
     """
     numbers = [column for at in range(len(numbered("score", measures))) for column in _of_measure(at, tie, large_loss)]
     return table.groupBy(*GROUP).agg(
-        F.count("query_id").alias("rows"),
+        F.count(F.lit(1)).alias("rows"),
         F.count("weight").alias("weighed"),
         F.count_if("attributed").alias("attributed"),
         *numbers,

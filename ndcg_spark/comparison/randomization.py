@@ -21,7 +21,7 @@ EQUAL = 1e-9
 _BITS = 64
 #: The constants of splitmix64 (Steele, Lea and Flood 2014).
 _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-#: So many units are drawn at once, which holds 10,000 signs of each in 40 MB.
+#: So many units are drawn at once, and so many comparisons take part, which holds 10,000 numbers of each in 40 MB.
 _AT_ONCE = 512
 
 
@@ -35,6 +35,11 @@ def p_values(units: Sequence[str], differences: NDArray[np.float64], seed: int =
     order = np.argsort(np.asarray(units))
     values = np.ascontiguousarray(np.asarray(differences, np.float64)[order])
     keys = _keys([units[at] for at in order], seed)
+    parts = range(0, values.shape[1], _AT_ONCE)
+    return np.concatenate([np.zeros(0), *(_p_values(keys, values[:, at : at + _AT_ONCE]) for at in parts)])
+
+
+def _p_values(keys: NDArray[np.uint64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     sums = np.zeros((REPLICATES, values.shape[1]))
     for start in range(0, len(keys), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)

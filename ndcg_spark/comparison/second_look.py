@@ -32,7 +32,7 @@ def squares(table: DataFrame, tallies: Sequence[Tally], measures: Sequence[str])
 def randomized(
     table: DataFrame, tallies: Sequence[Tally], measures: Sequence[str], seed: int
 ) -> list[tuple[float, float]]:
-    """For each tally the p value of the randomization test without weights and with them. An action.
+    """For each tally the p value of the randomization test without weights and with them, if there are any. An action.
 
     It fetches a difference per query or, of more than UNITS, per bucket of queries.
     """
@@ -45,12 +45,13 @@ def randomized(
     for _, of_tally in sums.sort_values(["id", "unit"]).groupby("id"):
         alike.setdefault(tuple(of_tally["unit"]), []).append(of_tally)
     found: dict[int, tuple[float, float]] = {}
+    names = ["apart", *(["weighted"] if any(tally.sums["weight"] for tally in tallies) else [])]
     # Comparisons of the same queries, such as those of all runs, share their signs.
     for units, frames in alike.items():
-        columns = [frame[name].to_numpy() for frame in frames for name in ("apart", "weighted")]
+        columns = [frame[name].to_numpy() for frame in frames for name in names]
         p_values = randomization.p_values(units, np.stack(columns, axis=1), seed)
-        for frame, (plain, weighted) in zip(frames, p_values.reshape(-1, 2).tolist(), strict=True):
-            found[int(frame["id"].iloc[0])] = (plain, weighted)
+        for frame, of_frame in zip(frames, p_values.reshape(-1, len(names)).tolist(), strict=True):
+            found[int(frame["id"].iloc[0])] = (of_frame[0], of_frame[-1])
     return [found[at] for at in range(len(tallies))]
 
 

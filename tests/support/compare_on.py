@@ -3,6 +3,7 @@
 Opening an engine takes a second and a comparison a seventh of one, so the tests of a process share it.
 """
 
+import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 from evaluate_on import session_of
 from programs import PROCESSES
 from pyspark.sql import SparkSession
+from servers import QUICK_JAVA
 
 from ndcg_spark import compare
 from ndcg_spark.comparison.comparing import Compared, compare_tables
@@ -73,7 +75,10 @@ def elsewhere(engine: str) -> Iterator[Elsewhere]:
 
 
 def _serve(connection: Any, engine: str) -> None:
+    os.environ.update(QUICK_JAVA)
     with session_of(engine) as session:
+        if engine == "connect":
+            session.conf.set("spark.sql.shuffle.partitions", "1")
         while True:
             try:
                 function, arguments, options = connection.recv()
