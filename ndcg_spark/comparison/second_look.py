@@ -15,6 +15,9 @@ from ndcg_spark.comparison.pairing import STATUSES
 from ndcg_spark.comparison.rows import date_of
 from ndcg_spark.comparison.tallies import Tally
 
+#: What is compared, beside the measure and the slice.
+_PLACE = ("dataset", "night", "run", "cutoff")
+
 
 def squares(table: DataFrame, tallies: Sequence[Tally], measures: Sequence[str]) -> list[float]:
     """For each tally the sum of weight^2 (difference - weighted mean)^2. An action.
@@ -57,28 +60,12 @@ def randomized(
 
 def furthest(paired: DataFrame, measures: Sequence[str], queries: int) -> list[dict[str, Any]]:
     """The rows `Compared.queries`, without the baseline: of each run, measure and cutoff so many. An action."""
-    place = ("dataset", "night", "run", "cutoff")
-    ends = [
-        paired.where(lost if is_loss else won).select(
-            *place,
-            F.lit(at).alias("measure"),
-            F.lit(is_loss).alias("is_loss"),
-            "query_id",
-            *("baseline_status", "status"),
-            *(F.col(f"{name}_{at}").alias(name) for name in ("baseline", "score")),
-            aggregation.difference(at).alias("difference"),
-        )
-        for at in range(len(measures))
-        for lost, won in [
-            (aggregation.difference(at) < -aggregation.NOISE, aggregation.difference(at) > aggregation.NOISE)
-        ]
-        for is_loss in (True, False)
-    ]
-    far = Window.partitionBy(*place, "measure", "is_loss").orderBy(F.desc(F.abs("difference")), "query_id")
+    ends = [_end(paired, at, is_loss) for at in range(len(measures)) for is_loss in (True, False)]
+    far = Window.partitionBy(*_PLACE, "measure", "is_loss").orderBy(F.desc(F.abs("difference")), "query_id")
     ranked = (
         reduce(DataFrame.union, ends).withColumn("place", F.row_number().over(far)).where(F.col("place") <= queries)
     )
-    rows = ranked.orderBy(*place, "measure", F.desc("is_loss"), "place").collect()
+    rows = ranked.orderBy(*_PLACE, "measure", F.desc("is_loss"), "place").collect()
     return [
         {
             "dataset": row["dataset"],
@@ -95,6 +82,20 @@ def furthest(paired: DataFrame, measures: Sequence[str], queries: int) -> list[d
         }
         for row in rows
     ]
+
+
+def _end(paired: DataFrame, at: int, is_loss: bool) -> DataFrame:
+    """The pairs of one measure that lost, or those that won."""
+    apart = aggregation.difference(at)
+    return paired.where((-apart if is_loss else apart) > aggregation.NOISE).select(
+        *_PLACE,
+        *("query_id", "baseline_status", "status"),
+        F.lit(at).alias("measure"),
+        F.lit(is_loss).alias("is_loss"),
+        F.col(f"baseline_{at}").alias("baseline"),
+        F.col(f"score_{at}").alias("score"),
+        apart.alias("difference"),
+    )
 
 
 def _wanted(table: DataFrame, tallies: Sequence[Tally], **more: pa.Array) -> DataFrame:

@@ -16,6 +16,7 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
+from ndcg_spark.masking import masked
 from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
@@ -159,7 +160,7 @@ def _tonight(nights: Sequence[CommittedNight], request: Request) -> list[Committ
         raise StorageError(f"output: no dataset is called {request.dataset!r}{near}; there are {', '.join(known)}")
     own = [night for night in nights if request.dataset in (None, night.dataset)]
     if not own:
-        raise StorageError(f"output: there is no night in {request.output}; check the path")
+        raise StorageError(f"output: there is no night in {masked(request.output)}; check the path")
     newest = max(night.evaluated_on for night in own)
     date = request.date.isoformat() if request.date else newest
     found = [night for night in own if night.evaluated_on == date]

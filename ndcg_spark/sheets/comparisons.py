@@ -147,11 +147,16 @@ def _notes(rows: Rows, correction: str, alpha: float, reach: float, *, drawn: bo
     baselines = sorted({_baseline(row) for row in rows})
     notes = [
         f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}",
-        "p: two-sided paired t test" + adjusted + "; * below 0.05, ** below 0.01, *** below 0.001",
+        f"p: two-sided {_test(rows)}" + adjusted + "; * below 0.05, ** below 0.01, *** below 0.001",
         f"interval: {100 * (1 - alpha):g} % of the mean difference over the queries that both have{scale}",
     ]
     flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
     return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
+
+
+def _test(rows: Rows) -> str:
+    is_randomized = all("randomization" in row["test"] for row in rows if row["test"])
+    return "randomization test" if is_randomized and any(row["test"] for row in rows) else "paired t test"
 
 
 def _baseline(row: Mapping[str, Any]) -> str:

@@ -272,3 +272,6 @@ def test_significance_is_marked_and_explained():
     assert sheet.notes[2].startswith("interval: 99 %")
     assert sheet.notes[3] == f"few_changed: {FLAGS['few_changed']}"
     assert "adjusted" not in comparison_sheet([row()], "none", 0.05).notes[1]
+    assert sheet.notes[1].startswith("p: two-sided paired t test, adjusted")
+    randomized = comparison_sheet([row(test="randomization"), row(test=None)], "none", 0.05)
+    assert randomized.notes[1].startswith("p: two-sided randomization test; *")
