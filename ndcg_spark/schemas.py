@@ -71,6 +71,7 @@ PARTITIONS = ("dataset", "evaluated_on")
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
 #: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff.
+#: `judgments_hash` is the same as long as the judgments of the query are; null in what older versions wrote.
 QUERY_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -80,6 +81,7 @@ QUERY_SCORES = _table(
     ("status", _TEXT),
     ("returned", _COUNT),
     ("judged", _COUNT),
+    ("judgments_hash", _COUNT),
     ("evaluation_id", _TEXT),
     ("ndcg", _NUMBER),
     ("dcg", _NUMBER),
@@ -165,7 +167,12 @@ COMPARISONS = _table(
 )
 
 #: What an evaluation keeps, by the name of its folder.
-KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
+KEPT = {
+    "query_scores": QUERY_SCORES,
+    "dataset_scores": DATASET_SCORES,
+    "rejected_rows": REJECTED_ROWS,
+    "comparisons": COMPARISONS,
+}
 
 
 def measure_first(schema: StructType) -> tuple[str, ...]:

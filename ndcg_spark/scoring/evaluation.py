@@ -56,7 +56,10 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if convention.ideal == "judged_capped":
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
     of_judged = convention.ideal in ("judged", "k_relevant")
-    queries = judged.ideal_scores(ideal, key, cutoffs, convention) if of_judged else documents.select(*key).distinct()
+    hashes = judged.judgments_hashes(documents, key)
+    queries = (
+        judged.ideal_scores(ideal, key, cutoffs, convention).join(hashes, on=key, how="left") if of_judged else hashes
+    )
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs)
     named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return named.select(*QUERY_SCORES.names)

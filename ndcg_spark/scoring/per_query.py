@@ -21,8 +21,9 @@ def query_scores(
 ) -> DataFrame:
     """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
-    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg. `ndcg` is
-    from 0 to 1, unless negative gains are kept or unjudged documents have one; null if the convention skips the query.
+    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
+    ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
+    if the convention skips the query.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -30,9 +31,10 @@ def query_scores(
     table = pairs.join(answered, on=run_key, how="left")
     long = table.select(
         *run_key,
+        "judgments_hash",
         F.coalesce("answered", F.lit(False)).alias("answered"),
         F.explode(F.array(*(_at_cutoff(k) for k in cutoffs))).alias("at"),
-    ).select(*run_key, "answered", "at.*")
+    ).select(*run_key, "judgments_hash", "answered", "at.*")
     ndcg, status = _policies(convention, [*run_key, "cutoff"])
     return long.select(
         *run_key,
@@ -40,6 +42,7 @@ def query_scores(
         status.alias("status"),
         "returned",
         "judged",
+        "judgments_hash",
         ndcg.alias("ndcg"),
         "dcg",
         "ideal_dcg",

@@ -43,7 +43,8 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
     found = {}
     for name, convention in conventions.items():
         table = evaluate(judgments, results, [1, 3, None], convention).query_scores
-        columns = ["query_id", "cutoff", "status", "returned", "judged", "ndcg", "dcg", "ideal_dcg", "cg"]
+        counts = ["status", "returned", "judged", "judgments_hash"]
+        columns = ["query_id", "cutoff", *counts, "ndcg", "dcg", "ideal_dcg", "cg"]
         rows = [list(row) for row in table.select(*columns).collect()]
         found[name] = sorted(rows, key=lambda row: (row[0], row[1] or 0))
     return found
