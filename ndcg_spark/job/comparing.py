@@ -4,7 +4,6 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -179,7 +178,7 @@ def _baselines(
     for night in tonight:
         own = [other for other in nights if other.dataset == night.dataset]
         if request.baseline_date == LAST_GOOD:
-            good = [other for other in own if other.evaluated_on < night.evaluated_on and _is_good(other.record)]
+            good = [other for other in own if other.evaluated_on < night.evaluated_on and other.is_good]
             missing = f"no night of {night.dataset} before {night.evaluated_on} has passed the gate"
         else:
             good = [other for other in own if other.evaluated_on == request.baseline_date]
@@ -188,11 +187,6 @@ def _baselines(
             raise StorageError(f"output: {missing}; ndcg-spark nights lists them")
         found[night.dataset] = max(good, key=lambda other: other.evaluated_on)
     return found
-
-
-def _is_good(record: Mapping[str, Any]) -> bool:
-    """Whether a night passed the gate, or somebody accepted it."""
-    return bool(record.get("accepted")) or (record.get("verdict") or {}).get("verdict") == "pass"
 
 
 def _doubts(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
