@@ -16,6 +16,8 @@ import typer
 from ndcg_spark.compare_command import compare as compare_nights
 from ndcg_spark.conventions_command import show_conventions
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate_command import Accepted, JUnitFile
+from ndcg_spark.gate_command import judge as judge_night
 from ndcg_spark.interrupts import stand
 from ndcg_spark.options import Json, OutputFormat, configured, spread
 from ndcg_spark.report.failing import told_failures
@@ -38,6 +40,7 @@ app = typer.Typer(
 )
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
+_GATE_CODES = f"{_EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 
 #: What is said when a command that changes the kept scores is interrupted.
 _HALF_DONE = "run it again, as it may be half done"
@@ -48,7 +51,7 @@ _OF_SCORES = ("output", "cutoffs", "dataset")
 _Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
-@app.command(cls=Command, epilog=_EXIT_CODES)
+@app.command(cls=Command, epilog=_GATE_CODES)
 @configured()
 def evaluate(
     config: "EvaluationConfig",
@@ -63,13 +66,15 @@ def evaluate(
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
     ] = False,
+    accept_baseline: Accepted = None,
+    junit: JUnitFile = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="RUN", help="Compare the NDCG of every run with that of this one.")
     ] = None,
 ) -> None:
     """Score results against judgments: NDCG per query and per dataset.
 
-    Paths may have {date} in them.
+    Paths may have {date} in them. With a [gate] in the configuration the night is judged before it is published.
     """
     from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job
@@ -77,6 +82,7 @@ def evaluate(
     from ndcg_spark.job.quick_look import QuickLook
     from ndcg_spark.report import formats
     from ndcg_spark.report.comparisons import print_beside_scores
+    from ndcg_spark.report.junit import refuse_unwritable, write_junit
     from ndcg_spark.report.per_query import print_query_scores
     from ndcg_spark.report.terminal import Progress
     from ndcg_spark.sheets import sorting
@@ -98,17 +104,23 @@ def evaluate(
         with printing():
             print_query_scores(rows, style)
 
+    if junit is not None:
+        if config.gate is None:
+            raise ConfigurationError("arguments: --junit is of a gate; add [gate] to the configuration")
+        refuse_unwritable(junit)
     look = QuickLook(baseline) if baseline else None
     taker: Taker | None = QueryScores(take, order) if per_query else look
     with Progress(silent(style)).running() as progress:
-        outcome = run_job(config, progress.tell, taker)
-    if per_query:
-        return
-    with printing():
-        if look and look.found:
-            print_beside_scores(outcome, look.found, style, order)
-        else:
-            formats.print_outcome(outcome, style, order)
+        outcome = run_job(config, progress.tell, taker, accept_baseline)
+    if junit is not None:
+        write_junit(junit, outcome.verdicts)
+    if not per_query:
+        with printing():
+            if look and look.found:
+                print_beside_scores(outcome, look.found, style, order)
+            else:
+                formats.print_outcome(outcome, style, order)
+    raise typer.Exit(outcome.exit_code)
 
 
 @app.command(cls=Command, epilog=_EXIT_CODES)
@@ -140,6 +152,7 @@ def _print_json(value: Any) -> None:
 
 app.command("conventions", cls=Command)(show_conventions)
 app.command(cls=Command, epilog=_EXIT_CODES)(compare_nights)
+app.command("gate", cls=Command, epilog=_GATE_CODES)(judge_night)
 
 
 @app.command("nights", cls=Command)

@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
+from ndcg_spark.comparison.verdict import Verdict, exit_code_of
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
@@ -33,6 +34,13 @@ class Outcome:
     output: str | None
     #: The duration of each step in seconds.
     seconds: dict[str, float]
+    #: The verdict on each night; empty without a gate.
+    verdicts: Sequence[Verdict] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0, or what the verdicts say."""
+        return exit_code_of(self.verdicts)
 
 
 def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:

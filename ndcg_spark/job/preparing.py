@@ -10,6 +10,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
+from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring import gains
@@ -19,6 +20,14 @@ from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
+
+
+@dataclasses.dataclass(frozen=True)
+class SliceTables:
+    """The tables that comparisons are cut and weighted by, if there are any."""
+
+    attributes: DataFrame | None = None
+    weights: DataFrame | None = None
 
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
@@ -39,6 +48,18 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
         excluded = read_excluded(opened, config.exclude, [config.dated(path) for path in config.exclude.path])
         results = dataclasses.replace(results, without=excluded)
     return judgments, results
+
+
+def slice_tables(opened: Engine, config: EvaluationConfig) -> SliceTables:
+    """The attributes and the weights of queries that the configuration names. Raises InputError."""
+    found, attributes, weights = SliceTables(), config.query_attributes, config.query_weights
+    if attributes:
+        table = read_attributes(opened, [config.dated(path) for path in attributes.path], attributes)
+        found = dataclasses.replace(found, attributes=table)
+    if weights:
+        table = read_weights(opened, [config.dated(path) for path in weights.path], weights)
+        found = dataclasses.replace(found, weights=table)
+    return found
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:

@@ -17,6 +17,7 @@ from ndcg_spark.sheets.markup import latex, markdown
 from ndcg_spark.sheets.scores import preset_sheets, score_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import Order, in_order
+from ndcg_spark.sheets.verdicts import verdict_sheet
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 #: What query scores are printed in: they are too many for a page.
@@ -57,7 +58,11 @@ def print_outcome(
     elif style == "csv":
         print_csv(measure_first(DATASET_SCORES), ordered)
     else:
+        verdicts = [verdict_sheet(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
         print_sheets([score_sheet(rows, order, [f"{outcome.convention}: {outcome.formula}"])], style)
+        if verdicts:
+            print()
+            print_sheets(verdicts, style, most=None)
 
 
 def print_comparison(compared: Sequence[Compared], style: str) -> None:

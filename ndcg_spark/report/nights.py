@@ -11,9 +11,10 @@ from ndcg_spark.report.streams import as_json
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.sorting import in_order
+from ndcg_spark.sheets.verdicts import in_words
 
 _HEADINGS = (
-    *("dataset", "date", "best run", "best ndcg", "at"),
+    *("dataset", "date", "verdict", "best run", "best ndcg", "at"),
     *("runs", "queries", "convention", "evaluation_id", "committed", "version"),
 )
 
@@ -45,6 +46,19 @@ def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]]) -> list[str
     counts, versions = record.get("counts", {}), record.get("versions", {})
     runs = in_order(rows)
     best = [runs[0][-1]["run"], rounded(runs[0][-1]["ndcg"]), at(runs[0][-1]["cutoff"])] if runs else ["-", "-", "-"]
-    cells = [night.dataset, night.evaluated_on, *best, counts.get("runs", "-"), counts.get("judged_queries", "-")]
+    cells = [
+        night.dataset,
+        night.evaluated_on,
+        _verdict(record),
+        *best,
+        counts.get("runs", "-"),
+        counts.get("judged_queries", "-"),
+    ]
     cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
     return [str(cell) for cell in [*cells, versions.get("ndcg_spark", "-")]]
+
+
+def _verdict(record: Mapping[str, Any]) -> str:
+    """The verdict of a night in words, and whether somebody has accepted it as a baseline; a dash without a gate."""
+    words = in_words(record["verdict"]) if record.get("verdict") else "-"
+    return f"{words} (accepted)" if record.get("accepted") else words
