@@ -8,21 +8,22 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ndcg_spark.commands.compare import compare
+from ndcg_spark.commands.conventions import show_conventions
+from ndcg_spark.commands.evaluate import evaluate
+from ndcg_spark.commands.gate import judge
 from ndcg_spark.commands.judge_next import judge_next
 from ndcg_spark.commands.showing import explain_query, show_trend, write_report
-from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
-from ndcg_spark.options import EngineName, InputFormat, Json, KeptScores, OutputFormat, configured, spread
-from ndcg_spark.plain import message
-from ndcg_spark.report.failing import silent, told_failures
+from ndcg_spark.options import Json, KeptScores, OutputFormat, configured, spread
+from ndcg_spark.report.failing import told_failures
 from ndcg_spark.report.helping import Command, Commands
+from ndcg_spark.report.saying import say, silent
 from ndcg_spark.report.streams import as_json, prepare_streams, printing
 
 if TYPE_CHECKING:
@@ -40,71 +41,18 @@ app = typer.Typer(
 )
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
+_GATE_CODES = f"{_EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 
 #: What is said when a command that changes the kept scores is interrupted.
 _HALF_DONE = "run it again, as it may be half done"
 
 #: The options that a check does not have, as it scores nothing.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
+#: Those that a list of documents does not have.
+_OF_MEASURES = ("output", "documents", "measures", "bounds")
 
 
-@app.command(cls=Command, epilog=_EXIT_CODES)
-@configured()
-def evaluate(
-    config: "EvaluationConfig",
-    format_: OutputFormat = None,
-    json_: Json = False,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", help="Print every query's scores instead: table, json lines or csv.")
-    ] = False,
-    sort: Annotated[
-        str | None, typer.Option(metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of what is printed.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write a page of HTML about the scores, too.")
-    ] = None,
-    explain_plan: Annotated[
-        bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
-    ] = False,
-) -> None:
-    """Score results against judgments: NDCG per query and per dataset.
-
-    Paths may have {date} in them.
-    """
-    from ndcg_spark.job.checking import explain
-    from ndcg_spark.job.evaluating import run as run_job
-    from ndcg_spark.job.handing_over import QueryScores
-    from ndcg_spark.report import formats
-    from ndcg_spark.report.per_query import print_query_scores
-    from ndcg_spark.report.terminal import Progress
-    from ndcg_spark.sheets import sorting
-
-    style = formats.chosen(format_, json_, formats.OF_QUERIES if per_query else formats.FORMATS)
-    columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
-    if explain_plan:
-        if format_ or json_ or per_query or sort or report:
-            raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave out --format, --json, --per-query, --report, --sort"
-            )
-        _say(explain(config).split("\n"))
-        return
-
-    def take(rows: Iterable[Mapping[str, Any]]) -> None:
-        with printing():
-            print_query_scores(rows, style, config.asked.columns)
-
-    with Progress(silent(style)).running() as progress:
-        wanted = QueryScores(take, order) if per_query else None
-        if report is None:
-            outcome = run_job(config, progress.tell, wanted)
-        else:
-            from ndcg_spark.report.reports import reported
-
-            outcome = reported(config, report, progress.tell, lambda kept, tell: run_job(kept, tell, wanted))
-    if not per_query:
-        with printing():
-            formats.print_outcome(outcome, style, order)
+app.command(cls=Command, epilog=_GATE_CODES)(configured()(evaluate))
 
 
 @app.command(cls=Command, epilog=_EXIT_CODES)
@@ -129,63 +77,15 @@ def check(
         print_check(found)
 
 
-def _say(lines: list[str]) -> None:
-    with printing():
-        print("\n".join(map(message, lines)))
-
-
 def _print_json(value: Any) -> None:
     with printing():
         print(as_json(value))
 
 
-@app.command("conventions", cls=Command)
-def show_conventions(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
-    ] = None,
-    cutoffs: Annotated[str | None, typer.Option(help="Ranks of the comparison, and all. [default: 10]")] = None,
-    measures: Annotated[str | None, typer.Option(help="What is compared, e.g. nDCG@10 P@5 AP. [default: ndcg]")] = None,
-    input_format: InputFormat = None,
-    format_: OutputFormat = None,
-    json_: Json = False,
-    engine: EngineName = None,
-) -> None:
-    """List the presets and options, explain a preset, or compare them all on your data."""
-    if compare is not None and name is not None:
-        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
-    if compare is None and any((cutoffs, measures, input_format, format_, json_, engine)):
-        raise ConfigurationError(
-            "arguments: --cutoffs, --measures, --engine and all formats are of a comparison; give --compare too"
-        )
-    if compare is not None:
-        from ndcg_spark.config import validate
-        from ndcg_spark.job.every_preset import compare_presets
-        from ndcg_spark.report import formats
-        from ndcg_spark.report.terminal import Progress
-
-        style = formats.chosen(format_, json_)
-        judgments, results = ({"path": path, "format": input_format} for path in compare)
-        ranks = cutoffs or (None if measures else "10")
-        given = {"cutoffs": ranks, "measures": measures, "engine": engine}
-        settings = {"judgments": judgments, "results": results, **{k: v for k, v in given.items() if v is not None}}
-        config = validate(settings, "arguments")
-        with Progress(silent(style)).running() as progress:
-            rows = compare_presets(config, progress.tell)
-        with printing():
-            formats.print_comparison(rows, style, config.asked)
-    elif name is not None:
-        _say(explain_preset(name))
-    else:
-        _say(list_presets_and_options())
-
-
-_judging = configured("output", "documents", "measures", "bounds")
-app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(_judging(judge_next))
-    configured("output", "documents", "measures", "bounds")(judge_next)
-)
+app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(configured(*_OF_MEASURES)(judge_next))
+app.command("conventions", cls=Command)(show_conventions)
+app.command(cls=Command, epilog=_EXIT_CODES)(compare)
+app.command("gate", cls=Command, epilog=_GATE_CODES)(judge)
 app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
 app.command("trend", cls=Command)(show_trend)
 app.command("report", cls=Command)(write_report)
@@ -219,7 +119,7 @@ def recover(output: KeptScores) -> None:
 
     stand(_HALF_DONE)
     done = recover_nights(output)
-    _say([*done, *left_alone(output)] or ["nothing to recover"])
+    say([*done, *left_alone(output)] or ["nothing to recover"])
 
 
 @app.command(cls=Command)
@@ -235,10 +135,10 @@ def expire(
 
     today = datetime.datetime.now(datetime.UTC).date()
     if dry_run:
-        _say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
+        say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
         return
     stand(_HALF_DONE)
-    _say(expire_nights(output, keep_days, today) or ["nothing to remove"])
+    say(expire_nights(output, keep_days, today) or ["nothing to remove"])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -158,11 +158,11 @@ def evaluate(
     >>> [row["ndcg"] for row in evaluate(judgments, frame, [1, None], "trec_eval").query_scores.collect()][0]
     0.5
     """
-    session = _session_of(judgments, results)
+    session = session_of(judgments, results)
     chosen = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(chosen, Convention):
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
-    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(_several(cutoffs))
+    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
     chosen = chosen.replace(**wanted.options)
     asked = Evaluation(
@@ -190,13 +190,13 @@ def evaluate(
     return Scores(per_query, dataset_scores(per_query, runs, asked), asked.asked)
 
 
-def _session_of(*tables: Any) -> SparkSession:
+def session_of(*tables: Any) -> SparkSession:
     """The session of the first table that has one; the running session, or a new one, if none has."""
     found = next((table.sparkSession for table in tables if is_dataframe(table)), None)
     return found or SparkSession.getActiveSession() or open_session()
 
 
-def _several(cutoffs: Any) -> list[Any]:
+def several(cutoffs: Any) -> list[Any]:
     """The cutoffs as a list, if one is given alone too; whole numbers of any kind, such as numpy's, as ints."""
     given = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
     plain = []

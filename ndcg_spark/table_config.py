@@ -108,3 +108,15 @@ class ExcludeConfig(TableConfig):
     """The documents that leave the lists of their queries before these are ranked."""
 
     names = ("dataset", "query_id", "doc_id")
+
+
+class AttributesConfig(TableConfig):
+    """Attributes of queries, for slices."""
+
+    names = ("dataset", "query_id", "attribute", "value")
+
+
+class WeightsConfig(TableConfig):
+    """Weights of queries, such as their share of the traffic."""
+
+    names = ("dataset", "query_id", "weight")

@@ -51,7 +51,13 @@ def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
     )
 
 
-@pytest.mark.parametrize(("arguments", "golden"), [([], "help.txt"), (["evaluate"], "evaluate-help.txt")])
+@pytest.mark.parametrize(
+    ("arguments", "golden"),
+    [
+        ([], "help.txt"),
+        *(([command], f"{command}-help.txt") for command in ("evaluate", "compare", "gate")),
+    ],
+)
 def test_help_is_as_it_was_agreed(arguments, golden):
     assert started(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 
@@ -562,8 +568,8 @@ def test_check_finds_a_duplicate_that_an_evaluation_need_not_look_for(folder):
 def test_nights_are_listed_and_expired(folder):
     evaluate(folder, "--output", "out", "--date", "2020-01-01", "--dataset", "tiny")
     listed = ndcg_spark("nights", "out", cwd=folder).stdout.splitlines()
-    assert listed[0].split()[:7] == ["dataset", "date", "best", "run", "best", "ndcg", "at"]
-    assert listed[1].split()[:8] == ["tiny", "2020-01-01", "bm25", "1.0000", "10", "1", "2", "standard"]
+    assert listed[0].split()[:8] == ["dataset", "date", "verdict", "best", "run", "best", "ndcg", "at"]
+    assert listed[1].split()[:9] == ["tiny", "2020-01-01", "-", "bm25", "1.0000", "10", "1", "2", "standard"]
     rows = list(csv.DictReader(ndcg_spark("nights", "out", "--format", "csv", cwd=folder).stdout.splitlines()))
     assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == [
         ("bm25", k, "1.0") for k in ("1", "3", "5", "10")

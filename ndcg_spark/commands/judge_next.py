@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ndcg_spark.options import Json, OutputFormat
+from ndcg_spark.report.saying import silent
+from ndcg_spark.report.streams import printing
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -23,13 +25,11 @@ def judge_next(
     """
     from ndcg_spark.job.judging_next import documents_to_judge
     from ndcg_spark.report import formats
-    from ndcg_spark.report.failing import is_merged
-    from ndcg_spark.report.streams import printing
     from ndcg_spark.report.terminal import Progress
     from ndcg_spark.report.to_judge import print_documents
 
     style = formats.chosen(format_, json_)
-    with Progress(style != "table" and is_merged()).running() as progress:
+    with Progress(silent(style)).running() as progress:
         found = documents_to_judge(config, documents, progress.tell)
     with printing():
         print_documents(found, style)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ndcg_spark.options import Json, KeptNight, KeptScores, configured
-from ndcg_spark.report.failing import silent
+from ndcg_spark.report.saying import silent
 from ndcg_spark.report.streams import printing
 
 if TYPE_CHECKING:

@@ -117,6 +117,11 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, EXCLUDE)
 
 
+def read_query_table(engine: Engine, name: str, config: TableConfig, paths: list[str], schema: StructType) -> Source:
+    """A table about queries: those of the schema's columns that are stored. Raises as above."""
+    return _read(engine, name, config, paths, schema)
+
+
 def _read(
     engine: Engine,
     name: str,

@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
+from ndcg_spark.comparison.verdict import Verdict, exit_code_of
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
@@ -45,6 +46,14 @@ class Outcome:
     def asked(self) -> Asked:
         """The measures that were asked for."""
         return asked_by(self.measures, self.bounds)
+
+    #: The verdict on each night; empty without a gate.
+    verdicts: Sequence[Verdict] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0, or what the verdicts say."""
+        return exit_code_of(self.verdicts)
 
 
 def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:

@@ -11,6 +11,7 @@ from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
+from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring import gains
@@ -21,6 +22,14 @@ from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
 #: The judgments and the results.
 Sources = tuple[Source, Source]
 _Table = TypeVar("_Table", bound=TableConfig)
+
+
+@dataclasses.dataclass(frozen=True)
+class SliceTables:
+    """The tables that comparisons are cut and weighted by, if there are any."""
+
+    attributes: DataFrame | None = None
+    weights: DataFrame | None = None
 
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
@@ -48,6 +57,20 @@ def _dated(config: EvaluationConfig, table: _Table) -> _Table:
     """Where a table is, and as of when it is read, with the evaluation's date in place of {date}."""
     as_of = config.dated(table.as_of) if isinstance(table.as_of, str) else table.as_of
     return table.model_copy(update={"path": [config.dated(path) for path in table.path], "as_of": as_of})
+
+
+def slice_tables(opened: Engine, config: EvaluationConfig) -> SliceTables:
+    """The attributes and the weights of queries that the configuration names. Raises InputError."""
+    found, attributes, weights = SliceTables(), config.query_attributes, config.query_weights
+    if attributes:
+        attributes = _dated(config, attributes)
+        table = read_attributes(opened, attributes.path, attributes)
+        found = dataclasses.replace(found, attributes=table)
+    if weights:
+        weights = _dated(config, weights)
+        table = read_weights(opened, weights.path, weights)
+        found = dataclasses.replace(found, weights=table)
+    return found
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:

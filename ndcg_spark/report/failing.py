@@ -42,11 +42,6 @@ def is_merged() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def silent(style: str) -> bool:
-    """Whether steps are not shown, because they would stand between the rows that a program reads."""
-    return style != "table" and is_merged()
-
-
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
     pairs = zip(arguments, [*arguments[1:], ""], strict=True)

@@ -77,7 +77,9 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if convention.ideal == "judged_capped":
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
     of_judged = convention.ideal in ("judged", "k_relevant")
-    queries = judged.ideal_scores(ideal, key, cutoffs, convention) if of_judged else documents.select(*key).distinct()
+    queries = hashes = judged.judgments_hashes(documents, key)
+    if of_judged:
+        queries = judged.ideal_scores(ideal, key, cutoffs, convention).join(hashes, on=key, how="left")
     if asked.companions:
         queries = queries.join(companions.of_queries(documents, key, convention), on=key, how="inner")
     if asked.bounds:

@@ -28,9 +28,10 @@ def query_scores(
 ) -> DataFrame:
     """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
-    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg. `ndcg` is
-    from 0 to 1, unless negative gains are kept or unjudged documents have one; null if the convention skips the query.
-    After these, the columns of the measures beside NDCG, null where they are not asked for.
+    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
+    ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
+    if the convention skips the query. After these, the columns of the measures beside NDCG, null where they are not
+    asked for.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -42,9 +43,10 @@ def query_scores(
         table = bounds.with_bounds(table, convention, cutoffs)
     long = table.select(
         *run_key,
+        "judgments_hash",
         F.coalesce("answered", F.lit(False)).alias("answered"),
         F.explode(F.array(*(_at_cutoff(k, asked) for k in cutoffs))).alias("at"),
-    ).select(*run_key, "answered", "at.*")
+    ).select(*run_key, "judgments_hash", "answered", "at.*")
     ndcg, status = _policies(convention, [*run_key, "cutoff"])
     return long.select(
         *run_key,
@@ -52,6 +54,7 @@ def query_scores(
         status.alias("status"),
         "returned",
         "judged",
+        "judgments_hash",
         ndcg.alias("ndcg"),
         "dcg",
         "ideal_dcg",

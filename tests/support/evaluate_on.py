@@ -50,7 +50,8 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
         asked = [of for of, measure in MEASURES.items() if measure.averages or convention.ties != "average"]
         measures, more = (asked, COLUMNS) if name.endswith("measures") else ("ndcg", ())
         table = evaluate(judgments, results, [1, 3, None], convention, measures=measures).query_scores
-        columns = ["query_id", "cutoff", "status", "returned", "judged", "ndcg", "dcg", "ideal_dcg", "cg", *more]
+        counts = ["status", "returned", "judged", "judgments_hash"]
+        columns = ["query_id", "cutoff", *counts, "ndcg", "dcg", "ideal_dcg", "cg", *more]
         rows = [list(row) for row in table.select(*columns).collect()]
         found[name] = sorted(rows, key=lambda row: (row[0], row[1] or 0))
     return found

@@ -27,6 +27,7 @@ def whole(ndcg, evaluation_id, rejected):
         "query_scores": scores,
         "dataset_scores": scores,
         "rejected_rows": scores if rejected else [],
+        "comparisons": scores if rejected else [],
     }, [evaluation_id]
 
 
