@@ -11,12 +11,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from programs import command_line
 
 from ndcg_spark import cli
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ndcg_spark" / "COMING_FROM.md").read_text(encoding="utf-8")
-SECTIONS = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
+PARTS = {text.partition("\n")[0]: text.partition("\n### Several measures\n") for text in PAGE.split("\n## ")[1:]}
+SECTIONS = {tool: of_ndcg for tool, (of_ndcg, _, _) in PARTS.items()}
+#: The same of several measures, where the page has it.
+SEVERAL = {tool: several for tool, (_, _, several) in PARTS.items() if several}
+#: These measures, and the columns and cutoffs that have them.
+COLUMNS = [("ndcg", "10"), ("precision", "5"), ("ap", "all"), ("rr", "all")]
 #: What must be installed for the tool's side of a pair, in the order of the page.
 NEEDED = {
     "trec_eval": None,
@@ -58,18 +64,46 @@ def test_our_command_prints_the_number_of_the_page(capsys, tool):
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("tool", [tool for tool in SECTIONS if tool != "trec_eval"])
 def test_so_does_the_tool(tool):
+    assert printed_by(tool, SECTIONS[tool])[-1] == pytest.approx(number(SECTIONS[tool]), abs=5e-5)
+
+
+def printed_by(tool, section):
+    """The numbers that the program of a section prints."""
     if importlib.util.find_spec(NEEDED[tool]) is None:
         pytest.skip(f"{tool} is not installed")
-    (program,) = re.findall(r"```python\n(.*?)```", SECTIONS[tool], re.DOTALL)
+    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(program, tool, "exec"), {})  # noqa: S102  # the page's own program
-    assert float(printed.getvalue().split()[-1]) == pytest.approx(number(SECTIONS[tool]), abs=5e-5)
+    return [float(word) for word in printed.getvalue().split() if word[0].isdigit()]
+
+
+def four(tool):
+    (line,) = re.findall(r"^All four: (.*), of both\.", SEVERAL[tool], re.MULTILINE)
+    return pytest.approx([float(each) for each in re.findall(r"\d\.\d{4}", line)], abs=5e-5)
+
+
+@pytest.mark.parametrize("tool", SEVERAL)
+def test_our_command_prints_the_measures_of_the_page(tool):
+    (command,) = re.findall(r"```sh\nndcg-spark (.*?)\n```", SEVERAL[tool])
+    done = command_line(*shlex.split(command), "--engine", "embedded", "--format", "csv", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    rows = {row["cutoff"]: row for row in csv.DictReader(io.StringIO(done.stdout))}
+    assert [float(rows[at][column]) for column, at in COLUMNS] == four(tool)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tool", ["ir_measures", "ranx"])
+def test_so_does_the_tool_of_several_measures(tool):
+    assert printed_by(tool, SEVERAL[tool]) == four(tool)
 
 
 def test_so_does_trec_eval():
     if shutil.which("trec_eval") is None:
         pytest.skip("trec_eval is not installed")
-    (command,) = re.findall(r"```sh\n(trec_eval .*?)\n```", SECTIONS["trec_eval"])
-    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
-    assert float(done.stdout.split()[-1]) == number(SECTIONS["trec_eval"])
+    for section, expected in (SECTIONS, [number(SECTIONS["trec_eval"])]), (SEVERAL, four("trec_eval")):
+        (command,) = re.findall(r"```sh\n(trec_eval .*?)\n```", section["trec_eval"])
+        done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+        printed = {line.split()[0]: float(line.split()[-1]) for line in done.stdout.splitlines()}
+        wanted = ("ndcg_cut_10", "P_5", "map", "recip_rank")
+        assert [printed[name] for name in wanted if name in printed] == expected

@@ -110,6 +110,13 @@ def test_scores_show_a_row_per_run_with_the_measure_after_the_name(capsys):
 
 
 @pytest.mark.usefixtures("spark")
+def test_scores_show_the_measures_that_were_asked_for(capsys):
+    evaluate(JUDGED, RETURNED, measures="AP P@2").show()
+    heading, row, *_ = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
+
+
+@pytest.mark.usefixtures("spark")
 def test_a_notebook_shows_a_name_as_it_is():
     page = evaluate(JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))._repr_html_()
     assert "&lt;b&gt;" in page

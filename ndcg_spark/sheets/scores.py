@@ -10,8 +10,12 @@ from ndcg_spark.sheets.sorting import Order, in_order
 
 Rows = Sequence[Mapping[str, Any]]
 
-_COUNTS = ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")
-_HEADINGS = ("queries", "missing", "no relevant", "unjudged", "judged rate")
+#: How many queries the scores are of is counted apart.
+_COUNTS = {
+    "missing_queries": "missing",
+    "no_relevant_queries": "no relevant",
+    "unjudged_queries": "unjudged",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,13 +76,24 @@ def _shown(rows: Rows, asked: Asked) -> "list[_Shown]":
     return shown
 
 
-def _headings(shown: "Iterable[_Shown]") -> list[str]:
-    return [*(each.heading for each in shown), *_HEADINGS]
+def _headings(shown: "Sequence[_Shown]") -> list[str]:
+    return [*(each.heading for each in shown), *_counts(shown).values(), "judged rate"]
 
 
-def _numbers(of_run: Rows, shown: "Iterable[_Shown]") -> list[str]:
+def _counts(shown: "Sequence[_Shown]") -> dict[str, str]:
+    """The columns of counts with their headings. The means of NDCG and of other measures can be of other queries."""
+    others = (
+        {"relevant_queries": "relevant queries"} if any(not each.column.startswith("ndcg") for each in shown) else {}
+    )
+    return {"queries": "queries", **others, **_COUNTS}
+
+
+def _numbers(of_run: Rows, shown: "Sequence[_Shown]") -> list[str]:
     """The scores of one run, and the counts at its deepest cutoff; of these only the judged rate differs by cutoff."""
     last = of_run[-1]
     by_cutoff = {row["cutoff"]: row for row in of_run}
     scores = (rounded(by_cutoff[each.cutoff][each.column]) for each in shown)
-    return [*scores, *(f"{last[name]:,}" for name in _COUNTS), rounded(last["judged_rate"])]
+    # Where no measure beside NDCG is asked for at the deepest cutoff, that row does not count their queries.
+    others = max(row.get("relevant_queries") or 0 for row in of_run)
+    counts = (others if name == "relevant_queries" else last[name] for name in _counts(shown))
+    return [*scores, *(f"{count:,}" for count in counts), rounded(last["judged_rate"])]

@@ -46,13 +46,18 @@ def table(text):
 
 def test_the_table_has_the_measures_in_their_order_and_the_best_by_the_first_on_top(folder):
     heading, *runs, _ = table(evaluate(folder, "--measures", "R@4 RR nDCG@4").stdout)
-    assert heading[:4] == ["run", "recall@4", "rr@all", "ndcg@4"]
+    assert heading[:7] == ["run", "recall@4", "rr@all", "ndcg@4", "queries", "relevant", "queries"]
     assert [row[:3] for row in runs] == [
         ["first", f"{(1 / 2 + 1) / 2:.4f}", f"{(1 + 1 / 2) / 2:.4f}"],
         ["second", f"{(1 + 0) / 2:.4f}", f"{1 / 3 / 2:.4f}"],
     ]
-    _, *runs, _ = table(evaluate(folder, "--measures", "R@4 RR", "--set", "missing_query=skip").stdout)
-    assert [row[0] for row in runs] == ["second", "first"]
+    assert [row[4:6] for row in runs] == [["2", "2"], ["2", "2"]]
+    skipping = ["--set", "missing_query=skip"]
+    _, *runs, _ = table(evaluate(folder, "--measures", "nDCG@5 R(rel=2)@4 RR(rel=2)@4", *skipping).stdout)
+    assert [[row[0], *row[2:6]] for row in runs] == [
+        ["first", "1.0000", "1.0000", "2", "1"],
+        ["second", "1.0000", "0.2500", "1", "1"],
+    ]
 
 
 def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_kept(folder):
@@ -142,14 +147,15 @@ def test_presets_are_compared_by_the_measures_that_are_named(folder):
     arguments = ["--compare", "qrels.txt", "runs.txt", "--measures", "P(rel=2)@2 Bpref(rel=2)", "--engine", "embedded"]
     lines = table(run(folder, "conventions", *arguments).stdout)
     assert lines[0][:5] == ["default", "/", "first", "precision@2", "bpref"]
-    by_preset = {line[0]: line[1:3] for line in lines if line and line[0] in ("standard", "pytrec_eval", "sklearn")}
-    # Only q1 has a document of grade 2. What averages ties has no bpref.
-    assert by_preset["standard"][0] == "0.0000"
-    assert by_preset["pytrec_eval"] == ["0.0000", "0.0000"]
+    by_preset = {line[0]: line[1:4] for line in lines[:22]}
+    # Only q1 has a document of grade 2, and it is at rank 1 of the first run. What averages ties has no bpref.
+    assert by_preset["standard"] == ["relevant_from=2", "0.5000", "1.0000"]
+    assert by_preset["pytrec_eval"] == ["relevant_from=2", f"{0.5 / 2:.4f}", f"{1 / 2:.4f}"]
+    assert by_preset["sklearn"] == ["relevant_from=2", "-", "-"]
     rows = read(run(folder, "conventions", *arguments, "--format", "csv").stdout)
-    (standard,) = [row for row in rows if (row["preset"], row["run"]) == ("standard", "first") and row["cutoff"] == "2"]
+    standard, *_ = [row for row in rows if row["preset"].startswith("standard") and row["cutoff"] == "2"]
     assert (standard["precision"], standard["relevant_queries"]) == ("0.5", "1")
-    (refused,) = {row["refused"] for row in rows if row["preset"] == "sklearn"}
+    (refused,) = {row["refused"] for row in rows if row["preset"].startswith("sklearn")}
     assert "bpref would need one order of equal scores" in refused
 
 
