@@ -84,7 +84,7 @@ def evaluate(
     if explain_plan:
         if format_ or json_ or per_query or sort or report:
             raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave out --format, --json, --per-query, --report, --sort"
+                "arguments: --explain-plan prints text; leave --format, --json, --report, --per-query and --sort out"
             )
         _say(explain(config).split("\n"))
         return
