@@ -96,6 +96,5 @@ def evaluate(
 def _refuse_beside_plan(*given: object) -> None:
     if any(given):
         raise ConfigurationError(
-            "arguments: --explain-plan prints text; leave out --format, --json, --per-query, --sort, --baseline and "
-            "--report"
+            "arguments: --explain-plan prints text; leave --format, --json, --baseline, --report, --per-query and --sort out"
         )

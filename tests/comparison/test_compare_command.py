@@ -217,7 +217,10 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
     [
         (["--baseline", "odl"], "baseline: no run is called 'odl', did you mean 'old'?; there are new, old"),
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
-        (["--baseline", "old", "--explain-plan"], "leave --format, --json, --per-query, --sort and --baseline out"),
+        (
+            ["--baseline", "old", "--explain-plan"],
+            "leave --format, --json, --baseline, --report, --per-query and --sort out",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
