@@ -51,6 +51,9 @@ __all__ = [
 #: The tables that are read, as the configuration calls them.
 TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
 
+#: Stands for the path of a table that nobody reads.
+_NOT_READ = "not read"
+
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -197,7 +200,24 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     ConfigurationError
         The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
-    settings = _read(file) if file else {}
+    return _loaded(_read(file) if file else {}, file, overrides)
+
+
+def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """As `load`, to judge a night that is published: what is evaluated need not be in the file.
+
+    Without cutoffs, those of the checks are taken: whether the night has them is seen when it is judged.
+    """
+    settings = _read(file)
+    gate = settings.get("gate")
+    checks = gate.get("check") if isinstance(gate, dict) else None
+    listed = checks if isinstance(checks, list) else []
+    cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
+    absent: dict[str, Any] = {"judgments": _NOT_READ, "results": _NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
+    return _loaded({**absent, **settings}, file, overrides)
+
+
+def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     for table, key in (("convention", "preset"), *((name, "path") for name in TABLES)):
         if isinstance(settings.get(table), str):
             settings[table] = {key: settings[table]}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark.config import load, validate
+from ndcg_spark.config import load, load_gate, validate
 from ndcg_spark.errors import ConfigurationError
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -82,6 +82,20 @@ def test_a_table_that_only_a_gate_uses_is_refused_without_one(name):
     tables = {"judgments": {"path": "qrels"}, "results": {"path": "run"}, name: {"path": "table.csv"}}
     with pytest.raises(ConfigurationError, match=f"{name}: only a gate uses it"):
         validate(tables, "night.toml")
+
+
+def test_a_file_with_nothing_but_a_gate_judges_what_is_published(tmp_path):
+    file = tmp_path / "gate.toml"
+    file.write_text('[gate]\nbaseline = [{run = "a"}]\ncheck = [{cutoff = 20, max_drop = 0.1}]\n', encoding="utf-8")
+    assert load_gate(file, {"date": "2026-11-20"}).gate.cutoffs == [20]
+    for text, told in (
+        ("gate = 5", "gate: input should be"),
+        ("gate.check = 5", "gate.check: "),
+        ("[gat]", "gat: no such"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigurationError, match=told):
+            load_gate(file, {})
 
 
 def test_all_contradictions_stand_in_one_message():

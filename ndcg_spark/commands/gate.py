@@ -33,7 +33,7 @@ def judge(
 ) -> None:
     """Judge a published night again, by the [gate] of a configuration; its scores and its verdict stay as they are."""
     from ndcg_spark.comparison.verdict import exit_code_of
-    from ndcg_spark.config import load
+    from ndcg_spark.config import load_gate
     from ndcg_spark.job.judging_again import judge_again, latest
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.junit import refuse_unwritable, write_junit
@@ -42,7 +42,7 @@ def judge(
 
     style = chosen(format_, json_)
     settings = {"date": date or latest(output, dataset), "engine": engine, "remote": remote}
-    configuration = load(config, settings)
+    configuration = load_gate(config, settings)
     if junit is not None:
         refuse_unwritable(junit)
     if accept_baseline is not None:

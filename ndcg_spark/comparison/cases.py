@@ -67,16 +67,23 @@ def _row(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, against
     """The row of COMPARISONS that a check is about, or why it decides nothing."""
     if against.refused:
         return None, against.refused
-    if run not in tonight.runs:
-        return None, (Code.MISSING_RUN, f"{run} has no results in this night; find out why it did not arrive")
-    what, night = subject(check, run), against.night
-    if night is not None and run not in night.runs:
-        return None, (Code.MISSING_RUN, f"{run} has no scores in {night.evaluated_on} to compare with")
-    if night is not None and check.cutoff not in night.cutoffs:
-        return None, (Code.OTHER_CUTOFFS, f"{what} was not evaluated in {night.evaluated_on}, at none such cutoff")
+    absent = _absent(check, run, tonight, "this night") or (
+        _absent(check, run, against.night, against.night.evaluated_on) if against.night else None
+    )
+    if absent:
+        return None, absent
     by = check.max_share_losing.by if check.max_share_losing and criterion == "max_share_losing" else None
     row = against.row((run, check.measure, check.cutoff, *check.attribute_and_value, check.weighted and by is None), by)
-    return row, _refused_row(gate, check, what, row, against.name)
+    return row, _refused_row(gate, check, subject(check, run), row, against.name)
+
+
+def _absent(check: CheckConfig, run: str, night: Night, name: str) -> Refusal | None:
+    """Why a night has nothing of a run to compare, if so."""
+    if run not in night.runs:
+        return Code.MISSING_RUN, f"{run} has no results in {name}; find out why it did not arrive"
+    if check.cutoff not in night.cutoffs:
+        return Code.OTHER_CUTOFFS, f"{subject(check, run)} was not evaluated in {name}; name a cutoff that it has"
+    return None
 
 
 def _refused_row(gate: GateConfig, check: CheckConfig, what: str, row: Row | None, against: str) -> Refusal | None:
@@ -97,9 +104,10 @@ def _refused_row(gate: GateConfig, check: CheckConfig, what: str, row: Row | Non
 
 def _own(gate: GateConfig, check: CheckConfig, run: str, tonight: Night) -> _Found:
     """What a run has scored in this night, as a row with a mean, or why that decides nothing."""
-    row = next((row for row in tonight.scores if (row["run"], row["cutoff"]) == (run, check.cutoff)), None)
-    if row is None:
-        return None, (Code.MISSING_RUN, f"{run} has no results in this night; find out why it did not arrive")
+    absent = _absent(check, run, tonight, "this night")
+    if absent:
+        return None, absent
+    row = next(row for row in tonight.scores if (row["run"], row["cutoff"]) == (run, check.cutoff))
     what, mean = subject(check, run), row.get(check.measure)
     if mean is None:
         return None, (Code.NOT_MEASURED, f"{what}: no query of this night has a value")

@@ -145,7 +145,8 @@ class _Judge:
         gate, night = self.gate, against.night
         named = {run for check in gate.check for run in check.runs or self.tonight.runs}
         runs = sorted(named.intersection(self.tonight.runs, night.runs if night else named) - {against.config.run})
-        cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in (night.cutoffs if night else gate.cutoffs)]
+        common = self.tonight.cutoffs & (night.cutoffs if night else self.tonight.cutoffs)
+        cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in common]
         if not runs or not cutoffs:
             return against
         losses = {check.max_share_losing.by for check in gate.check if check.max_share_losing}

@@ -100,7 +100,7 @@ REFUSALS = [
         {"night": night(YESTERDAY, options=Convention(gain="linear").options())},
         "2026-11-19 was scored under another convention, gain=linear there and exp2 here",
     ),
-    ("missing_run", {"night": night(YESTERDAY, runs=[])}, "hybrid has no scores in 2026-11-19 to compare with"),
+    ("missing_run", {"night": night(YESTERDAY, runs=[])}, "hybrid has no results in 2026-11-19; find out"),
     (
         "other_cutoffs",
         {"night": night(YESTERDAY, scores=[{"run": "hybrid", "cutoff": 20}])},
@@ -132,6 +132,16 @@ def test_a_comparison_of_too_little_has_no_verdict(code, changed, sentence):
 
 def test_so_many_queries_may_be_unpaired_as_the_gate_says():
     assert verdict(gate(max_unpaired_fraction=0.01), row(LITTLE, unpaired_queries=1)).verdict == "pass"
+
+
+def test_a_cutoff_that_this_night_has_not_is_told():
+    tonight = night(scores=[{"run": "hybrid", "cutoff": 5, "ndcg": 0.6, "queries": 100}])
+    for checked in (gate(), gate({"min_value": 0.1}, baseline=[])):
+        found = decide(checked, tonight, [against(checked, row(LITTLE), tonight=tonight)] if checked.baseline else [])
+        assert (found.code, found.reason) == (
+            "other_cutoffs",
+            "ndcg@10 of hybrid was not evaluated in this night; name a cutoff that it has",
+        )
 
 
 def test_a_row_that_is_not_there_is_no_pass():
