@@ -96,5 +96,6 @@ def evaluate(
 def _refuse_beside_plan(*given: object) -> None:
     if any(given):
         raise ConfigurationError(
-            "arguments: --explain-plan prints text; leave --format, --json, --baseline, --report, --per-query and --sort out"
+            "arguments: --explain-plan prints text; leave --format, --json, --baseline, --report, --per-query and "
+            "--sort out"
         )
