@@ -93,9 +93,10 @@ def evaluate(
     if baseline and per_query:
         raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
     if explain_plan:
-        if format_ or json_ or per_query or sort or baseline:
+        if any((format_, json_, per_query, sort, baseline, accept_baseline is not None, junit)):
             raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave --format, --json, --per-query, --sort and --baseline out"
+                "arguments: --explain-plan prints text and computes nothing; leave --format, --json, --per-query, "
+                "--sort, --baseline, --accept-baseline and --junit out"
             )
         say(explain(config).split("\n"))
         return
