@@ -1,11 +1,10 @@
 """A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
 import datetime
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -16,16 +15,15 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 from ndcg_spark import paths
+from ndcg_spark.config_problems import problems_of
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
 from ndcg_spark.convention.measures import Asked
 from ndcg_spark.convention.requests import asked_by, request
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate_config import GateConfig, contradictions
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.table_config import (
     AttributesConfig,
     ExcludeConfig,
@@ -247,7 +245,7 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     try:
         config = EvaluationConfig.model_validate(settings)
     except ValidationError as error:
-        problems = [_problem(entry["loc"], entry["type"], entry["msg"], entry.get("input")) for entry in error.errors()]
+        problems = problems_of(error, EvaluationConfig)
         raise _refused(problems, where) from error
     given = (config.query_attributes is not None, config.query_weights is not None)
     problems = contradictions(config.gate, config.cutoffs, *given) if config.gate else _unused(config)
@@ -267,37 +265,6 @@ def _unused(config: EvaluationConfig) -> list[str]:
 
 def _refused(problems: list[str], where: str) -> ConfigurationError:
     return ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
-
-
-def _problem(place: tuple[int | str, ...], kind: str, message: str, given: object) -> str:
-    name = ".".join(map(str, place)) or "configuration"
-    if kind == "extra_forbidden":
-        return f"{name}: no such key{did_you_mean(str(place[-1]), _keys(place[:-1]))}"
-    if kind == "missing":
-        option = f"--{place[0]} or " if place[0] in ("judgments", "results") else ""
-        return f"{name}: missing; give {option}{name} in the configuration"
-    if kind == "value_error":
-        reason = message.removeprefix("Value error, ")
-        return reason if reason.startswith(f"{name}: ") else f"{name}: {reason}"
-    # What pydantic says of a word has the words that it knows in quotes.
-    near = did_you_mean(str(given), re.findall(r"'([^']+)'", message)) if kind == "literal_error" else ""
-    return f"{name}: {message[0].lower()}{message[1:]}, not {given!r}{near}"
-
-
-def _keys(place: tuple[int | str, ...]) -> list[str]:
-    """The keys of the configuration, or of the table at this place in it; of one in a list, too."""
-    fields = EvaluationConfig.model_fields
-    for name in place:
-        if isinstance(name, str):
-            fields = _fields(fields[name].annotation) if name in fields else {}
-    return list(fields)
-
-
-def _fields(kind: Any) -> dict[str, FieldInfo]:
-    """The keys of a table, which may be one of several kinds of value (`Table | None`) or in a list of them."""
-    if isinstance(kind, type) and issubclass(kind, Strict):
-        return kind.model_fields
-    return next((found for inner in get_args(kind) if (found := _fields(inner))), {})
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -207,7 +207,15 @@ def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
         (["conventions", "--cutoffs", "5"], "are of a comparison; give --compare too"),
         (["conventions", "--format", "csv"], "are of a comparison; give --compare too"),
         (["conventions", "trec_eval", "--engine", "spark"], "are of a comparison; give --compare too"),
-        (["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"], "--per-query and --sort out"),
+        (
+            ["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"],
+            "--accept-baseline and --junit out",
+        ),
+        (["evaluate", "--judgments", "q", "--results", "r", "--junit", "g.xml"], "--junit is of a gate; add [gate]"),
+        (
+            ["evaluate", "--judgments", "q", "--results", "r", "--accept-baseline", "x"],
+            "--accept-baseline is of a gate",
+        ),
         (["evaluate", "--judgments", "q", "--results", "r", "--json", "--format", "csv"], "leave one out"),
         (["check", "--judgments", "q", "--results", "r", "--format", "csv"], "No such option: --format"),
         (["evaluate", "--judgments", "q", "--results", "r", "--format", "cvs"], "did you mean 'csv'?"),

@@ -60,7 +60,7 @@ def evaluate(
     if baseline and per_query:
         raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
     if explain_plan:
-        _refuse_beside_plan(format_, json_, per_query, sort, baseline, report)
+        _refuse_beside_plan(format_, json_, per_query, sort, baseline, report, accept_baseline is not None, junit)
         say(explain(config).split("\n"))
         return
 
@@ -96,6 +96,6 @@ def evaluate(
 def _refuse_beside_plan(*given: object) -> None:
     if any(given):
         raise ConfigurationError(
-            "arguments: --explain-plan prints text; leave --format, --json, --baseline, --report, --per-query and "
-            "--sort out"
+            "arguments: --explain-plan prints text and computes nothing; leave --format, --json, --baseline, "
+            "--accept-baseline, --junit, --report, --per-query and --sort out"
         )
