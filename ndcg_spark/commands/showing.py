@@ -79,7 +79,7 @@ def show_trend(
     from ndcg_spark.report import formats, trends
 
     style = formats.chosen(format_, json_, trends.FORMATS)
-    found = lines(output, Wanted(dataset, run, measures, last, since, max_drop))
+    found = lines(output, Wanted(dataset, run, (), measures, last, since, max_drop))
     with printing():
         trends.print_trends(found, style)
 

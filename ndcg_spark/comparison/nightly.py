@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql.types import DoubleType
@@ -19,12 +19,18 @@ from ndcg_spark.schemas import DATASET_SCORES
 MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))
 
 
+#: A night, and a row of its dataset scores.
+_Scored = tuple[CommittedNight, Mapping[str, Any]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     """Which trends are asked for."""
 
     dataset: str | None = None
     run: str | None = None
+    #: Only these runs; all if none is named.
+    runs: Collection[str] = ()
     #: Like `ndcg@10,judged_rate`; without a cutoff, the deepest finite one of the newest night.
     measures: str = "ndcg"
     #: How many of the newest nights are shown; all are reckoned with.
@@ -80,29 +86,28 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
     for dataset in dict.fromkeys(night.dataset for night in chosen):
         of_dataset = [(night, of_night) for night, of_night in rows if night.dataset == dataset]
         measures = _measures(wanted.measures, of_dataset)
-        names = dict.fromkeys(row["run"] for _, of_night in reversed(of_dataset) for row in of_night)
-        for run in sorted(names) if wanted.run is None else [wanted.run]:
-            found += [_line(of_dataset, run, measure, cutoff, wanted) for measure, cutoff in measures]
+        # Once for all runs: there may be thousands, each a few rows of every night.
+        series: dict[tuple[str, int | None], list[_Scored]] = {}
+        for night, of_night in of_dataset:
+            for row in of_night:
+                series.setdefault((row["run"], row["cutoff"]), []).append((night, row))
+        names = {run for run, _ in series if wanted.run in (None, run) and (not wanted.runs or run in wanted.runs)}
+        for run in sorted(names):
+            found += [
+                _line(series.get((run, cutoff), []), run, (measure, cutoff), wanted) for measure, cutoff in measures
+            ]
     return [line for line in found if line.points]
 
 
-def _line(
-    nights: Iterable[tuple[CommittedNight, Sequence[Mapping[str, Any]]]],
-    run: str,
-    measure: str,
-    cutoff: int | None,
-    wanted: Wanted,
-) -> Line:
-    with_run = [(night, row) for night, rows in nights for row in rows if (row["run"], row["cutoff"]) == (run, cutoff)]
+def _line(scored: Sequence[_Scored], run: str, measure: tuple[str, int | None], wanted: Wanted) -> Line:
     of_nights = [
-        Night(night.evaluated_on, row[measure], convention_of(night.record), judgments_of(night.record))
-        for night, row in with_run
+        Night(night.evaluated_on, row[measure[0]], convention_of(night.record), judgments_of(night.record))
+        for night, row in scored
     ]
     points = trend(of_nights, wanted.allowed_drop, wanted.anchor)[-wanted.last :]
-    queries = [row["queries"] for _, row in with_run][-wanted.last :]
-    verdicts = [verdict_of(night) for night, _ in with_run][-wanted.last :]
-    dataset = with_run[0][0].dataset if with_run else ""
-    return Line(dataset, run, measure, cutoff, points, queries, verdicts)
+    queries = [row["queries"] for _, row in scored][-wanted.last :]
+    verdicts = [verdict_of(night) for night, _ in scored][-wanted.last :]
+    return Line(scored[0][0].dataset if scored else "", run, *measure, points, queries, verdicts)
 
 
 def convention_of(record: Mapping[str, Any]) -> str:

@@ -231,7 +231,7 @@ def _transitions(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[tu
 def _trend(output: str, night: CommittedNight, runs: Sequence[str]) -> list[Line]:
     """The trends of the first of these runs, up to the night."""
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
-    found = [line for line in lines(output, Wanted(dataset=night.dataset)) if line.run in shown]
+    found = lines(output, Wanted(dataset=night.dataset, runs=shown))
     cut = []
     for line in found:
         until = sum(point.date <= night.evaluated_on for point in line.points)
