@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ndcg_spark.comparison.comparisons import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
     from ndcg_spark.nights.committed import read_scores
 
-__all__ = ["Convention", "evaluate", "open_session", "read_scores"]
+__all__ = ["Convention", "compare", "evaluate", "open_session", "read_scores"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Convention": "ndcg_spark.convention.convention",
+    "compare": "ndcg_spark.comparison.comparisons",
     "evaluate": "ndcg_spark.library",
     "open_session": "ndcg_spark.library",
     "read_scores": "ndcg_spark.nights.committed",

@@ -8,18 +8,22 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
+from ndcg_spark.commands.compare import compare
+from ndcg_spark.commands.conventions import show_conventions
+from ndcg_spark.commands.evaluate import evaluate
+from ndcg_spark.commands.gate import judge
+from ndcg_spark.commands.judge_next import judge_next
+from ndcg_spark.commands.showing import explain_query, show_trend, write_report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
-from ndcg_spark.options import EngineName, InputFormat, Json, OutputFormat, configured, spread
-from ndcg_spark.plain import message
-from ndcg_spark.report.failing import is_merged, told_failures
+from ndcg_spark.options import Json, KeptScores, OutputFormat, configured, spread
+from ndcg_spark.report.failing import told_failures
 from ndcg_spark.report.helping import Command, Commands
+from ndcg_spark.report.saying import say, silent
 from ndcg_spark.report.streams import as_json, prepare_streams, printing
 
 if TYPE_CHECKING:
@@ -37,64 +41,18 @@ app = typer.Typer(
 )
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
+_GATE_CODES = f"{_EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 
 #: What is said when a command that changes the kept scores is interrupted.
 _HALF_DONE = "run it again, as it may be half done"
 
 #: The options that a check does not have, as it scores nothing.
-_OF_SCORES = ("output", "cutoffs", "measures", "dataset")
+_OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
+#: Those that a list of documents does not have.
+_OF_MEASURES = ("output", "documents", "measures", "bounds")
 
-_Output = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
-
-@app.command(cls=Command, epilog=_EXIT_CODES)
-@configured()
-def evaluate(
-    config: "EvaluationConfig",
-    format_: OutputFormat = None,
-    json_: Json = False,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", help="Print every query's scores instead: table, json lines or csv.")
-    ] = False,
-    sort: Annotated[
-        str | None, typer.Option(metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of what is printed.")
-    ] = None,
-    explain_plan: Annotated[
-        bool, typer.Option("--explain-plan", help="Print how it would compute; compute nothing.")
-    ] = False,
-) -> None:
-    """Score results against judgments: NDCG per query and per dataset.
-
-    Paths may have {date} in them.
-    """
-    from ndcg_spark.job.checking import explain
-    from ndcg_spark.job.evaluating import run as run_job
-    from ndcg_spark.job.handing_over import QueryScores
-    from ndcg_spark.report import formats
-    from ndcg_spark.report.per_query import print_query_scores
-    from ndcg_spark.report.terminal import Progress
-    from ndcg_spark.sheets import sorting
-
-    style = formats.chosen(format_, json_, formats.OF_QUERIES if per_query else formats.FORMATS)
-    columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
-    if explain_plan:
-        if format_ or json_ or per_query or sort:
-            raise ConfigurationError(
-                "arguments: --explain-plan prints text; leave --format, --json, --per-query and --sort out"
-            )
-        _say(explain(config).split("\n"))
-        return
-
-    def take(rows: Iterable[Mapping[str, Any]]) -> None:
-        with printing():
-            print_query_scores(rows, style, config.asked.columns)
-
-    with Progress(_silent(style)).running() as progress:
-        outcome = run_job(config, progress.tell, QueryScores(take, order) if per_query else None)
-    if not per_query:
-        with printing():
-            formats.print_outcome(outcome, style, order)
+app.command(cls=Command, epilog=_GATE_CODES)(configured()(evaluate))
 
 
 @app.command(cls=Command, epilog=_EXIT_CODES)
@@ -110,7 +68,7 @@ def check(
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
 
-    with Progress(_silent("json" if json_ else "table")).running() as progress:
+    with Progress(silent("json" if json_ else "table")).running() as progress:
         found = check_input(config, progress.tell)
     if json_:
         _print_json(found)
@@ -119,67 +77,23 @@ def check(
         print_check(found)
 
 
-def _say(lines: list[str]) -> None:
-    with printing():
-        print("\n".join(map(message, lines)))
-
-
 def _print_json(value: Any) -> None:
     with printing():
         print(as_json(value))
 
 
-def _silent(style: str) -> bool:
-    """Whether steps are not shown, because they would stand between the rows that a program reads."""
-    return style != "table" and is_merged()
-
-
-@app.command("conventions", cls=Command)
-def show_conventions(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A preset, for its options and formula.")] = None,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."),
-    ] = None,
-    cutoffs: Annotated[str | None, typer.Option(help="Ranks of the comparison, and all. [default: 10]")] = None,
-    measures: Annotated[str | None, typer.Option(help="What is compared, e.g. nDCG@10 P@5 AP. [default: ndcg]")] = None,
-    input_format: InputFormat = None,
-    format_: OutputFormat = None,
-    json_: Json = False,
-    engine: EngineName = None,
-) -> None:
-    """List the presets and options, explain a preset, or compare them all on your data."""
-    if compare is not None and name is not None:
-        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
-    if compare is None and any((cutoffs, measures, input_format, format_, json_, engine)):
-        raise ConfigurationError(
-            "arguments: --cutoffs, --measures, --engine and all formats are of a comparison; give --compare too"
-        )
-    if compare is not None:
-        from ndcg_spark.config import validate
-        from ndcg_spark.job.every_preset import compare_presets
-        from ndcg_spark.report import formats
-        from ndcg_spark.report.terminal import Progress
-
-        style = formats.chosen(format_, json_)
-        judgments, results = ({"path": path, "format": input_format} for path in compare)
-        ranks = cutoffs or (None if measures else "10")
-        given = {"cutoffs": ranks, "measures": measures, "engine": engine}
-        settings = {"judgments": judgments, "results": results, **{k: v for k, v in given.items() if v is not None}}
-        config = validate(settings, "arguments")
-        with Progress(_silent(style)).running() as progress:
-            rows = compare_presets(config, progress.tell)
-        with printing():
-            formats.print_comparison(rows, style, config.asked)
-    elif name is not None:
-        _say(explain_preset(name))
-    else:
-        _say(list_presets_and_options())
+app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(configured(*_OF_MEASURES)(judge_next))
+app.command("conventions", cls=Command)(show_conventions)
+app.command(cls=Command, epilog=_EXIT_CODES)(compare)
+app.command("gate", cls=Command, epilog=_GATE_CODES)(judge)
+app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
+app.command("trend", cls=Command)(show_trend)
+app.command("report", cls=Command)(write_report)
 
 
 @app.command("nights", cls=Command)
 def list_nights(
-    output: _Output,
+    output: KeptScores,
     measures: Annotated[str | None, typer.Option(help="What of the best run is shown, e.g. P@5 AP.")] = None,
     format_: OutputFormat = None,
     json_: Json = False,
@@ -198,19 +112,19 @@ def list_nights(
 
 
 @app.command(cls=Command)
-def recover(output: _Output) -> None:
+def recover(output: KeptScores) -> None:
     """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
     from ndcg_spark.nights.recovery import left_alone
     from ndcg_spark.nights.recovery import recover as recover_nights
 
     stand(_HALF_DONE)
     done = recover_nights(output)
-    _say([*done, *left_alone(output)] or ["nothing to recover"])
+    say([*done, *left_alone(output)] or ["nothing to recover"])
 
 
 @app.command(cls=Command)
 def expire(
-    output: _Output,
+    output: KeptScores,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:
@@ -221,10 +135,10 @@ def expire(
 
     today = datetime.datetime.now(datetime.UTC).date()
     if dry_run:
-        _say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
+        say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
         return
     stand(_HALF_DONE)
-    _say(expire_nights(output, keep_days, today) or ["nothing to remove"])
+    say(expire_nights(output, keep_days, today) or ["nothing to remove"])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -16,6 +16,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
@@ -23,10 +24,35 @@ from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
 from ndcg_spark.convention.measures import Asked
 from ndcg_spark.convention.requests import asked_by, request
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate_config import GateConfig, contradictions
 from ndcg_spark.plain import did_you_mean
-from ndcg_spark.table_config import ExcludeConfig, JudgmentsConfig, ResultsConfig, Strict, TableConfig
+from ndcg_spark.table_config import (
+    AttributesConfig,
+    ExcludeConfig,
+    JudgmentsConfig,
+    ResultsConfig,
+    Strict,
+    TableConfig,
+    WeightsConfig,
+)
 
-__all__ = ["EvaluationConfig", "ExcludeConfig", "JudgmentsConfig", "ResultsConfig", "TableConfig", "load", "validate"]
+__all__ = [
+    "AttributesConfig",
+    "EvaluationConfig",
+    "ExcludeConfig",
+    "JudgmentsConfig",
+    "ResultsConfig",
+    "TableConfig",
+    "WeightsConfig",
+    "load",
+    "validate",
+]
+
+#: The tables that are read, as the configuration calls them.
+TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
+
+#: Stands for the path of a table that nobody reads.
+_NOT_READ = "not read"
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -92,6 +118,8 @@ class EvaluationConfig(Strict):
     judgments: JudgmentsConfig
     results: ResultsConfig
     exclude: ExcludeConfig | None = None
+    query_attributes: AttributesConfig | None = None
+    query_weights: WeightsConfig | None = None
     output: Annotated[str, Field(min_length=1), AfterValidator(_output)] | None = None
     dataset: Annotated[str, Field(min_length=1)] = "default"
     date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
@@ -102,6 +130,10 @@ class EvaluationConfig(Strict):
     )
     #: Each with its cutoff, such as precision@5; NDCG alone if there is none.
     measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
+    #: Whether the lowest and the highest NDCG are computed that unjudged documents allow.
+    bounds: bool = False
+    #: The documents that are kept with a night: `top`, those down to the deepest finite cutoff.
+    documents: Literal["top"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
@@ -112,6 +144,8 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: Fraction = 1.0
     #: Of the documents that a run returned down to the deepest cutoff, how many must be judged.
     min_judged_rate: Fraction = 0.0
+    #: What a night may lose against which baseline; None: nothing is compared, and there is no verdict.
+    gate: GateConfig | None = None
 
     #: What was decided while the configuration was read, in sentences for people.
     _notes: tuple[str, ...] = PrivateAttr(default=())
@@ -124,7 +158,7 @@ class EvaluationConfig(Strict):
     @property
     def asked(self) -> Asked:
         """The measures beside NDCG, and at which cutoffs they are asked for."""
-        return asked_by(self.measures)
+        return asked_by(self.measures, self.bounds)
 
     @model_validator(mode="before")
     @classmethod
@@ -146,6 +180,8 @@ class EvaluationConfig(Strict):
     def _coherent(self) -> Self:
         if self.remote and self.engine == "embedded":
             raise ValueError("engine is embedded and remote names a server; give one of them")
+        if self.documents and not self.output:
+            raise ValueError("documents: they are kept with a night, and no output is given; give --output")
         return self
 
     def dated(self, path: str) -> str:
@@ -164,8 +200,25 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     ConfigurationError
         The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
-    settings = _read(file) if file else {}
-    for table, key in (("convention", "preset"), ("judgments", "path"), ("results", "path"), ("exclude", "path")):
+    return _loaded(_read(file) if file else {}, file, overrides)
+
+
+def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """As `load`, to judge a night that is published: what is evaluated need not be in the file.
+
+    Without cutoffs, those of the checks are taken: whether the night has them is seen when it is judged.
+    """
+    settings = _read(file)
+    gate = settings.get("gate")
+    checks = gate.get("check") if isinstance(gate, dict) else None
+    listed = checks if isinstance(checks, list) else []
+    cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
+    absent: dict[str, Any] = {"judgments": _NOT_READ, "results": _NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
+    return _loaded({**absent, **settings}, file, overrides)
+
+
+def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
+    for table, key in (("convention", "preset"), *((name, "path") for name in TABLES)):
         if isinstance(settings.get(table), str):
             settings[table] = {key: settings[table]}
     if "preset" in (overrides.get("convention") or {}):
@@ -177,7 +230,7 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
 def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
     """The configuration with those relative paths of its file that lead to nothing looked for beside the file."""
     tables, notes = {}, []
-    for name in ("judgments", "results", "exclude"):
+    for name in TABLES:
         table = getattr(config, name)
         if table is None or (overrides.get(name) or {}).get("path"):
             continue
@@ -192,10 +245,28 @@ def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]
 def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     """The settings as an EvaluationConfig, or one ConfigurationError that names every problem in them."""
     try:
-        return EvaluationConfig.model_validate(settings)
+        config = EvaluationConfig.model_validate(settings)
     except ValidationError as error:
         problems = [_problem(entry["loc"], entry["type"], entry["msg"], entry.get("input")) for entry in error.errors()]
-        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from error
+        raise _refused(problems, where) from error
+    given = (config.query_attributes is not None, config.query_weights is not None)
+    problems = contradictions(config.gate, config.cutoffs, *given) if config.gate else _unused(config)
+    if problems:
+        raise _refused(problems, where)
+    return config
+
+
+def _unused(config: EvaluationConfig) -> list[str]:
+    """The tables that only a gate uses, where there is none."""
+    return [
+        f"{name}: only a gate uses it; add [gate], or leave it out"
+        for name in ("query_attributes", "query_weights")
+        if getattr(config, name) is not None
+    ]
+
+
+def _refused(problems: list[str], where: str) -> ConfigurationError:
+    return ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
 
 
 def _problem(place: tuple[int | str, ...], kind: str, message: str, given: object) -> str:
@@ -203,7 +274,8 @@ def _problem(place: tuple[int | str, ...], kind: str, message: str, given: objec
     if kind == "extra_forbidden":
         return f"{name}: no such key{did_you_mean(str(place[-1]), _keys(place[:-1]))}"
     if kind == "missing":
-        return f"{name}: missing; give --{place[0]} or {name} in the configuration"
+        option = f"--{place[0]} or " if place[0] in ("judgments", "results") else ""
+        return f"{name}: missing; give {option}{name} in the configuration"
     if kind == "value_error":
         reason = message.removeprefix("Value error, ")
         return reason if reason.startswith(f"{name}: ") else f"{name}: {reason}"
@@ -213,12 +285,19 @@ def _problem(place: tuple[int | str, ...], kind: str, message: str, given: objec
 
 
 def _keys(place: tuple[int | str, ...]) -> list[str]:
-    """The keys of the configuration, or of the table at this place in it."""
+    """The keys of the configuration, or of the table at this place in it; of one in a list, too."""
     fields = EvaluationConfig.model_fields
     for name in place:
-        kind: Any = fields[str(name)].annotation if str(name) in fields else None
-        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Strict) else {}
+        if isinstance(name, str):
+            fields = _fields(fields[name].annotation) if name in fields else {}
     return list(fields)
+
+
+def _fields(kind: Any) -> dict[str, FieldInfo]:
+    """The keys of a table, which may be one of several kinds of value (`Table | None`) or in a list of them."""
+    if isinstance(kind, type) and issubclass(kind, Strict):
+        return kind.model_fields
+    return next((found for inner in get_args(kind) if (found := _fields(inner))), {})
 
 
 def _read(file: Path) -> dict[str, Any]:

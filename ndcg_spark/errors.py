@@ -5,6 +5,9 @@ A message reads ``where: what, how many, one example; what to do``.
 
 DONE = 0
 BUG = 1
+#: A night was published, and its gate failed, or came to no verdict. These are outcomes, and no exceptions.
+GATE_FAILED = 5
+NO_VERDICT = 6
 
 _LONGEST_LINE = 300
 

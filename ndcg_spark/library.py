@@ -94,6 +94,7 @@ def evaluate(
     convention: Convention | str = "standard",
     *,
     measures: Iterable[object] | str = ("ndcg",),
+    bounds: bool = False,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
@@ -116,6 +117,9 @@ def evaluate(
     measures : str or several of them
         Names such as `precision`, at every cutoff, or as the field writes them, each at its own: `P@5`, `AP`,
         `RBP(p=0.5)`; also the measures of ir_measures. NDCG is always computed.
+    bounds : bool
+        Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
+        give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -154,11 +158,11 @@ def evaluate(
     >>> [row["ndcg"] for row in evaluate(judgments, frame, [1, None], "trec_eval").query_scores.collect()][0]
     0.5
     """
-    session = _session_of(judgments, results)
+    session = session_of(judgments, results)
     chosen = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(chosen, Convention):
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
-    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(_several(cutoffs))
+    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
     chosen = chosen.replace(**wanted.options)
     asked = Evaluation(
@@ -168,7 +172,7 @@ def evaluate(
         new_id(),
         dataset,
         list_by_list if is_sail(session) else by_window,
-        wanted.asked,
+        dataclasses.replace(wanted.asked, bounds=bounds),
     )
     judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
     results = frame(results, RESULTS.names, session, "results")
@@ -183,16 +187,16 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
-    return Scores(per_query, dataset_scores(per_query, runs, asked), wanted.asked)
+    return Scores(per_query, dataset_scores(per_query, runs, asked), asked.asked)
 
 
-def _session_of(*tables: Any) -> SparkSession:
+def session_of(*tables: Any) -> SparkSession:
     """The session of the first table that has one; the running session, or a new one, if none has."""
     found = next((table.sparkSession for table in tables if is_dataframe(table)), None)
     return found or SparkSession.getActiveSession() or open_session()
 
 
-def _several(cutoffs: Any) -> list[Any]:
+def several(cutoffs: Any) -> list[Any]:
     """The cutoffs as a list, if one is given alone too; whole numbers of any kind, such as numpy's, as ints."""
     given = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
     plain = []

@@ -1,5 +1,6 @@
 """The command-line options that become a configuration, declared once for all commands."""
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import typer
 
 from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.plain import did_you_mean
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -19,13 +21,18 @@ Text = str | None
 
 InputFormat = Annotated[
     Text,
-    typer.Option("--input-format", help="trec, parquet, orc, csv, tsv, jsonl or json, of both. [default: recognised]"),
+    typer.Option(
+        "--input-format",
+        help="trec, parquet, orc, csv, tsv, jsonl, json, delta or iceberg, of both. [default: recognised]",
+    ),
 ]
 OutputFormat = Annotated[
     Text, typer.Option("--format", help="How it is printed: table, json, csv, markdown or latex. [default: table]")
 ]
 Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
+
+KeptScores = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
 
 
 def _fraction(text: str) -> Any:
@@ -55,6 +62,7 @@ OPTIONS: dict[str, Any] = {
         Paths, typer.Option(metavar="PATH...", help="Documents (query_id, doc_id) that leave the lists before ranking.")
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
+    "documents": Annotated[Text, typer.Option(metavar="top", help="Keep the documents that scores are made of, too.")],
     "cutoffs": Annotated[Text, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")],
     "measures": Annotated[
         Text,
@@ -63,6 +71,10 @@ OPTIONS: dict[str, Any] = {
             help="What is shown and computed beside NDCG: precision, recall, ap, rr, success, rbp, err, bpref, judged, "
             "at every cutoff; or as the field writes them, each at its own: P@5 AP RBP(p=0.5). [default: ndcg]",
         ),
+    ],
+    "bounds": Annotated[
+        bool | None,
+        typer.Option("--bounds", help="Compute the lowest and highest NDCG that judging the rest could give."),
     ],
     "convention": Annotated[Text, typer.Option(help="Which NDCG: a preset's name. [default: standard]")],
     "set_": Annotated[
@@ -80,6 +92,14 @@ OPTIONS: dict[str, Any] = {
             "--column",
             metavar="[TABLE.]OURS=YOURS",
             help="What your files call a column, e.g. results.doc_id=docno. May be repeated.",
+        ),
+    ],
+    "as_of": Annotated[
+        Paths,
+        typer.Option(
+            "--as-of",
+            metavar="TABLE=VERSION|TIME",
+            help="Which version of a Delta or Iceberg table is read, e.g. results=12. [default: the last one]",
         ),
     ],
     "relevance": Annotated[
@@ -101,8 +121,9 @@ OPTIONS: dict[str, Any] = {
 
 #: The options that take several paths.
 _OF_PATHS = ("--judgments", "--qrels", "--results", "--exclude")
+_TABLES = ("judgments", "results", "exclude")
 #: The formats that only files have, and nothing is printed in.
-_OF_FILES_ONLY = ("trec", "parquet", "orc", "tsv", "jsonl")
+_OF_FILES_ONLY = ("trec", "parquet", "orc", "tsv", "jsonl", "delta", "iceberg")
 
 
 def spread(arguments: list[str]) -> list[str]:
@@ -126,8 +147,25 @@ def spread(arguments: list[str]) -> list[str]:
     return spread_out
 
 
-def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add all OPTIONS except these to a command, which is called with the configuration that they result in."""
+@dataclasses.dataclass(frozen=True)
+class KeptNight:
+    """A folder that keeps scores, and the date of the night; None for the newest."""
+
+    output: str
+    date: str | None
+
+
+def _is_night(given: dict[str, Any]) -> bool:
+    """Whether the arguments name one folder and nothing else that is read."""
+    read = ("judgments", "results", "config")
+    return len(given.get("paths") or []) == 1 and not any(given.get(name) for name in read)
+
+
+def configured(*without: str, or_night: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add all OPTIONS except these to a command, which is called with the configuration that they result in.
+
+    With `or_night`, a command that is given one folder alone is called with a KeptNight instead of a configuration.
+    """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())[1:]
@@ -139,10 +177,11 @@ def configured(*without: str) -> Callable[[Callable[..., None]], Callable[..., N
 
         @functools.wraps(command)
         def called(**given: Any) -> None:
-            command(
-                _configuration({name: given.pop(name, None) for name in OPTIONS}),
-                **given,
-            )
+            options = {name: given.pop(name, None) for name in OPTIONS if name not in without}
+            if or_night and _is_night(options):
+                command(KeptNight(options["paths"][0], options["date"]), **given)
+            else:
+                command(_configuration({**dict.fromkeys(OPTIONS), **options}), **given)
 
         parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
@@ -158,6 +197,7 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
 
     config, kind, options = given.pop("config"), given.pop("input_format"), given.pop("set_")
     columns, least = _columns(given.pop("column") or []), given.pop("min_relevance")
+    versions = _versions(given.pop("as_of") or [])
     judgments, results = _both(given.pop("paths") or [], given.pop("judgments"), given.pop("results"))
     tables = {
         "judgments": {"path": judgments, "format": kind, "relevance": given.pop("relevance")},
@@ -169,7 +209,9 @@ def _configuration(given: dict[str, Any]) -> "EvaluationConfig":
         convention["preset"] = given["convention"]
     if least is not None:
         convention["min_relevance"] = least
-    mapped = {name: {**table, "columns": columns.get(name)} for name, table in tables.items()}
+    mapped = {
+        name: {**table, "columns": columns.get(name), "as_of": versions.get(name)} for name, table in tables.items()
+    }
     return load(config, {**given, **mapped, "convention": convention})
 
 
@@ -185,6 +227,21 @@ def _both(paths: list[str], judgments: Paths, results: Paths) -> tuple[Paths, Pa
     return paths[:1], paths[1:]
 
 
+def _versions(given: list[str]) -> dict[str, str]:
+    """The version or time of each table, of texts like ``results=12``."""
+    versions = {}
+    for text in given:
+        table, _, version = text.partition("=")
+        if table not in _TABLES or not version:
+            near = did_you_mean(table, _TABLES)
+            raise ConfigurationError(
+                f"arguments: --as-of {text} names no version of a table{near}; write TABLE=VERSION or TABLE=TIME, as "
+                "in results=12 or judgments=2026-11-01T06:00:00Z"
+            )
+        versions[table] = version
+    return versions
+
+
 def _columns(given: list[str]) -> dict[str, dict[str, str]]:
     """What the files of each table call our columns, of texts like ``doc_id=docno`` and ``results.doc_id=docno``."""
     from ndcg_spark.config import JudgmentsConfig, ResultsConfig
@@ -196,8 +253,13 @@ def _columns(given: list[str]) -> dict[str, dict[str, str]]:
         table, dot, name = ours.rpartition(".")
         tables = [table] if dot else [entry for entry, names in known.items() if name in names]
         if not equals or not yours or not tables or any(entry not in known for entry in tables):
+            near = (
+                did_you_mean(table, known)
+                if dot
+                else did_you_mean(ours, [name for names in known.values() for name in names])
+            )
             raise ConfigurationError(
-                f"arguments: --column {text} maps no column; write OURS=YOURS or TABLE.OURS=YOURS, as in "
+                f"arguments: --column {text} maps no column{near}; write OURS=YOURS or TABLE.OURS=YOURS, as in "
                 "doc_id=docno or results.doc_id=docno"
             )
         for entry in tables:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
     DateType,
     DoubleType,
@@ -76,6 +77,7 @@ _COMPANIONS = tuple((name, _NUMBER) for name in COLUMNS)
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
 #: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff. The measures
 #: beside NDCG are null unless they were asked for at the cutoff, and where the convention leaves the query out.
+#: `judgments_hash` is the same as long as the judgments of the query are; null in what older versions wrote.
 QUERY_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -85,6 +87,7 @@ QUERY_SCORES = _table(
     ("status", _TEXT),
     ("returned", _COUNT),
     ("judged", _COUNT),
+    ("judgments_hash", _COUNT),
     ("evaluation_id", _TEXT),
     ("ndcg", _NUMBER),
     ("dcg", _NUMBER),
@@ -116,6 +119,17 @@ DATASET_SCORES = _table(
     ("dcg", _NUMBER),
     ("judged_rate", _NUMBER),
     *_COMPANIONS,
+)
+
+#: One row per query and document that a run returned and nobody judged; key (dataset, query_id, doc_id). `weight` is
+#: the sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
+TO_JUDGE = _table(
+    ("dataset", _TEXT),
+    ("query_id", _TEXT),
+    ("doc_id", _TEXT),
+    ("runs", _COUNT),
+    ("best_rank", _WHOLE),
+    ("weight", _NUMBER),
 )
 
 #: One row per input row that was refused; no key, as nothing says that refused rows differ. The row's own columns are
@@ -173,8 +187,33 @@ COMPARISONS = _table(
     ("weight_effective_n", _NUMBER),
 )
 
+#: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
+#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `relevance` is null
+#: for a document that nobody judged, `score` where the results have none; `tied` with another document of the list.
+#: `gain` times `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
+RANKED_DOCUMENTS = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("query_id", _TEXT),
+    ("rank", _WHOLE),
+    ("doc_id", _TEXT),
+    ("tied", BooleanType()),
+    ("evaluation_id", _TEXT),
+    ("score", _NUMBER),
+    ("relevance", _NUMBER),
+    ("gain", _NUMBER),
+    ("discount", _NUMBER),
+)
+
 #: What an evaluation keeps, by the name of its folder.
-KEPT = {"query_scores": QUERY_SCORES, "dataset_scores": DATASET_SCORES, "rejected_rows": REJECTED_ROWS}
+KEPT = {
+    "query_scores": QUERY_SCORES,
+    "dataset_scores": DATASET_SCORES,
+    "rejected_rows": REJECTED_ROWS,
+    "ranked_documents": RANKED_DOCUMENTS,
+    "comparisons": COMPARISONS,
+}
 
 
 def measure_first(schema: StructType, companions: Collection[str] = ()) -> tuple[str, ...]:

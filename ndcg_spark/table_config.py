@@ -1,5 +1,7 @@
 """Where the tables of an evaluation are, in which format, and what their columns are called."""
 
+import contextlib
+import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -7,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from ndcg_spark import paths
 from ndcg_spark.plain import did_you_mean
 
-Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
+Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json", "delta", "iceberg"]
 
 
 def _paths(given: object) -> object:
@@ -17,6 +19,27 @@ def _paths(given: object) -> object:
         if isinstance(listed, list)
         else listed
     )
+
+
+def moment(text: str) -> datetime.datetime:
+    """The time of an ISO 8601 text, in UTC where it names no zone; ValueError if it is none."""
+    time = datetime.datetime.fromisoformat(text)
+    return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
+
+
+def _as_of(given: object) -> object:
+    """A version as a number; a time as text, in which ``{date}`` is not yet replaced."""
+    if isinstance(given, datetime.date):
+        return given.isoformat()
+    if isinstance(given, str) and given.isascii() and given.isdecimal():
+        return int(given)
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            moment(paths.dated(given, datetime.date.min))
+            return given
+    elif isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return given
+    raise ValueError(f"{given!r} is no version and no time; give a number, or a time as in 2026-11-01T06:00:00Z")
 
 
 class Strict(BaseModel):
@@ -31,6 +54,8 @@ class TableConfig(Strict):
     path: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_paths), Field(min_length=1)]
     format: Format | None = None
     columns: dict[str, str] = {}
+    #: Of a table of Delta, Iceberg or a catalog, the version (of Iceberg: the snapshot's id) or time that is read.
+    as_of: Annotated[int | str | None, BeforeValidator(_as_of)] = None
 
     #: The columns whose names may be mapped.
     names: ClassVar[tuple[str, ...]]
@@ -71,10 +96,27 @@ class ResultsConfig(TableConfig):
             return given
         if given.get("run") is not None:
             raise ValueError("run and run_from both say how runs are named; give one of them")
-        return given if word in ("file", "column") else {**given, "run": word, "run_from": None}
+        if word in ("file", "column"):
+            return given
+        near = did_you_mean(str(word), ("file", "column"))
+        if near and str(word)[0] in "fc":
+            raise ValueError(f"run_from is {word!r}{near}; a run that is called so is named with run")
+        return {**given, "run": word, "run_from": None}
 
 
 class ExcludeConfig(TableConfig):
     """The documents that leave the lists of their queries before these are ranked."""
 
     names = ("dataset", "query_id", "doc_id")
+
+
+class AttributesConfig(TableConfig):
+    """Attributes of queries, for slices."""
+
+    names = ("dataset", "query_id", "attribute", "value")
+
+
+class WeightsConfig(TableConfig):
+    """Weights of queries, such as their share of the traffic."""
+
+    names = ("dataset", "query_id", "weight")

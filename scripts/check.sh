@@ -8,7 +8,7 @@ unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 # What only the tests need is installed while the code is looked at: the live tools that the presets are compared with,
-# and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
+# what drives a browser, and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
@@ -17,6 +17,9 @@ stamped object-store tests/requirements-object-store.txt -- install_object_store
 object_store=$!
 stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
 parity=$!
+# And what is sent to the workers of a cluster, which takes a minute where it was not made before.
+scripts/package.sh &
+package=$!
 # Nothing is left installing when a check fails: the next call would install into the same place beside it.
 trap wait EXIT
 export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
@@ -31,12 +34,21 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
 fi
 
+# Reports are opened in a browser. Where it cannot be installed, the tests that need it are skipped, and say so.
+if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "check: installing chromium and chromium-driver" >&2
+    { apt-get update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >&2 ||
+        echo "check: no chromium could be installed" >&2
+fi
+
 ruff check .
 ruff format --check .
 lint-imports --no-logo
 mypy
 wait "$object_store"
 wait "$parity"
+wait "$package"
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned. Files in the order of conftest.py,
 # the longest first; xdist alone would begin with those of most tests.
 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-report= "$@"

@@ -7,8 +7,8 @@
 # conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the
 # evaluation is submitted with them; without it this machine computes, as the configuration says.
 #
-# One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md), or
-# 75 if the same configuration is being evaluated already: nothing was done.
+# One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md): 5 and 6 are of a
+# gate, whose night is published; or 75 if the same configuration is being evaluated already: nothing was done.
 set -euo pipefail
 
 called_from=$PWD
@@ -63,5 +63,10 @@ while kill -0 "$job" 2>/dev/null; do # a signal ends a wait early
     code=0
     wait "$job" || code=$?
 done
-tell "end $night $config: exit code $code after $SECONDS s"
+case $code in
+    5) meaning=", published, the gate failed" ;;
+    6) meaning=", published, the gate came to no verdict" ;;
+    *) meaning="" ;;
+esac
+tell "end $night $config: exit code $code$meaning after $SECONDS s"
 exit "$code"

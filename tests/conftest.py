@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from embedded import Evaluate, evaluating
 from pyspark.sql import SparkSession
@@ -20,17 +21,28 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 
 
-#: The files that take longest, with programs of their own: begun first, so that no worker is left alone with one.
+#: The files that take longest, a quarter of a minute and more: begun first, so that no worker is left alone with one.
 LONG = (
     "job/test_cluster.py",
-    "job/test_connect_server.py",
+    "test_cost.py",
+    "scoring/test_evaluation.py",
+    "inputs/test_real_folders.py",
+    "test_cli.py",
+    "job/test_job.py",
     "job/test_engines.py",
+    "test_library.py",
+    "job/test_connect_server.py",
     "test_interrupts.py",
     "test_engine.py",
     "nights/test_object_store.py",
-    "test_cli.py",
     "nights/test_kills.py",
+    "parity/test_parity.py",
     "contract/test_bad_inputs.py",
+    "deployment/test_benchmark.py",
+    "deployment/test_benchmark_shapes.py",
+    "scoring/test_pruning.py",
+    "scoring/test_properties.py",
+    "scoring/test_published_scores.py",
 )
 
 
@@ -39,8 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Refuse to test another checkout in place of this one; all of its coverage would be 0 %, too."""
+    # The same generated inputs in every run but with --thorough: what fails on CI fails at a desk.
+    hypothesis.settings.register_profile("same", derandomize=True, database=None)
+    if not config.getoption("--thorough"):
+        hypothesis.settings.load_profile("same")
     found = Path(ndcg_spark.__file__).resolve().parents[1]
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
@@ -85,7 +101,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.default.parallelism", "1")
         # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m -Xmn256m")
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()
     )

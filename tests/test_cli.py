@@ -51,7 +51,13 @@ def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
     )
 
 
-@pytest.mark.parametrize(("arguments", "golden"), [([], "help.txt"), (["evaluate"], "evaluate-help.txt")])
+@pytest.mark.parametrize(
+    ("arguments", "golden"),
+    [
+        ([], "help.txt"),
+        *(([command], f"{command}-help.txt") for command in ("evaluate", "compare", "gate")),
+    ],
+)
 def test_help_is_as_it_was_agreed(arguments, golden):
     assert started(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 
@@ -136,21 +142,37 @@ def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_
     assert "Traceback" not in done.stderr
 
 
+def in_a_shell(command):
+    """The command in bash, where $nobody is a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=ROOT,
+            env={**os.environ, "nobody": str(writing)},
+            pass_fds=[writing],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+
+
 @pytest.mark.parametrize(
     ("where", "code", "said"),
     [
         (">/dev/full", 4, "stdout: the results could not be printed, [Errno 28] No space left on device"),
         (">&-", 4, "stdout: it is closed"),
         (">&- 2>&-", 4, ""),
-        ("| sleep 0", 141, ""),
+        (">&$nobody", 141, ""),
         ("2>/dev/full", 0, ""),
         ("2>&- 0<&-", 0, ""),
     ],
 )
 def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceback(where, code, said):
-    # Whoever would read has ended before the program begins to write.
-    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark conventions; }} {where}"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = in_a_shell(f"{sys.executable} -m ndcg_spark conventions {where}")
     assert done.returncode == code
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == bool(said)
@@ -162,12 +184,11 @@ def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceb
     [
         (">/dev/full", 4, "ndcg-spark: stdout: the results could not be printed, [Errno 28] No space left on device"),
         (">&-", 0, ""),
-        ("| sleep 0", 141, ""),
+        (">&$nobody", 141, ""),
     ],
 )
 def test_so_does_the_help(arguments, where, code, said):
-    command = f"set -o pipefail; {{ sleep 0.2; {sys.executable} -m ndcg_spark {arguments}; }} {where}"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = in_a_shell(f"{sys.executable} -m ndcg_spark {arguments} {where}")
     assert done.returncode == code
     assert done.stderr.startswith(said)
     assert len(done.stderr.splitlines()) == bool(said)
@@ -382,6 +403,9 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
         (["--set", "tie=rank"], "no option is called tie, did you mean 'ties'?"),
         (["--set", "gain=exp"], "gain=exp, did you mean 'exp2'?"),
         (["--engine", "embeded"], "did you mean 'embedded'?"),
+        (["--run-from", "colum"], "did you mean 'column'?"),
+        (["--column", "docid=x"], "did you mean 'doc_id'?"),
+        (["--column", "resluts.doc_id=x"], "did you mean 'results'?"),
         (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
         (["--cutoffs", "0"], "0 is no cutoff"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
@@ -397,12 +421,13 @@ def test_wrong_arguments_are_told_with_exit_code_2(folder, arguments, reason):
 
 
 def test_an_unknown_key_of_the_configuration_is_told_with_all_other_problems(folder):
-    (folder / "c.toml").write_text('cutoff = [1]\n[judgments]\npth = "x"\n', encoding="utf-8")
+    (folder / "c.toml").write_text('cutoff = [1]\n[judgments]\npth = "x"\n[exclude]\npth = "x"\n', encoding="utf-8")
     done = ndcg_spark("evaluate", "--config", "c.toml", cwd=folder)
     assert done.returncode == 2
     for problem in (
         "cutoff: no such key, did you mean 'cutoffs'?",
         "judgments.pth: no such key, did you mean 'path'?",
+        "exclude.pth: no such key, did you mean 'path'?",
         "judgments.path: missing",
         "results",
     ):
@@ -543,8 +568,8 @@ def test_check_finds_a_duplicate_that_an_evaluation_need_not_look_for(folder):
 def test_nights_are_listed_and_expired(folder):
     evaluate(folder, "--output", "out", "--date", "2020-01-01", "--dataset", "tiny")
     listed = ndcg_spark("nights", "out", cwd=folder).stdout.splitlines()
-    assert listed[0].split()[:7] == ["dataset", "date", "best", "run", "best", "ndcg", "at"]
-    assert listed[1].split()[:8] == ["tiny", "2020-01-01", "bm25", "1.0000", "10", "1", "2", "standard"]
+    assert listed[0].split()[:8] == ["dataset", "date", "verdict", "best", "run", "best", "ndcg", "at"]
+    assert listed[1].split()[:9] == ["tiny", "2020-01-01", "-", "bm25", "1.0000", "10", "1", "2", "standard"]
     rows = list(csv.DictReader(ndcg_spark("nights", "out", "--format", "csv", cwd=folder).stdout.splitlines()))
     assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == [
         ("bm25", k, "1.0") for k in ("1", "3", "5", "10")

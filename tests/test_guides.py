@@ -9,7 +9,8 @@ import pytest
 
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import KEPT
+from ndcg_spark.schemas import COMPARISONS, KEPT
+from ndcg_spark.sheets.comparisons import FLAGS
 
 ROOT = Path(__file__).parents[1]
 GUIDES = {
@@ -19,6 +20,8 @@ GUIDES = {
         "ndcg_spark/README.md",
         "ndcg_spark/COMING_FROM.md",
         "ndcg_spark/MEASURES.md",
+        "ndcg_spark/EXPLAINING.md",
+        "ndcg_spark/COMPARING.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
@@ -74,6 +77,15 @@ def test_the_guide_describes_every_column_of_a_table(table):
     section = re.split(r"\n\*\*|\n## ", section)[0]
     first_cells = "".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(KEPT[table].names)
+
+
+def test_the_guide_describes_every_column_and_flag_of_a_comparison():
+    page = GUIDES["ndcg_spark/COMPARING.md"]
+    columns, flags = (page.partition(f"## {title}")[2].partition("\n## ")[0] for title in ("What each column", "Flags"))
+    first_cells = "".join(line.split("|")[1] for line in columns.splitlines() if line.startswith("| `"))
+    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(COMPARISONS.names)
+    first_cells = "".join(line.split("|")[1] for line in flags.splitlines() if line.startswith("| `"))
+    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(FLAGS)
 
 
 def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_takes():

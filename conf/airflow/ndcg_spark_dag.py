@@ -1,7 +1,8 @@
 """One evaluation per day for Airflow 2.9 and later, and 3: copy it into the DAG folder.
 
 A rerun of a date replaces that date whole (conf/README.md, Nights), so retries, clears and backfills are safe. What a
-retry can cure is tried again; wrong arguments and refused input stay wrong until somebody mends them.
+retry can cure is tried again; wrong arguments and refused input stay wrong until somebody mends them. A gate that
+fails, or comes to no verdict, fails the task at once: the night is published, and somebody has to look at it.
 """
 
 import datetime
@@ -22,8 +23,13 @@ PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")
 CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
 MASTER = os.environ.get("NDCG_SPARK_MASTER", "yarn")
 
-#: The exit codes that no retry can cure (conf/README.md): 2 arguments or configuration, 3 input refused.
-HOPELESS = {2: "the arguments or the configuration are wrong", 3: "the input is refused"}
+#: The exit codes that no retry can cure (conf/README.md). After 5 and 6 the night is published all the same.
+HOPELESS = {
+    2: "the arguments or the configuration are wrong",
+    3: "the input is refused",
+    5: "the night is published, and its gate failed",
+    6: "the night is published, and its gate came to no verdict",
+}
 
 
 def command(night: str) -> list[str]:

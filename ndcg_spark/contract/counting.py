@@ -189,8 +189,10 @@ def _split_queries(reason: Column) -> _Question:
 
 
 def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[_Question]) -> DataFrame:
-    """One row per query: its key, the questions' sums over its rows, and `good`, how many of them break no rule."""
-    rows = table.select(*key, *(column.alias(name) for q in questions for name, column in q.of_rows.items()))
+    """One row per query: its key as text, the questions' sums over its rows, and `good`, how many break no rule."""
+    # Ids may be numbers as they were read. Beside text, some engines would take the text for a number.
+    ids = (F.col(name).cast("string").alias(name) for name in key)
+    rows = table.select(*ids, *(column.alias(name) for q in questions for name, column in q.of_rows.items()))
     asked = (column.alias(name) for q in questions for name, column in q.of_queries.items())
     queries = rows.groupBy(*key).agg(*asked)
     good = F.col("rows") - F.col("bad")

@@ -109,6 +109,9 @@ COLUMNS = (
     *("ndcg_low", "ndcg_high"),
 )
 
+#: The columns of the bounds of NDCG.
+BOUNDS = ("ndcg_low", "ndcg_high")
+
 #: The measures that look at how high a grade is, and need to know the highest.
 GRADED = ("rbp", "err")
 
@@ -118,6 +121,8 @@ class Asked:
     """Which measures are asked for, at which cutoffs, in the order in which they were named."""
 
     pairs: tuple[tuple[str, Cutoff], ...] = ()
+    #: Whether the lowest and the highest NDCG are asked for that unjudged documents allow.
+    bounds: bool = False
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
         """The cutoffs at which any of these measures is asked for, ascending, the whole ranking last."""
@@ -136,7 +141,8 @@ class Asked:
     def columns(self) -> list[str]:
         """The columns of these in the tables of scores, in the order of COLUMNS."""
         measures = [MEASURES[name] for name in self.companions]
-        return [column for column in COLUMNS if any(column in (each.column, each.beside) for each in measures)]
+        bounds = BOUNDS if self.bounds else ()
+        return [c for c in COLUMNS if c in bounds or any(c in (each.column, each.beside) for each in measures)]
 
 
 #: NDCG alone.

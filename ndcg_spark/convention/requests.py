@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
-from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, Measure
+from ndcg_spark.convention.measures import MEASURES, Asked, Measure
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
 
@@ -68,10 +68,10 @@ def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, 
     return Request(Asked(tuple(dict.fromkeys(pairs))), needed, options)
 
 
-def asked_by(texts: Iterable[str]) -> Asked:
+def asked_by(texts: Iterable[str], bounds: bool = False) -> Asked:
     """What texts with a cutoff each, such as precision@5, ask for; nothing beside NDCG if there are none."""
     given = list(texts)
-    return request(given, None, ()).asked if given else NOTHING_ELSE
+    return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
 
 
 def _read(word: str) -> tuple[str, str, dict[str, str]]:

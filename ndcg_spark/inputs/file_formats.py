@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, of_each
+from ndcg_spark.inputs.snapshots import TABLES
 
 #: The formats that have types and a footer; the others are text.
 BINARY = ("parquet", "orc")
@@ -49,7 +50,7 @@ def format_of(files: Iterable[File], where: str) -> str:
     by_format: dict[str, str] = {}
     for file in files:
         suffix = Path(file.path.removesuffix(".gz")).suffix.lower()
-        binary = file.content if file.content in BINARY else None
+        binary = file.content if file.content in (*BINARY, *TABLES) else None
         by_format.setdefault(binary or _FORMATS.get(suffix, "trec"), file.path)
     if len(by_format) > 1:
         examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())

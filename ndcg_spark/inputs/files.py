@@ -17,6 +17,7 @@ from pyarrow import fs
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import listing, table_formats
 from ndcg_spark.inputs.local_listing import Entry
+from ndcg_spark.inputs.snapshots import Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
 from ndcg_spark.masking import masked
 from ndcg_spark.schemas import NULL_FOLDER
@@ -37,10 +38,12 @@ class File:
     partition: tuple[tuple[str, str | None], ...] = ()
     #: The path that was asked for, up to its first wildcard.
     root: str = dataclasses.field(default="", compare=False)
-    #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip.
+    #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip. Of a table: its format.
     content: str | None = dataclasses.field(default=None, compare=False)
     #: Where pyarrow found it: the file system and the place there.
     found: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
+    snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def compressed(self) -> bool:

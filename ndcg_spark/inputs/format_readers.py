@@ -26,6 +26,8 @@ from ndcg_spark.inputs.plain_parquet import must_be_copied, plain_batches
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.separated import header_names, separated
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.inputs.snapshots import TABLES
+from ndcg_spark.inputs.table_copies import snapshot_batches
 from ndcg_spark.inputs.trec import trec
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -61,6 +63,9 @@ class Reader:
                 f"{self.where}: folders that give different columns, e.g. {first} and {last}; "
                 "name them alike, column=value"
             )
+        tables = [Footer(file.snapshot.types, 0) for file in files if file.snapshot]
+        if tables:
+            refuse_different_types(files, tables, self.columns, self.where)
         found = self._footers_of(files)
         if not found:
             return None
@@ -116,6 +121,8 @@ class Reader:
         if self.kind == "lists":
             present = {name: column for name, column in self.shape.columns.items() if name in self.shape.has}
             return partial(write_parquet, partial(list_batches, present))
+        if self.kind in TABLES:
+            return partial(write_parquet, partial(snapshot_batches, self.columns))
         if self.kind == "orc":
             needed, batches = self.engine.kind == "embedded", orc_batches
         else:

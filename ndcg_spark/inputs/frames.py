@@ -1,6 +1,6 @@
 """Tables that people have in Python become DataFrames of a session: pandas, Polars, pyarrow and dictionaries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -16,8 +16,10 @@ RUN = "run"
 _KNOWN = "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, or {query: {document: number}}"
 
 
-def frame(table: Any, wanted: list[str], session: SparkSession, where: str) -> DataFrame:
-    """The table as a DataFrame of the session: those of the wanted columns that it has. A DataFrame of Spark stays.
+def frame(table: Any, wanted: Sequence[str] | None, session: SparkSession, where: str) -> DataFrame:
+    """The table as a DataFrame of the session: those of the wanted columns that it has, or all where that is None.
+
+    A DataFrame of Spark stays as it is.
 
     `wanted` are the columns of a schema; of results, {query: {document: score}} becomes the run `RUN`, and
     {run: {query: {document: score}}} as many runs. Documents and queries of dictionaries become text.
@@ -30,16 +32,17 @@ def frame(table: Any, wanted: list[str], session: SparkSession, where: str) -> D
     if is_dataframe(table):
         return table  # type: ignore[no-any-return]  # what is_dataframe says
     arrow = _arrow(table, wanted, where)
-    kept = [name for name in arrow.column_names if name in wanted]
+    kept = [name for name in arrow.column_names if wanted is None or name in wanted]
     if not kept:
         known = ", ".join(map(str, arrow.column_names))
-        raise InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {known}; rename them")
+        raise InputError(f"{where}: none of {', '.join(wanted or ())} is a column; it has {known}; rename them")
     return session.createDataFrame(pa.table({name: _plain(arrow.column(name)) for name in kept}))
 
 
-def _arrow(table: Any, wanted: list[str], where: str) -> pa.Table:
-    if isinstance(table, Mapping) and all(isinstance(value, Mapping) for value in table.values()):
-        return _nested(table, wanted, where)
+def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+    of_documents = wanted is not None and "doc_id" in wanted
+    if of_documents and isinstance(table, Mapping) and all(isinstance(value, Mapping) for value in table.values()):
+        return _nested(table, "score" in (wanted or ()), where)
     try:
         if isinstance(table, pd.DataFrame):
             return pa.Table.from_pandas(table, preserve_index=False)
@@ -56,9 +59,8 @@ def _arrow(table: Any, wanted: list[str], where: str) -> pa.Table:
     raise InputError(f"{where}: {type(table).__name__} is no table; give {_KNOWN}")
 
 
-def _nested(table: Mapping[Any, Any], wanted: list[str], where: str) -> pa.Table:
+def _nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
     """The rows of {query: {document: grade}}, {query: {document: score}} or {run: {query: {document: score}}}."""
-    is_results = "score" in wanted
     deeper = [value for of_query in table.values() for value in of_query.values() if isinstance(value, Mapping)]
     if deeper and not is_results:
         raise InputError(f"{where}: dictionaries of three levels; judgments are {{query: {{document: grade}}}}")

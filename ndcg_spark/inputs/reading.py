@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -18,8 +17,9 @@ from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.conforming import named_by_user, refuse_alike, refuse_own
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs import file_formats, finding, limits, parsed_once, run_files, shapes
+from ndcg_spark.inputs import file_formats, finding, limits, log_tables, parsed_once, run_files, shapes
 from ndcg_spark.inputs.damage import damaged
+from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.lists import unlisted
@@ -27,10 +27,12 @@ from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.inputs.snapshots import TABLES
 from ndcg_spark.inputs.swapped import refuse_other
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, RESULTS, UNEQUAL
 
-_CATALOG = "table:"
+#: The formats whose text an engine does not decode.
+_TYPED = (*BINARY, *TABLES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,6 +117,11 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, EXCLUDE)
 
 
+def read_query_table(engine: Engine, name: str, config: TableConfig, paths: list[str], schema: StructType) -> Source:
+    """A table about queries: those of the schema's columns that are stored. Raises as above."""
+    return _read(engine, name, config, paths, schema)
+
+
 def _read(
     engine: Engine,
     name: str,
@@ -123,22 +130,23 @@ def _read(
     schema: StructType,
     needed: Sequence[str] | None = None,
 ) -> Source:
-    catalog = [path for path in paths if path.startswith(_CATALOG)]
-    if catalog and len(paths) > 1:
-        raise InputError(f"{name}: {len(paths)} paths, among them {catalog[0]}; give a catalog table alone")
-    if catalog:
-        table = _catalog_table(engine, catalog[0].removeprefix(_CATALOG), name)
-        refuse_own(table.columns, f"{name}: {catalog[0]}")
-        shape = shapes.named("table", table.columns, config, needed or schema.names, f"{name}: {catalog[0]}")
-        renamed = unlisted(_renamed(table, shape, config, schema, f"{name}: {catalog[0]}"), schema is RESULTS, name)
-        return Source(renamed, name, catalog[0], [], False, notes=tuple(shape.said(config)))
     limits.raise_open_files()
-    found = [file for path in paths for file in finding.find(engine, path, name)]
+    found = log_tables.find(engine, config, paths, name)
+    versions = log_tables.said(found)
+    table = found[0].snapshot.table if found[0].snapshot else None
+    if table is not None:
+        place = f"{name}: {found[0].path}"
+        refuse_own(table.columns, place)
+        shape = shapes.named("table", table.columns, config, needed or schema.names, place)
+        renamed = unlisted(_renamed(table, shape, config, schema, place), schema is RESULTS, name)
+        files = found if found[0].content else []
+        said = (*versions, *shape.said(config))
+        return Source(renamed, name, found[0].content or found[0].path, files, False, notes=said)
     kind = config.format or file_formats.format_of(found, name)
     file_formats.refuse_unreadable(found, kind, name)
     finding.refuse_colons(engine, found, name)
     shape = shapes.shape_of(engine, found, kind, config, needed or schema.names, name)
-    kind, notes, units = shape.kind, shape.said(config), {}
+    kind, notes, units = shape.kind, [*versions, *shape.said(config)], {}
     if isinstance(config, ResultsConfig):
         found, run_column, naming = _with_runs(found, shape, config)
         notes += naming
@@ -151,7 +159,7 @@ def _read(
             return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
         renamed = _renamed(table, shape, config, schema, f"{name}: {found[0].path}")
         renamed = unlisted(renamed, schema is RESULTS, f"{name}: {found[0].path}")
-        return _with_valid_text(renamed) if kind in ("parquet", "orc") and engine.kind != "embedded" else renamed
+        return _with_valid_text(renamed) if kind in _TYPED and engine.kind != "embedded" else renamed
 
     try:
         rows = reader.check(found)
@@ -182,15 +190,6 @@ def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[
     names = list(dict.fromkeys(dict(file.partition)[column] for file in named))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return named, column, [f"runs are named by their files: {names[0]}{more}"]
-
-
-def _catalog_table(engine: Engine, table: str, name: str) -> DataFrame:
-    try:
-        found = engine.session.table(table)
-        _ = found.schema  # Connect only looks the table up when something is asked of it
-    except PySparkException as error:
-        raise InputError(f"{name}: no catalog table {table}, {first_line(error)}; check its name") from error
-    return found
 
 
 def _renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: StructType, where: str) -> DataFrame:

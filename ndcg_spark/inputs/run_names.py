@@ -37,7 +37,7 @@ def run_name(path: str) -> str:
     if unit_of(path) != path:
         folders = [part for part in place.parent.parts if "=" not in part]
         return run_name(folders[-1]) if folders else place.name
-    name = place.name.removesuffix(".gz")
+    name = place.name.removeprefix("table:").removesuffix(".gz")
     stem, dot, _ = name.rpartition(".")
     known = dot and stem and PurePosixPath(name).suffix.lower() in _SUFFIXES
     return stem if known else name

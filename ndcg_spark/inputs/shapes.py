@@ -71,8 +71,10 @@ def shape_of(
     first = next((file for file in files if file.size), files[0])
     given = config.columns
     folders = [key for key, _ in first.partition]
-    if kind in BINARY:
-        if engine.sees_local_files:
+    if first.snapshot or kind in BINARY:
+        if first.snapshot:
+            has = list(first.snapshot.types)
+        elif engine.sees_local_files:
             has = list(footers([first], kind, where)[0].columns)
         else:
             has = loaded(engine, kind, literal(engine, paths_of([first])), where).columns

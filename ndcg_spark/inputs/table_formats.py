@@ -1,15 +1,17 @@
 """Delta, Iceberg and Hudi: tables that also keep files with rows that were deleted or replaced.
 
 Only the log of such a table tells which files count. Tables are recognised by their log and refused, because read as
-plain files they would still have the deleted rows.
+plain files they would still have the deleted rows. What can be read by its log, `log_tables` reads instead.
 """
 
 import re
+import urllib.parse
 from collections.abc import Iterable
 
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.storage import is_local, local
 
 #: By format, the paths in a listing that belong to its log.
 _MARKS = {
@@ -21,17 +23,45 @@ _MARKS = {
 _LOGS = {"Delta": ("_delta_log", ""), "Hudi": (".hoodie", ""), "Iceberg": ("metadata", "metadata.json")}
 
 
+#: What installs the library that reads a format.
+_EXTRAS = {"Delta": "delta", "Iceberg": "iceberg"}
+
+
+class KeptByLogError(InputError):
+    """Files that belong to a table of such a format; `format` is its name in a configuration."""
+
+    def __init__(self, name: str, folder: str, where: str) -> None:
+        extra = _EXTRAS.get(name)
+        first = f"give its folder {folder} alone, with pip install 'ndcg-spark[{extra}]', " if extra else ""
+        super().__init__(
+            f"{where}: {folder} is a table of {name}, whose files have deleted rows too; {first}{'or ' * bool(extra)}"
+            "read it as a catalog table, table:catalog.db.name, on a cluster that knows it, or export its current "
+            "version to Parquet"
+        )
+        self.format = name.lower()
+        self.folder = folder
+
+    def is_all_of(self, path: str) -> bool:
+        """Whether the path is that of the table's folder, or of a file of metadata, which is a version of the table."""
+        given = local(path) if is_local(path) else urllib.parse.urlsplit(path).netloc + urllib.parse.urlsplit(path).path
+        folder = given.strip("/")
+        if self.format == "iceberg" and folder.endswith(".metadata.json"):
+            folder = folder.rpartition("/metadata/")[0]
+        whole = urllib.parse.urlsplit(self.folder)
+        return folder in (self.folder.strip("/"), (whole.netloc + whole.path).strip("/"))
+
+
 def refuse(paths: Iterable[str], where: str) -> None:
-    """InputError if one of the paths in a listing belongs to the log of such a table."""
+    """KeptByLogError if one of the paths in a listing belongs to the log of such a table."""
     for path in paths:
         for name, mark in _MARKS.items():
             found = mark.search(path)
             if found:
-                _refuse(name, path[: found.start()] or "/", where)
+                raise KeptByLogError(name, path[: found.start()] or "/", where)
 
 
 def refuse_above(system: fs.FileSystem, place: str, where: str) -> None:
-    """InputError if a file or folder belongs to such a table, whose log is in a folder above it.
+    """KeptByLogError if a file or folder belongs to such a table, whose log is in a folder above it.
 
     On other storage than this machine, the search goes on only above folders of partitions and one called data.
     """
@@ -41,7 +71,7 @@ def refuse_above(system: fs.FileSystem, place: str, where: str) -> None:
         folder = "/".join(folders[:depth])
         for name, (log, end) in _LOGS.items():
             if _has(system, f"{folder}/{log}", end):
-                _refuse(name, folder or "/", where)
+                raise KeptByLogError(name, folder or "/", where)
         inner = folders[depth - 1]
         if not local and depth < len(folders) and "=" not in inner and inner != "data":
             return
@@ -54,10 +84,3 @@ def _has(system: fs.FileSystem, log: str, end: str) -> bool:
         return True
     names = (info.base_name for info in system.get_file_info(fs.FileSelector(log)))
     return any(name.removesuffix(".gz").endswith(f".{end}") for name in names)
-
-
-def _refuse(name: str, folder: str, where: str) -> None:
-    raise InputError(
-        f"{where}: {folder} is a table of {name}, whose files have deleted rows too; read it as a catalog table, "
-        "table:catalog.db.name, on a cluster that knows it, or export its current version to Parquet"
-    )

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,6 +13,19 @@ from ndcg_spark.sheets.sorting import Order
 _KEY = ("dataset", "run", "query_id", "cutoff")
 
 
+class Taker(Protocol):
+    """Who wants the query scores of an evaluation."""
+
+    def expect(self, runs: list[str]) -> None:
+        """Called with the runs once the input is checked, before anything is scored; may refuse."""
+
+    def hand_over(self, scores: DataFrame) -> None:
+        """Called with scores that are not published. An action."""
+
+    def hand_over_night(self, output: str, evaluation_id: str, session: SparkSession) -> None:
+        """Called after an evaluation was published. An action."""
+
+
 @dataclasses.dataclass(frozen=True)
 class QueryScores:
     """Who takes the query scores, and in which order; by run, query and cutoff unless the order says otherwise."""
@@ -20,6 +33,9 @@ class QueryScores:
     #: Called once, with rows of QUERY_SCORES as the engine yields them.
     take: Callable[[Iterable[Mapping[str, Any]]], None]
     order: Order | None = None
+
+    def expect(self, runs: list[str]) -> None:
+        """Whatever the runs, all are handed over."""
 
     def hand_over(self, scores: DataFrame) -> None:
         """Sort the scores and hand them over. An action."""

@@ -6,10 +6,13 @@ from typing import Any
 
 from pyspark.sql import Row
 
+from ndcg_spark.comparison.verdict import Verdict, exit_code_of
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.convention.measures import Asked
+from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 
@@ -36,6 +39,21 @@ class Outcome:
     seconds: dict[str, float]
     #: What was asked for, each measure with its cutoff, such as precision@5; empty for NDCG alone.
     measures: list[str] = dataclasses.field(default_factory=list)
+    #: Whether the bounds of NDCG were asked for.
+    bounds: bool = False
+
+    @property
+    def asked(self) -> Asked:
+        """The measures that were asked for."""
+        return asked_by(self.measures, self.bounds)
+
+    #: The verdict on each night; empty without a gate.
+    verdicts: Sequence[Verdict] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0, or what the verdicts say."""
+        return exit_code_of(self.verdicts)
 
 
 def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:

@@ -2,14 +2,16 @@
 
 import dataclasses
 from contextlib import AbstractContextManager
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
+from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring import gains
@@ -19,6 +21,15 @@ from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
+_Table = TypeVar("_Table", bound=TableConfig)
+
+
+@dataclasses.dataclass(frozen=True)
+class SliceTables:
+    """The tables that comparisons are cut and weighted by, if there are any."""
+
+    attributes: DataFrame | None = None
+    weights: DataFrame | None = None
 
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
@@ -32,13 +43,34 @@ def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     gains.unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
-    paths = [config.dated(path) for path in config.judgments.path]
-    judgments = read_judgments(opened, config.judgments, paths, graded)
-    results = read_results(opened, config.results, [config.dated(path) for path in config.results.path])
+    of_judgments, of_results = _dated(config, config.judgments), _dated(config, config.results)
+    judgments = read_judgments(opened, of_judgments, of_judgments.path, graded)
+    results = read_results(opened, of_results, of_results.path)
     if config.exclude:
-        excluded = read_excluded(opened, config.exclude, [config.dated(path) for path in config.exclude.path])
+        of_excluded = _dated(config, config.exclude)
+        excluded = read_excluded(opened, of_excluded, of_excluded.path)
         results = dataclasses.replace(results, without=excluded)
     return judgments, results
+
+
+def _dated(config: EvaluationConfig, table: _Table) -> _Table:
+    """Where a table is, and as of when it is read, with the evaluation's date in place of {date}."""
+    as_of = config.dated(table.as_of) if isinstance(table.as_of, str) else table.as_of
+    return table.model_copy(update={"path": [config.dated(path) for path in table.path], "as_of": as_of})
+
+
+def slice_tables(opened: Engine, config: EvaluationConfig) -> SliceTables:
+    """The attributes and the weights of queries that the configuration names. Raises InputError."""
+    found, attributes, weights = SliceTables(), config.query_attributes, config.query_weights
+    if attributes:
+        attributes = _dated(config, attributes)
+        table = read_attributes(opened, attributes.path, attributes)
+        found = dataclasses.replace(found, attributes=table)
+    if weights:
+        weights = _dated(config, weights)
+        table = read_weights(opened, weights.path, weights)
+        found = dataclasses.replace(found, weights=table)
+    return found
 
 
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
@@ -49,12 +81,20 @@ def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
 
 def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
+    return query_scores(checked.judgments, results_of(checked, evaluation), runs, evaluation)
+
+
+def results_of(checked: Checked, evaluation: Evaluation) -> DataFrame:
+    """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
     results = checked.pruned_results
     if evaluation.rank is by_window and _few_are_left(checked):
         results = brought_together(results, query_key(checked.judgments.columns))
-    if checked.unjudged_rows:
-        results = of_judged_queries(results, checked.judgments)
-    return query_scores(checked.judgments, results, runs, evaluation)
+    return results_to_score(checked, results)
+
+
+def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
+    """Checked results without those of queries that nobody judged."""
+    return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
 def _few_are_left(checked: Checked) -> bool:

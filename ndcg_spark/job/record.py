@@ -66,6 +66,11 @@ def _files(source: Source) -> dict[str, Any]:
     """Where a table came from, and what was recognised in it."""
     return {
         "format": source.format,
-        "files": [{"path": file.path, "size": file.size} for file in source.files],
+        "files": [
+            {"path": file.path, "version": file.snapshot.version} | ({"size": file.size} if file.size else {})
+            if file.snapshot
+            else {"path": file.path, "size": file.size}
+            for file in source.files
+        ],
         "recognised": list(source.notes),
     }

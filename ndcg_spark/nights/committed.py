@@ -19,7 +19,7 @@ from ndcg_spark.nights.journal import PLACES
 from ndcg_spark.nights.recovery import recover, working
 from ndcg_spark.nights.store import FAILURES, RECORDS, TABLES, Store, night_of
 from ndcg_spark.plain import did_you_mean
-from ndcg_spark.schemas import KEPT
+from ndcg_spark.schemas import KEPT, QUERY_SCORES
 
 #: How often nights are looked at again while other files of them are missing than before.
 _LOOKS = 10
@@ -34,6 +34,11 @@ class CommittedNight:
     #: The folder of its rows in every table: dataset=.../evaluated_on=...
     folder: str
     record: dict[str, Any]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether later nights may be compared with it: its verdict was a pass, or somebody has accepted it."""
+        return bool(self.record.get("accepted")) or (self.record.get("verdict") or {}).get("verdict") == "pass"
 
 
 def committed(output: str) -> list[CommittedNight]:
@@ -72,7 +77,7 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     output : str
         The folder that keeps the scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores` or `rejected_rows`.
+        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents` or `rejected_rows`.
     session : SparkSession, optional
         The session to read with; by default the active one.
 
@@ -96,7 +101,15 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     if not has_files:
         return reader.createDataFrame([], schema)
     rows = reader.read.schema(schema).parquet(store.for_engine(table))
-    return rows.where(functools.reduce(Column.__or__, (_is_of(night) for night in nights))).select(*schema.names)
+    return rows.where(
+        functools.reduce(Column.__or__, (_is_of(night.dataset, night.evaluated_on) for night in nights))
+    ).select(*schema.names)
+
+
+def night_scores(output: str, dataset: str, evaluated_on: str, session: SparkSession) -> DataFrame:
+    """The rows of QUERY_SCORES of one committed night, in no order; null in columns that an older version lacks."""
+    rows = session.read.schema(QUERY_SCORES).parquet(Store(output).for_engine("query_scores"))
+    return rows.where(_is_of(dataset, evaluated_on)).select(*QUERY_SCORES.names)
 
 
 def expire(output: str, keep_days: int, today: datetime.date) -> list[str]:
@@ -179,6 +192,5 @@ def _before(store: Store, date: str) -> list[str]:
     return sorted((folder for folder in folders if night_of(folder)[1] < date), key=night_of)
 
 
-def _is_of(night: CommittedNight) -> Column:
-    date = F.to_date(F.lit(night.evaluated_on))
-    return (F.col("dataset") == F.lit(night.dataset)) & (F.col("evaluated_on") == date)
+def _is_of(dataset: str, evaluated_on: str) -> Column:
+    return (F.col("dataset") == F.lit(dataset)) & (F.col("evaluated_on") == F.to_date(F.lit(evaluated_on)))

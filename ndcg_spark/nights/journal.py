@@ -81,6 +81,8 @@ class Journal(BaseModel):
     #: The old files by place and night; an empty list for an empty folder. None in journals of earlier versions.
     replaced: dict[_Place, dict[_Night, list[_FileName]]] | None = None
     record: dict[str, Any]
+    #: What the record of a night has beside those of the other nights; absent in journals of earlier versions.
+    of_nights: dict[_Night, dict[str, Any]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -117,9 +119,10 @@ class Journal(BaseModel):
         return (self.replaced or {}).get(place, {}).get(night, [])
 
     def record_of(self, night: str) -> dict[str, Any]:
-        """The record of a night: that of the evaluation, and the night's files with their numbers of rows."""
+        """The record of a night: that of the evaluation, its own, and its files with their numbers of rows."""
         rows = {table: partitions[night].rows for table, partitions in self.staged.items() if night in partitions}
-        return {**self.record, "files": rows} if any(rows.values()) else self.record
+        record = {**self.record, **self.of_nights.get(night, {})}
+        return {**record, "files": rows} if any(rows.values()) else record
 
     def moves(self, night: str, whole_folders: bool) -> list[Move]:
         """All moves of a night in order: the old record, the old tables, the new tables, the new record.

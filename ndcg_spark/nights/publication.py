@@ -68,9 +68,10 @@ class Publication:
             )
         self._verified[name] = read
 
-    def commit(self, record: Mapping[str, Any]) -> None:
+    def commit(self, record: Mapping[str, Any], of_datasets: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Move every partition into place, replacing that dataset's date and nothing else, and write the record.
 
+        `of_datasets` is what the record of a dataset's night has beside that of the others, such as its verdict.
         Waits while other evaluations commit to the output, and completes the commits of dead ones. A failure puts the
         old night back. A process that is killed leaves its journal, from which the next one continues.
 
@@ -83,7 +84,7 @@ class Publication:
             with lock.claimed(self._store, self._id) as claim:
                 # A commit that is completed after this one would replace this one's night.
                 recovery.settle(self._store, claim)
-                journal = commit.with_replaced(self._store, self._journal(record))
+                journal = commit.with_replaced(self._store, self._journal(record, of_datasets or {}))
                 try:
                     commit.begin(self._store, journal, claim.hold)
                     commit.finish(self._store, journal, claim.hold)
@@ -108,7 +109,7 @@ class Publication:
             if not self._store.exists(f"{self._staging}/{JOURNAL}"):
                 self._store.delete_staging(self._id)
 
-    def _journal(self, record: Mapping[str, Any]) -> Journal:
+    def _journal(self, record: Mapping[str, Any], of_datasets: Mapping[str, Mapping[str, Any]]) -> Journal:
         """A journal of what is staged. StorageError unless that is what was verified."""
         staged: dict[str, dict[str, StagedPartition]] = {}
         for name, verified in self._verified.items():
@@ -130,8 +131,15 @@ class Publication:
         nights = sorted(set().union(*staged.values()))
         if not nights:
             raise StorageError(f"output: no scores are staged for {self._store.place}; nothing was published")
+        own = {night: dict(of_datasets.get(store.night_of(night)[0], {})) for night in nights}
         return Journal.model_validate(
-            {"evaluation_id": self._id, "nights": nights, "staged": staged, "record": dict(record)}
+            {
+                "evaluation_id": self._id,
+                "nights": nights,
+                "staged": staged,
+                "record": dict(record),
+                "of_nights": {night: found for night, found in own.items() if found},
+            }
         )
 
     def _footers(self, name: str) -> _Rows:

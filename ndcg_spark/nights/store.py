@@ -3,6 +3,8 @@
     <output>/query_scores/<partition>/*.parquet        what readers see
     <output>/dataset_scores/<partition>/*.parquet
     <output>/rejected_rows/<partition>/*.parquet       only of nights that had some
+    <output>/ranked_documents/<partition>/*.parquet    only of nights that were asked for them
+    <output>/comparisons/<partition>/*.parquet         only of nights that were compared with a baseline
     <output>/_evaluations/<partition>/<id>.json        the commit record of the night that is there
     <output>/_staging/<id>/                            an evaluation that is not published yet: its tables, and
         _owner.json    the process that writes it           _claim.json    while it commits or waits to
@@ -26,7 +28,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs.storage import storage
 from ndcg_spark.masking import masked
 
-TABLES = ("query_scores", "dataset_scores", "rejected_rows")
+TABLES = ("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "comparisons")
 STAGING = "_staging"
 RECORDS = "_evaluations"
 

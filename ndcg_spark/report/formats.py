@@ -1,10 +1,10 @@
 """In which format results are printed: a table for people, Markdown or LaTeX to paste, CSV or JSON for programs."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
-from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
@@ -18,6 +18,7 @@ from ndcg_spark.sheets.markup import latex, markdown
 from ndcg_spark.sheets.scores import preset_sheets, score_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import Order, in_order
+from ndcg_spark.sheets.verdicts import verdict_sheet
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 #: What query scores are printed in: they are too many for a page.
@@ -43,17 +44,26 @@ def chosen(given: str | None, json_: bool, known: Sequence[str] = FORMATS) -> st
     return given
 
 
-def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> None:
-    """Print the dataset scores of an evaluation in the format; in JSON, everything there is to say about it."""
-    rows, asked = outcome.dataset_scores, asked_by(outcome.measures)
+def print_outcome(
+    outcome: Outcome, style: str, order: Order | None = None, more: Mapping[str, Any] | None = None
+) -> None:
+    """Print the dataset scores of an evaluation in the format; in JSON, everything there is to say about it.
+
+    `more` is what JSON has beside it.
+    """
+    rows, asked = outcome.dataset_scores, outcome.asked
     ordered = [row for of_run in in_order(rows, order) for row in of_run]
     if style == "json":
         shown = {"output": outcome.output and masked(outcome.output), "dataset_scores": ordered if order else rows}
-        print(as_json({**dataclasses.asdict(outcome), **shown}))
+        print(as_json({**dataclasses.asdict(outcome), **shown, **(more or {})}))
     elif style == "csv":
         print_csv(measure_first(DATASET_SCORES, asked.columns), ordered)
     else:
+        verdicts = [verdict_sheet(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
         print_sheets([score_sheet(rows, order, [f"{outcome.convention}: {outcome.formula}"], asked)], style)
+        if verdicts:
+            print()
+            print_sheets(verdicts, style, most=None)
 
 
 def print_comparison(compared: Sequence[Compared], style: str, asked: Asked = NOTHING_ELSE) -> None:

@@ -14,6 +14,7 @@ from ndcg_spark.report.streams import as_json
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.sorting import Order, in_order
+from ndcg_spark.sheets.verdicts import in_words
 
 _HEADINGS = ("runs", "queries", "convention", "evaluation_id", "committed", "version")
 
@@ -46,7 +47,7 @@ def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, a
 
 def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sheet:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["best ndcg", "at"]
-    headings = ["dataset", "date", "best run", *best, *_HEADINGS]
+    headings = ["dataset", "date", "verdict", "best run", *best, *_HEADINGS]
     cells = (_cells(night, rows, asked) for night, rows in zip(nights, scores, strict=True))
     return sheet(headings, cells, map(headings.index, (*best, "runs", "queries")))
 
@@ -54,7 +55,7 @@ def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sh
 def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
     record = night.record
     counts, versions = record.get("counts", {}), record.get("versions", {})
-    cells = [night.dataset, night.evaluated_on, *_best(rows, asked)]
+    cells = [night.dataset, night.evaluated_on, _verdict(record), *_best(rows, asked)]
     cells += [counts.get("runs", "-"), counts.get("judged_queries", "-")]
     cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
     return [str(cell) for cell in [*cells, versions.get("ndcg_spark", "-")]]
@@ -72,3 +73,9 @@ def _best(rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
     by_cutoff = {row["cutoff"]: row for row in best}
     values = (by_cutoff.get(k, {}).get(MEASURES[name].column) for name, k in asked.pairs)
     return [best[0]["run"], *map(rounded, values)]
+
+
+def _verdict(record: Mapping[str, Any]) -> str:
+    """The verdict of a night in words, and whether somebody has accepted it as a baseline; a dash without a gate."""
+    words = in_words(record["verdict"]) if record.get("verdict") else "-"
+    return f"{words} (accepted)" if record.get("accepted") else words

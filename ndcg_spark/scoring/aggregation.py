@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MEASURES, NOTHING_ELSE, Asked
 
 _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
 
@@ -32,17 +32,19 @@ def dataset_scores(query_scores: DataFrame, asked: Asked = NOTHING_ELSE) -> Data
 
 
 def _of_companions(asked: Asked) -> list[Column]:
-    """The means of the measures beside NDCG, and how many queries they are of."""
+    """The means of the measures beside NDCG, and how many queries they are of; the means of the bounds."""
+    means = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
+    if asked.columns:
+        # The bounds are of the queries that are in the mean of NDCG.
+        counted = {name: F.when(F.col("ndcg").isNotNull(), F.col(name)) for name in BOUNDS}
+        means = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
     if not asked.companions:
-        nothing = {"relevant_queries": "bigint", **dict.fromkeys(COLUMNS, "double")}
-        return [F.lit(None).cast(kind).alias(name) for name, kind in nothing.items()]
+        return [F.lit(None).cast("bigint").alias("relevant_queries"), *means]
     # All measures leave the same queries out, so the largest count is that of those which were asked for.
     counts = [F.count(MEASURES[name].column) for name in asked.companions]
     most = F.greatest(*counts) if len(counts) > 1 else counts[0]
-    return [
-        F.when(_is_asked(asked, F.coalesce("cutoff", F.lit(0))), most).alias("relevant_queries"),
-        *(F.avg(name).alias(name) for name in COLUMNS),
-    ]
+    is_asked = _is_asked(asked, F.coalesce("cutoff", F.lit(0)))
+    return [F.when(is_asked, most).alias("relevant_queries"), *means]
 
 
 def _is_asked(asked: Asked, at: Column) -> Column:

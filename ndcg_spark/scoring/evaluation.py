@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention, refuse_cutoffs
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, REJECTED_ROWS, query_key
-from ndcg_spark.scoring import aggregation, companions, judged, lists, per_query
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, REJECTED_ROWS, TO_JUDGE, query_key
+from ndcg_spark.scoring import aggregation, bounds, companions, documents, judged, lists, per_query, unjudged
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
 
@@ -36,6 +36,8 @@ class Evaluation:
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
         companions.refuse_averaged(self.convention, self.asked)
+        if self.asked.bounds:
+            bounds.refuse_unbounded(self.convention)
 
     def under(self, convention: Convention) -> Self:
         """The same evaluation under another convention."""
@@ -46,7 +48,12 @@ class Evaluation:
         """The deepest rank that can matter to a score; None if the whole list matters."""
         if self.convention.ideal == "retrieved":
             return None
-        return None if None in self.cutoffs else max(k for k in self.cutoffs if k is not None)
+        return None if None in self.cutoffs else self.deepest_finite
+
+    @property
+    def deepest_finite(self) -> int | None:
+        """The deepest cutoff that is a rank; None if the whole ranking is the only one."""
+        return max((k for k in self.cutoffs if k is not None), default=None)
 
 
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -63,17 +70,36 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     further = companions.of_documents(convention, asked)
     listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, further)
     weighted, aggregates = companions.weighted(convention, asked), companions.of_lists(convention, asked)
+    if asked.bounds:
+        aggregates |= bounds.of_lists(convention)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, weighted, aggregates)
     ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
     if convention.ideal == "judged_capped":
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
     of_judged = convention.ideal in ("judged", "k_relevant")
-    queries = judged.ideal_scores(ideal, key, cutoffs, convention) if of_judged else documents.select(*key).distinct()
+    queries = hashes = judged.judgments_hashes(documents, key)
+    if of_judged:
+        queries = judged.ideal_scores(ideal, key, cutoffs, convention).join(hashes, on=key, how="left")
     if asked.companions:
         queries = queries.join(companions.of_queries(documents, key, convention), on=key, how="inner")
+    if asked.bounds:
+        queries = queries.join(bounds.of_queries(documents, key, convention, depth), on=key, how="inner")
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, asked)
     named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
     return named.select(*QUERY_SCORES.names)
+
+
+def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table TO_JUDGE: the unjudged documents within the deepest cutoff of any run, in no order.
+
+    The tables are those that `query_scores` takes.
+    """
+    key = query_key(judgments.columns)
+    convention, depth = evaluation.convention, evaluation.depth
+    documents = judged.judged_documents(judgments, key, convention)
+    listed = lists.listed_gains(results, documents, key, convention, depth, evaluation.rank)
+    found = unjudged.unjudged_documents(listed, key, convention)
+    return _named(found, "dataset" in key, evaluation).select(*TO_JUDGE.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -87,6 +113,21 @@ def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation
         "evaluation_id": F.lit(evaluation.evaluation_id),
     }
     return whole.withColumns(described).select(*DATASET_SCORES.names)
+
+
+def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order."""
+    key = query_key(judgments.columns)
+    convention, depth = evaluation.convention, evaluation.deepest_finite
+    known = judged.judged_documents(judgments, key, convention)
+    listed = documents.returned_documents(results, known, key, convention, depth).where("on_list")
+    table = listed.select("run", *key, *documents.KEPT)
+    if convention.ideal != "retrieved":
+        ideal = documents.ideal_documents(known, key, convention, depth)
+        nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
+        table = table.unionByName(ideal.withColumns(nothing))
+    named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
+    return named.select(*RANKED_DOCUMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:

@@ -63,6 +63,19 @@ def unjudged_gain(convention: Convention) -> float:
     return named_gain(rule, grade) if GAINS[rule].of_grade else 0.0
 
 
+def gain_of(grade: float, convention: Convention) -> float | None:
+    """The gain of a judged document with this grade, computed in this process; None if the grade counts as unjudged.
+
+    Raises ConventionError if a user's function cannot be computed.
+    """
+    if grade < 0 and convention.negative != "keep":
+        return None
+    counted = counted_grade(grade, convention)
+    if isinstance(convention.gain, Mapping):
+        return table_gain(convention.gain, counted)
+    return named_gain(convention.gain, counted) if convention.gain in GAINS else udfs.value_at(convention.gain, counted)
+
+
 def discount(rank: Column, convention: Convention) -> Column:
     """The weight of a rank, by which a gain there is multiplied.
 
@@ -89,12 +102,17 @@ def total_discount(depth: int, convention: Convention) -> float:
 
     Raises ConventionError if a user's function cannot be computed.
     """
+    return math.fsum(discounts(depth, convention))
+
+
+def discounts(depth: int, convention: Convention) -> list[float]:
+    """The discounts of the ranks 1 to `depth`, computed in this process. Raises as `total_discount`."""
     rule = convention.discount
     if isinstance(rule, tuple):
-        return math.fsum(rule[:depth])
+        return [*rule[:depth], *[0.0] * (depth - len(rule))]
     if rule in DISCOUNTS:
-        return math.fsum(DISCOUNTS[rule].of(rank, Numbers()) for rank in range(1, depth + 1))
-    return math.fsum(udfs.value_at(rule, float(rank)) for rank in range(1, depth + 1))
+        return [float(DISCOUNTS[rule].of(rank, Numbers())) for rank in range(1, depth + 1)]
+    return [udfs.value_at(rule, float(rank)) for rank in range(1, depth + 1)]
 
 
 class _Columns:

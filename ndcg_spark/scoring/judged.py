@@ -11,6 +11,8 @@ from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
 #: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
 
+_LOW = 0xFFFFFFFF
+
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
     """One row per judged document: the query key, doc_id, relevance and gain, in no order.
@@ -26,6 +28,21 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
         worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
     counted = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
     return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
+
+
+def judgments_hashes(judged: DataFrame, query_key: list[str]) -> DataFrame:
+    """One row per judged query, in no order: its key and judgments_hash, of its documents and their relevance.
+
+    The hash depends on no order, engine or format of files. It needs only the judgments, whatever the number of runs.
+    """
+    rows = judged.select(*query_key, F.xxhash64("doc_id", "relevance").alias("hash"))
+    # Halves, so that no sum overflows.
+    halves = rows.groupBy(*query_key).agg(
+        F.count("*").alias("documents"),
+        F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
+        F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
+    )
+    return halves.select(*query_key, F.xxhash64("documents", "high", "low").alias("judgments_hash"))
 
 
 def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:

@@ -7,8 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, Asked
-from ndcg_spark.scoring import measured
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, Asked
+from ndcg_spark.scoring import bounds, measured
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 from ndcg_spark.scoring.sums import Cutoffs, named
 
@@ -28,9 +28,10 @@ def query_scores(
 ) -> DataFrame:
     """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
-    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, ndcg, dcg, ideal_dcg, cg. `ndcg` is
-    from 0 to 1, unless negative gains are kept or unjudged documents have one; null if the convention skips the query.
-    After these, the columns of the measures beside NDCG, null where they are not asked for.
+    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
+    ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
+    if the convention skips the query. After these, the columns of the measures beside NDCG, null where they are not
+    asked for.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -38,11 +39,14 @@ def query_scores(
     table = pairs.join(answered, on=run_key, how="left")
     if asked.companions:
         table = measured.with_measures(table, run_key, convention, asked)
+    if asked.bounds:
+        table = bounds.with_bounds(table, convention, cutoffs)
     long = table.select(
         *run_key,
+        "judgments_hash",
         F.coalesce("answered", F.lit(False)).alias("answered"),
         F.explode(F.array(*(_at_cutoff(k, asked) for k in cutoffs))).alias("at"),
-    ).select(*run_key, "answered", "at.*")
+    ).select(*run_key, "judgments_hash", "answered", "at.*")
     ndcg, status = _policies(convention, [*run_key, "cutoff"])
     return long.select(
         *run_key,
@@ -50,12 +54,13 @@ def query_scores(
         status.alias("status"),
         "returned",
         "judged",
+        "judgments_hash",
         ndcg.alias("ndcg"),
         "dcg",
         "ideal_dcg",
         "cg",
         *(
-            F.expr(f"nullif({name}, {_NOTHING})" if asked.companions else "cast(null as double)").alias(name)
+            F.expr(f"nullif({name}, {_NOTHING})" if asked.columns else "cast(null as double)").alias(name)
             for name in COLUMNS
         ),
     )
@@ -93,11 +98,13 @@ def _at_cutoff(cutoff: int | None, asked: Asked) -> Column:
     """
     judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
     own = measured.columns_at(cutoff, asked)
+    if asked.bounds:
+        own |= {name: named(name, cutoff) for name in BOUNDS}
     values = (
         f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
         for name in COLUMNS
     )
-    further = "".join(values) if asked.companions else ""
+    further = "".join(values) if asked.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "

@@ -12,6 +12,10 @@ from ndcg_spark.convention.options import TIES
 RANK = "rank_in_list"
 #: The best rank of the documents that it ties with, so the same for a whole tie group.
 TIE_RANK = "tie_rank"
+#: The rank of a document in its list as it was returned, whatever leaves it, and a number that tied documents share.
+PLACE, TIE_GROUP = "place", "tie_group"
+#: Whether a document that is on the list ties with another one on it.
+TIED = "tied"
 #: Whether a document stays on the list that is scored. The column exists only if `takes_documents_off`.
 LISTED = "listed"
 
@@ -130,6 +134,16 @@ def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> Data
     """The table with the rank by gain within each key, from 1, in the column `name`: largest first, nulls last."""
     order = Window.partitionBy(*key).orderBy(F.desc_nulls_last(gain), F.desc("doc_id"))
     return table.withColumn(name, F.row_number().over(order))
+
+
+def with_places(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    """The ranked table with PLACE, TIE_GROUP and TIED within each key."""
+    listed = [LISTED] if takes_documents_off(convention) else []
+    order = Window.partitionBy(*key).orderBy(*_sort_keys(convention), *_tie_break(convention), F.asc(RANK))
+    groups = Window.partitionBy(*key).orderBy(*_sort_keys(convention))
+    placed = table.withColumns({PLACE: F.row_number().over(order), TIE_GROUP: F.dense_rank().over(groups)})
+    same = Window.partitionBy(*key, *listed, TIE_GROUP)
+    return placed.withColumn(TIED, F.count(F.lit(1)).over(same) > 1)
 
 
 def _sort_keys(convention: Convention) -> list[Column]:

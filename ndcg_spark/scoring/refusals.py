@@ -46,6 +46,11 @@ MEAN_WITHOUT_GAIN = Refusal(
     "judgments: the mean of a document's grades has no finite gain",
     "set another gain, or --set judgment_duplicates=max",
 )
+NEGATIVE_IN_BOUNDS = Refusal(
+    "negative_in_bounds",
+    "judgments: a negative gain, with which no bounds are known",
+    "set negative=as_unjudged, or leave bounds out",
+)
 NOT_FINITE = Refusal(
     "dcg_is_not_finite", "convention: a DCG that is no finite number", "correct the gains or the discounts"
 )

@@ -50,9 +50,9 @@ def text(table: Sheet) -> list[str]:
 def markdown(table: Sheet) -> list[str]:
     """The lines of a table in GitHub's Markdown; the notes are paragraphs below it."""
     kinds = ["---:" if column in table.numbers else ":---" for column in range(len(table.headings))]
-    rows = [[_markdown(cell) for cell in row] for row in (table.headings, *table.rows)]
+    rows = [[escaped_markdown(cell) for cell in row] for row in (table.headings, *table.rows)]
     lines = [f"| {' | '.join(row)} |" for row in (rows[0], kinds, *rows[1:])]
-    return [*lines, *(line for note in table.notes for line in ("", _markdown(note)))]
+    return [*lines, *(line for note in table.notes for line in ("", escaped_markdown(note)))]
 
 
 def latex(table: Sheet) -> list[str]:
@@ -81,7 +81,8 @@ def html(table: Sheet) -> str:
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
 
 
-def _markdown(text: str) -> str:
+def escaped_markdown(text: str) -> str:
+    """Text of which nothing is markup in GitHub's Markdown."""
     return _MARKDOWN.sub(r"\\\1", text)
 
 

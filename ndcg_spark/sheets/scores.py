@@ -1,5 +1,6 @@
 """Dataset scores as sheets: a row per run, per preset or per night, with the counts that a score is a mean of."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,15 @@ _COUNTS = {
     "no_relevant_queries": "no relevant",
     "unjudged_queries": "unjudged",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shown:
+    """A column of scores: its heading, its column of DATASET_SCORES, and its cutoff."""
+
+    heading: str
+    column: str
+    cutoff: int | None
 
 
 def score_sheet(
@@ -55,26 +65,34 @@ def _by_first(asked: Asked) -> Order | None:
     return Order(MEASURES[first].column, at(asked.cutoffs_of(first)[-1]), descending=True)
 
 
-def _shown(rows: Rows, asked: Asked) -> list[tuple[str, int | None]]:
-    """What stands in the columns: the measures that were asked for, or NDCG at every cutoff."""
-    return list(asked.pairs) or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
+def _shown(rows: Rows, asked: Asked) -> "list[_Shown]":
+    """What stands in the columns: the measures that were asked for, or NDCG at every cutoff; each with its bounds."""
+    pairs = list(asked.pairs) or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
+    shown = []
+    for measure, cutoff in pairs:
+        bounds = ("low", "high") if measure == "ndcg" and asked.bounds else ()
+        shown.append(_Shown(written(measure, cutoff), MEASURES[measure].column, cutoff))
+        shown += (_Shown(f"{name}@{at(cutoff)}", f"ndcg_{name}", cutoff) for name in bounds)
+    return shown
 
 
-def _headings(shown: Sequence[tuple[str, int | None]]) -> list[str]:
-    return [*(written(measure, cutoff) for measure, cutoff in shown), *_counts(shown).values(), "judged rate"]
+def _headings(shown: "Sequence[_Shown]") -> list[str]:
+    return [*(each.heading for each in shown), *_counts(shown).values(), "judged rate"]
 
 
-def _counts(shown: Sequence[tuple[str, int | None]]) -> dict[str, str]:
+def _counts(shown: "Sequence[_Shown]") -> dict[str, str]:
     """The columns of counts with their headings. The means of NDCG and of other measures can be of other queries."""
-    others = {"relevant_queries": "relevant queries"} if any(measure != "ndcg" for measure, _ in shown) else {}
+    others = (
+        {"relevant_queries": "relevant queries"} if any(not each.column.startswith("ndcg") for each in shown) else {}
+    )
     return {"queries": "queries", **others, **_COUNTS}
 
 
-def _numbers(of_run: Rows, shown: Sequence[tuple[str, int | None]]) -> list[str]:
+def _numbers(of_run: Rows, shown: "Sequence[_Shown]") -> list[str]:
     """The scores of one run, and the counts at its deepest cutoff; of these only the judged rate differs by cutoff."""
     last = of_run[-1]
     by_cutoff = {row["cutoff"]: row for row in of_run}
-    scores = (rounded(by_cutoff[cutoff][MEASURES[measure].column]) for measure, cutoff in shown)
+    scores = (rounded(by_cutoff[each.cutoff][each.column]) for each in shown)
     # Where no measure beside NDCG is asked for at the deepest cutoff, that row does not count their queries.
     others = max(row.get("relevant_queries") or 0 for row in of_run)
     counts = (others if name == "relevant_queries" else last[name] for name in _counts(shown))

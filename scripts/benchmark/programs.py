@@ -127,10 +127,22 @@ def has_java() -> bool:
 
 
 def ndcg(printed: Mapping[str, Any]) -> dict[str, float]:
-    """The NDCG at every cutoff that a program has printed, of its runs the mean; empty if it printed none."""
+    """The NDCG at every cutoff that a program has printed, of its runs the mean; empty if it printed none.
+
+    Of a comparison, every p value.
+    """
+    if "comparisons" in printed:
+        return {_compared(row): row["p_value"] for row in printed["comparisons"] if row["test"] == "t"}
+    if "p_values" in printed:
+        return dict(printed["p_values"])
     if "dataset_scores" not in printed:
         return dict(printed.get("ndcg", {}))
     by_cutoff: dict[str, list[float]] = {}
     for row in printed["dataset_scores"]:
         by_cutoff.setdefault(str(row["cutoff"]), []).append(row["ndcg"])
     return {cutoff: sum(values) / len(values) for cutoff, values in by_cutoff.items()}
+
+
+def _compared(row: Mapping[str, Any]) -> str:
+    """What a comparison is of: its run, and its slice if it is of one."""
+    return str(row["run"]) + ("" if row["attribute"] is None else f" {row['attribute']}={row['value']}")

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from scripts.benchmark import shapes, sizing
+from scripts.benchmark import paired, shapes, sizing
 from scripts.benchmark.programs import AT_CUTOFFS, OF_TEXT, PEER_PROGRAMS, example, has_java, missing, ours, peer, warm
 from scripts.benchmark.setting import Scenario, Setting, Target
 
@@ -194,6 +194,7 @@ SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {
     "rank": rank,
     **shapes.SCENARIOS,
     **sizing.SCENARIOS,
+    "compare": paired.compare,
     "small": small,
     "warm": warm_session,
     "growth": growth,

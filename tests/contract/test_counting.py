@@ -168,6 +168,16 @@ def test_a_fingerprint_is_of_the_rows_whatever_their_order_and_how_numbers_are_w
     assert len(one.fingerprint) == 16
 
 
+def test_numbers_that_are_ids_count_as_their_text(spark):
+    columns = "run string, query_id {}, doc_id string, score double"
+    judged = spark.createDataFrame([("7",), ("web",)], "query_id string")
+    fine = F.lit(None).cast("string")
+    numbers = count_results(spark.createDataFrame([("a", 7, "d1", 1.0)], columns.format("bigint")), fine, judged)
+    text = count_results(spark.createDataFrame([("a", "7", "d1", 1.0)], columns.format("string")), fine, judged)
+    assert numbers == text
+    assert [run.judged_queries for run in numbers.runs] == [1]
+
+
 @pytest.mark.parametrize("rows", [["d1", "d2"], ["d1", "d2", "d2", "d2"], ["d1", "d3", "d3"], ["d1", "", "d2", "d2"]])
 def test_another_row_or_another_number_of_one_has_another_fingerprint(spark, rows):
     one, other = (

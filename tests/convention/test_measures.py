@@ -155,7 +155,7 @@ def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
     again = request(texts, first.cutoffs, DEFAULT)
     assert (again.asked, again.cutoffs, again.options) == (first.asked, first.cutoffs, first.options)
     assert asked_by(texts) == first.asked
-    assert asked_by([]) is NOTHING_ELSE
+    assert asked_by([]) == NOTHING_ELSE
 
 
 def test_measures_of_ir_measures_are_taken():

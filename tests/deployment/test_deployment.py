@@ -121,6 +121,15 @@ def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(nig
     assert said[said.index("--date") + 1] in yesterdays
 
 
+def test_a_night_that_its_gate_does_not_pass_is_published_and_that_is_told(night):
+    with (night / "night.toml").open("a", encoding="utf-8") as file:
+        file.write('[gate]\n[[gate.baseline]]\nnight = "last_good"\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n')
+    done = script("nightly.sh", "2020-01-02", night / "night.toml", cwd=night)
+    assert done.returncode == 6, done.stderr
+    assert "exit code 6, published, the gate came to no verdict after" in done.stderr
+    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*.parquet"))
+
+
 def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75(night):
     with (night / "night.toml").open(encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -176,7 +185,7 @@ def test_the_cron_job_evaluates_embedded_and_retries_only_what_a_retry_can_cure(
     assert (ROOT / container["command"][1].removeprefix("/opt/ndcg_spark/")).is_file()
     assert container["args"][-2:] == ["--engine", "embedded"]
     rule = job["podFailurePolicy"]["rules"][0]
-    assert (rule["action"], rule["onExitCodes"]["values"]) == ("FailJob", [1, 2, 3])
+    assert (rule["action"], rule["onExitCodes"]["values"]) == ("FailJob", [1, 2, 3, 5, 6])
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in job["template"]["spec"]["volumes"]}
 
@@ -245,7 +254,10 @@ def test_the_dag_submits_the_date_of_its_interval(airflow_dag, monkeypatch):
 
 @pytest.mark.parametrize(
     ("code", "failure"),
-    [(1, AirflowException), (2, AirflowFailException), (3, AirflowFailException), (4, AirflowException)],
+    [
+        *((code, AirflowException) for code in (1, 4)),
+        *((code, AirflowFailException) for code in (2, 3, 5, 6)),
+    ],
 )
 def test_the_dag_retries_what_a_retry_can_cure(airflow_dag, code, failure):
     with pytest.raises(AirflowException) as raised:

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PINS = {
     canonicalize_name(requirement.name): requirement
-    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    for file in ("requirements.txt", "tests/requirements-parity.txt")
+    for line in (ROOT / file).read_text(encoding="utf-8").splitlines()
     if (requirement := Requirement(line)).marker is None or requirement.marker.evaluate()
 }
 

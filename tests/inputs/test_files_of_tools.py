@@ -5,9 +5,9 @@ import json
 import random
 
 import pytest
+from evaluations import evaluated, on_embedded
 
 from ndcg_spark import config
-from ndcg_spark.job import evaluating
 
 CHANCE = random.Random(7)  # noqa: S311  # it makes test data
 QUERIES, DOCUMENTS = [f"q{at}" for at in range(9)], [f"d{at}" for at in range(30)]
@@ -19,15 +19,14 @@ SCORES = {
 }
 
 
-def ndcg(engine, judgments, results, preset, cutoff=5):
+def ndcg(judgments, results, preset, cutoff=5, run=on_embedded):
     settings = {
         "judgments": {"path": str(judgments)},
         "results": {"path": str(results)},
         "cutoffs": [cutoff],
         "convention": preset,
     }
-    assert engine.sees_local_files
-    (row,) = evaluating.run(config.validate(settings, "test"), lambda *_: None).dataset_scores
+    (row,) = run(config.validate(settings, "test"))[0].dataset_scores
     return row["ndcg"]
 
 
@@ -39,28 +38,24 @@ def ranx():
 # Its JSON is that of pytrec_eval below; interpreted, as it is in these tests, ranx cannot write it.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["parquet", "trec"])
-def test_what_ranx_saves_scores_as_ranx_scores_it(engine, tmp_path, ranx, kind):
+def test_what_ranx_saves_scores_as_ranx_scores_it(tmp_path, ranx, kind):
     qrels, run = ranx.Qrels(GRADES), ranx.Run(SCORES, name="one")
     for entry, name in ((qrels, "qrels"), (run, "run")):
         entry.save(str(tmp_path / f"{name}.{kind}"), kind=kind)
     expected = ranx.evaluate(qrels, run, "ndcg@5", make_comparable=True)
-    assert ndcg(engine, tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert ndcg(tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(engine, tmp_path):
+def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(tmp_path):
     tool = pytest.importorskip("pytrec_eval")
     found = tool.RelevanceEvaluator(GRADES, {"ndcg_cut.5"}).evaluate(SCORES)
     expected = sum(scores["ndcg_cut_5"] for scores in found.values()) / len(found)
     for name, value in (("qrels", GRADES), ("run", SCORES)):
         (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
-    assert ndcg(engine, tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert ndcg(tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_tables_of_ir_measures_score_as_it_scores_them(engine, tmp_path):
+def test_the_tables_of_ir_measures_score_as_it_scores_them(tmp_path):
     tool = pytest.importorskip("ir_measures")
     pandas = pytest.importorskip("pandas")
     judged = [(query, doc, grade) for query, docs in GRADES.items() for doc, grade in docs.items()]
@@ -70,17 +65,25 @@ def test_the_tables_of_ir_measures_score_as_it_scores_them(engine, tmp_path):
     expected = tool.calc_aggregate([tool.nDCG @ 5], qrels, run)[tool.nDCG @ 5]
     qrels.to_csv(tmp_path / "qrels.tsv", sep="\t", index=False)
     run.to_parquet(tmp_path / "run.parquet")
-    assert ndcg(engine, tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("fields", ["{q}\t{d}\t{r}", "{q}\t{d}\t{r}\t{s}", "{q} Q0 {d} {r} {s} x", "{q} {d} {s}"])
-def test_published_scores_come_out_whatever_layout_the_run_has(engine, tmp_path, shared_data, fields):
+def test_published_scores_come_out_whatever_layout_the_run_has(tmp_path, shared_data, fields):
     published = shared_data / "trec-dl-2019"
     with gzip.open(published / "bm25.run.gz", "rt", encoding="utf-8") as stream:
         rows = [line.split() for line in stream]
     lines = (fields.format(q=q, d=doc, r=rank, s=score) for q, _, doc, rank, score, *_ in rows)
     (tmp_path / "run.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    found = ndcg(engine, published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10)
+    found = ndcg(published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10)
     assert found == pytest.approx(0.4973, abs=5e-5)
+
+
+def test_the_tables_of_a_tool_score_alike_on_classic_spark(spark, tmp_path):
+    qrels = [(query, doc, grade) for query, docs in GRADES.items() for doc, grade in docs.items()]
+    run = [(query, doc, score) for query, docs in SCORES.items() for doc, score in docs.items()]
+    for name, rows, value in (("qrels", qrels, "relevance"), ("run", run, "score")):
+        lines = [f"query_id\tdoc_id\t{value}", *("\t".join(map(str, row)) for row in rows)]
+        (tmp_path / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    paths = [tmp_path / "qrels.tsv", tmp_path / "run.tsv"]
+    assert ndcg(*paths, "ir_measures", run=evaluated) == pytest.approx(ndcg(*paths, "ir_measures"), abs=1e-12)

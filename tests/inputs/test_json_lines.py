@@ -1,13 +1,12 @@
 """JSON lines: one rule of what a line is, on every engine."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import json_cases
 import pytest
 from json_cases import DOC_IDS, LINES, SHAPES
+from programs import forked
 
 
 def check(found):
@@ -28,7 +27,6 @@ def test_lines_are_read_by_the_rule_on_spark(engine):
 
 def test_lines_are_read_by_the_rule_on_the_embedded_engine():
     pytest.importorskip("pysail")
-    program = [sys.executable, str(Path(json_cases.__file__))]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    done = forked(json_cases.main, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr[-2000:]
     check(json.loads(done.stdout))

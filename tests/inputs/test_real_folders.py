@@ -112,7 +112,7 @@ CASES = {
         "",
         "run_in_two_files",
     ),
-    "delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "t", "t is a table of Delta.*table:catalog"),
+    "delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "t", "table of Delta"),
     "a folder above delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "", "t is a table of Delta"),
     "a file of delta": (
         {"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")},
@@ -132,7 +132,7 @@ CASES = {
     "iceberg": (
         {"t/metadata/v1.metadata.json": "{}", "t/data/a.parquet": columns("a")},
         "t",
-        "t is a table of Iceberg",
+        "table of Iceberg",
     ),
     "data of iceberg": (
         {"t/metadata/1.gz.metadata.json": "{}", "t/data/day=1/a.parquet": columns("a")},
@@ -227,8 +227,18 @@ NEEDS_EYES = {
 }
 
 
+#: Those of whose files, folders and globs only Spark can tell the names.
+FAR = {
+    *("= in a name below a folder of a run", "strange folders", "a null folder of trec", "parts of one write"),
+    *("one tag in two trec files", "one tag in two gzipped files, by glob", "one run in two csv files"),
+    *("one run in two parquet files", "an unused column of two types", "orc in folders", "delta", "iceberg", "hudi"),
+}
+
+
 @pytest.mark.parametrize("name", sorted(CASES.keys() - NEEDS_EYES))
-def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name):
+def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name, thorough):
+    if not thorough and name not in FAR:
+        pytest.skip("is read as another case is; with --thorough")
     far = dataclasses.replace(engine, sees_local_files=False)
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
 

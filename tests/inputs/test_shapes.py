@@ -1,20 +1,18 @@
 """Files of the shapes that tools write, read as they are, on classic Spark and on the embedded engine."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import shape_cases
+from programs import forked
 from shape_cases import JUDGED, JUDGMENTS_READ, REFUSED, RESULTS_READ
 
 
 @pytest.fixture(scope="module")
 def embedded():
     pytest.importorskip("pysail")
-    program = [sys.executable, str(Path(shape_cases.__file__))]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    done = forked(shape_cases.main, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

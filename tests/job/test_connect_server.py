@@ -1,13 +1,11 @@
 """A Spark Connect server in a process of its own: the command line gives the scores of the embedded engine."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import servers
+from programs import command_line
 
 pytestmark = pytest.mark.cluster
 
@@ -18,13 +16,7 @@ EXAMPLE = ROOT / "conf/example"
 def evaluate(output, *engine):
     arguments = ["--judgments", EXAMPLE / "judgments.qrels", "--results", EXAMPLE / "runs", "--output", output]
     arguments += ["--cutoffs", "1,3,10,all", "--dataset", "shop", "--date", "2026-11-20"]
-    done = subprocess.run(
-        [sys.executable, "-m", "ndcg_spark", "evaluate", *map(str, [*engine, *arguments])],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command_line("evaluate", *engine, *arguments, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
 

@@ -1,4 +1,4 @@
-"""One evaluation from its configuration, on the session of the tests."""
+"""One evaluation from its configuration to what it prints and publishes."""
 
 import json
 import math
@@ -6,23 +6,12 @@ import math
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from evaluations import QRELS, RUN, configuration
+from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
 
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
-from ndcg_spark.job import checking, evaluating
 
 
-@pytest.fixture
-def configured(spark, tmp_path):
-    return configuration(tmp_path)
-
-
-def run(settings):
-    told = []
-    return evaluating.run(settings, lambda step, sentence: told.append((step, sentence))), told
-
-
-def test_counts_say_what_was_read_and_what_came_out(configured):
+def test_counts_say_what_was_read_and_what_came_out(run, configured):
     outcome, told = run(configured())
     assert outcome.counts == {
         "judgments": 3,
@@ -43,8 +32,8 @@ def test_counts_say_what_was_read_and_what_came_out(configured):
 
 
 def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, tmp_path):
-    printed, _ = run(configured())
-    published, _ = run(configured(output=str(tmp_path / "out")))
+    printed, _ = on_embedded(configured())
+    published, _ = on_embedded(configured(output=str(tmp_path / "out")))
     named = {"evaluation_id"}
     assert [{k: v for k, v in row.items() if k not in named} for row in printed.dataset_scores] == [
         {k: v for k, v in row.items() if k not in named} for row in published.dataset_scores
@@ -52,7 +41,7 @@ def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, t
 
 
 def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp_path):
-    outcome, _ = run(configured(output=str(tmp_path / "out"), convention="trec_eval"))
+    outcome, _ = on_embedded(configured(output=str(tmp_path / "out"), convention="trec_eval"))
     (record,) = (tmp_path / "out" / "_evaluations").rglob("*.json")
     found = json.loads(record.read_text(encoding="utf-8"))
     assert record.stem == found["evaluation_id"] == outcome.evaluation_id
@@ -68,7 +57,7 @@ def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp
 def test_a_refused_input_leaves_nothing_behind(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 a 9 0.1 bm25\n", encoding="utf-8")
     with pytest.raises(InputError, match="returned twice for one query"):
-        run(configured(output=str(tmp_path / "out")))
+        on_embedded(configured(output=str(tmp_path / "out")))
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
 
@@ -79,13 +68,13 @@ def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured,
     pq.write_table(pa.table({**columns, "relevance": [1]}), tmp_path / "j.parquet")
     pq.write_table(pa.table({**columns, "run": ["r"], "score": [1.0]}), tmp_path / "r.parquet")
     paths = {"judgments": {"path": str(tmp_path / "j.parquet")}, "results": {"path": str(tmp_path / "r.parquet")}}
-    outcome, _ = run(configured(**paths))
+    outcome, _ = on_embedded(configured(**paths))
     assert {row["dataset"] for row in outcome.dataset_scores} == {"d"}
     with pytest.raises(ConfigurationError, match="the tables name their datasets"):
-        run(configured(**paths, dataset="other"))
+        on_embedded(configured(**paths, dataset="other"))
 
 
-def test_several_datasets_are_published_into_a_partition_each(configured, tmp_path):
+def test_several_datasets_are_published_into_a_partition_each(run, configured, tmp_path):
     (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\none,q,a,1\ntwo,q,a,1\n", encoding="utf-8")
     (tmp_path / "r.csv").write_text("dataset,run,query_id,doc_id,score\none,r,q,a,1\ntwo,r,q,b,1\n", encoding="utf-8")
     paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
@@ -100,7 +89,7 @@ def published(folder, table):
     return ds.dataset(folder / table, partitioning="hive").to_table().to_pylist()
 
 
-def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(configured, tmp_path):
+def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n", encoding="utf-8")
     outcome, told = run(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
     assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
@@ -119,7 +108,7 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(configured,
     assert "2 rows of results: 1 line(s) that are no row, e.g. q1 Q0 z" in dict(told)["rejected"]
 
 
-def test_a_document_returned_twice_is_set_aside_with_all_its_rows(configured, tmp_path):
+def test_a_document_returned_twice_is_set_aside_with_all_its_rows(run, configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n", encoding="utf-8")
     with pytest.raises(DuplicatesError, match=r"^results: 1 document\(s\) returned twice for one query, e\.g\. run"):
         run(configured())
@@ -133,7 +122,7 @@ def test_a_document_returned_twice_is_set_aside_with_all_its_rows(configured, tm
 
 def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configured, tmp_path):
     (tmp_path / "qrels.txt").write_text(QRELS + "q2 0 c 2\n", encoding="utf-8")
-    outcome, _ = run(configured(max_rejected_fraction=0.5))
+    outcome, _ = on_embedded(configured(max_rejected_fraction=0.5))
     assert outcome.counts["judged_queries"] == 1
     assert {row["queries"] for row in outcome.dataset_scores} == {1}
 
@@ -141,7 +130,7 @@ def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configure
 def test_a_run_whose_duplicates_are_merged_is_scored_where_those_of_the_judgments_are_set_aside(configured, tmp_path):
     (tmp_path / "qrels.txt").write_text(QRELS + "q3 0 x 1\nq3 0 x 2\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 a 1 3 bm25\nq1 Q0 a 2 2 bm25\n", encoding="utf-8")
-    outcome, _ = run(configured(max_rejected_fraction=0.5, convention={"duplicates": "best"}))
+    outcome, _ = on_embedded(configured(max_rejected_fraction=0.5, convention={"duplicates": "best"}))
     counts = {name: outcome.counts[name] for name in ("judged_queries", "runs", "missing_queries")}
     assert counts == {"judged_queries": 2, "runs": 1, "missing_queries": 1}
     assert [(row["run"], row["missing_queries"]) for row in outcome.dataset_scores] == [("bm25", 1), ("bm25", 1)]
@@ -154,7 +143,7 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
         (tmp_path / "j.csv").write_text(f"dataset,query_id,doc_id,relevance\n{name},q,a,1\n", encoding="utf-8")
         (tmp_path / "r.csv").write_text(f"{header}{name},r,q,a,1\n{bad}", encoding="utf-8")
         paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
-        run(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1], max_rejected_fraction=0.9))
+        on_embedded(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1], max_rejected_fraction=0.9))
     assert {row["dataset"] for row in published(tmp_path / "out", "query_scores")} == {"shop", "web"}
     rows = published(tmp_path / "out", "rejected_rows")
     assert {(row["dataset"], row["dataset_read"], row["doc_id"]) for row in rows} == {
@@ -167,33 +156,33 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
 def test_a_rerun_without_rejected_rows_leaves_none_of_the_old(configured, tmp_path):
     out = str(tmp_path / "out")
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\n", encoding="utf-8")
-    run(configured(output=out, max_rejected_fraction=0.4))
+    on_embedded(configured(output=out, max_rejected_fraction=0.4))
     (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-    run(configured(output=out))
+    on_embedded(configured(output=out))
     assert list((tmp_path / "out" / "rejected_rows").rglob("*.parquet")) == []
 
 
 def test_results_that_are_judged_too_little_are_refused_and_not_published(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    run(configured(min_judged_rate=2 / 3))
+    on_embedded(configured(min_judged_rate=2 / 3))
     with pytest.raises(InputError, match=r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"):
-        run(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
+        on_embedded(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
     assert not (tmp_path / "out" / "query_scores").exists()
 
 
 def test_gaps_past_their_limits_are_refused(configured):
-    run(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
+    on_embedded(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
     with pytest.raises(InputError, match=r"run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2; complete"):
-        run(configured(max_missing_fraction=0.4, max_unjudged_fraction=0.4))
+        on_embedded(configured(max_missing_fraction=0.4, max_unjudged_fraction=0.4))
 
 
 def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    found = checking.check(configured(max_rejected_fraction=0.2), lambda *_: None)
+    found, _ = checked_on_embedded(configured(max_rejected_fraction=0.2))
     assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
     assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 2 / 3}]
     with pytest.raises(InputError, match="judged_rate@3"):
-        checking.check(configured(max_rejected_fraction=0.2, min_judged_rate=0.9), lambda *_: None)
+        checked_on_embedded(configured(max_rejected_fraction=0.2, min_judged_rate=0.9))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +193,7 @@ def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not
 ):
     rows = "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))
     (tmp_path / "run.txt").write_text(rows, encoding="utf-8")
-    outcome, _ = run(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
+    outcome, _ = on_embedded(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
     dcg = 1 / math.log2(rank_of_the_relevant + 1) if rank_of_the_relevant <= 2 else 0.0
     assert outcome.dataset_scores[0]["ndcg"] == pytest.approx(dcg / 2)
     assert outcome.dataset_scores[0]["judged_rate"] == (0.5 if rank_of_the_relevant <= 2 else 0.0)
@@ -212,7 +201,7 @@ def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not
 
 def test_what_is_hardly_meant_is_told_and_changes_nothing(configured, tmp_path):
     (tmp_path / "run.txt").write_text("q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n", encoding="utf-8")
-    outcome, told = run(configured(convention="standard"))
+    outcome, told = on_embedded(configured(convention="standard"))
     # Who names the convention needs no note.
     assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
     assert "same score, e.g. run=r" in told[3][1]

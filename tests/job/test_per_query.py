@@ -1,14 +1,13 @@
 """Query scores that are handed over row by row, from the plan or from a night that was published."""
 
 import pytest
+from programs import called
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import evaluate
 from ndcg_spark.config import validate
-from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.job.clock import Clock
-from ndcg_spark.job.evaluating import run_on
+from ndcg_spark.job import evaluating
 from ndcg_spark.job.handing_over import QueryScores
 from ndcg_spark.sheets.sorting import OF_QUERIES, order_of
 
@@ -40,29 +39,41 @@ def paths(tmp_path):
     return {"judgments": {"path": str(tmp_path / "qrels.txt")}, "results": {"path": str(tmp_path / "run.txt")}}
 
 
-@pytest.mark.parametrize("published", [False, True])
-def test_an_evaluation_hands_over_its_query_scores(engine: Engine, paths, tmp_path, published):
-    more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
+def handed(settings):
+    """The evaluation's id, and the query scores that it handed over; none before it is refused."""
     taken = []
-    for day in ("2026-11-20", "2026-11-21"):
-        taken.clear()
-        config = validate({**paths, **more, "date": day}, "test")
-        outcome = run_on(engine, config, lambda *_: None, Clock(), wanted=QueryScores(taken.extend))
-    assert {row["evaluation_id"] for row in taken} == {outcome.evaluation_id}
+    try:
+        outcome = evaluating.run(settings, lambda *_: None, QueryScores(taken.extend))
+    except InputError:
+        assert taken == []
+        raise
+    return outcome.evaluation_id, taken
+
+
+@pytest.fixture(params=["embedded", pytest.param("spark", marks=pytest.mark.spark)])
+def hand(request):
+    """Evaluates on either engine, and returns what was handed over."""
+    if request.param == "embedded":
+        return lambda settings: called(handed, settings.model_copy(update={"engine": "embedded"}))
+    request.getfixturevalue("spark")
+    return handed
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_an_evaluation_hands_over_its_query_scores(hand, paths, tmp_path, published):
+    more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
+    if published:
+        # Those of another night in the same folder are not among them.
+        called(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
+    evaluation_id, taken = hand(validate({**paths, **more, "date": "2026-11-21"}, "test"))
+    assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [
         (query, cutoff, 1.0) for query in ("q1", "q2") for cutoff in (1, 3)
     ]
 
 
-def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(engine: Engine, paths):
-    taken = []
-    config = validate({**paths, "min_judged_rate": 1.0}, "test")
-    run_on(engine, config, lambda *_: None, Clock(), wanted=QueryScores(taken.extend))
-    assert taken
-    taken.clear()
-    twice = {**paths, "convention": {"missing_query": "error"}, "judgments": paths["judgments"]}
+def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(hand, paths):
     with open(paths["judgments"]["path"], "a", encoding="utf-8") as file:  # noqa: PTH123
         file.write("q3 0 a 1\n")
     with pytest.raises(InputError, match="a judged query without results"):
-        run_on(engine, validate(twice, "test"), lambda *_: None, Clock(), wanted=QueryScores(taken.extend))
-    assert taken == []
+        hand(validate({**paths, "convention": {"missing_query": "error"}}, "test"))

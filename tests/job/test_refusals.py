@@ -1,32 +1,24 @@
 """What a plan refuses while it runs, and inputs that change under it: whose failure it is, and nothing is published."""
 
+import functools
+
 import pytest
-from evaluations import QRELS, RUN, configuration
+from evaluations import QRELS, RUN, evaluated, on_embedded
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
-from ndcg_spark.job import evaluating
 from ndcg_spark.job.preparing import sources_of
 
 #: Infinite at rank 1.
 INFINITE = "python:numpy.arctanh"
 
 
-@pytest.fixture
-def configured(spark, tmp_path):
-    return configuration(tmp_path)
-
-
-def run(settings, then=lambda step: None):
-    return evaluating.run(settings, lambda step, _: then(step))
-
-
-def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
+def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(run, configured):
     with pytest.raises(ConventionError, match=r"a DCG that is no finite number, e\.g\. .*; correct the gains or the"):
         run(configured(convention={"discount": INFINITE}))
 
 
-def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(configured):
+def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(run, configured):
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
         run(configured(convention={"missing_query": "error"}))
 
@@ -34,10 +26,10 @@ def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(config
 def test_a_run_called_twice_without_results_is_not_taken_for_its_own_refusal(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN.replace("bm25", "twice"), encoding="utf-8")
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=twice query_id=q2"):
-        run(configured(convention={"missing_query": "error"}))
+        on_embedded(configured(convention={"missing_query": "error"}))
 
 
-def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(configured, tmp_path):
+def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(run, configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(DuplicatesError, match=r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; "):
         run(configured())
@@ -49,15 +41,25 @@ def test_a_query_without_relevant_documents_and_without_results_is_counted_too(c
     with pytest.raises(
         InputError, match=r"a query without a relevant document, 1 of them, e\.g\. run=bm25 query_id=q2"
     ):
-        run(configured(convention={"no_relevant": "error", "ideal": ideal}))
+        on_embedded(configured(convention={"no_relevant": "error", "ideal": ideal}))
 
 
 def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_own_kind(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
-        run(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
+        on_embedded(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
     with pytest.raises(ConventionError, match=r"a DCG that is no finite number"):
-        run(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
+        on_embedded(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
+
+
+def changed(path, change, step):
+    """What somebody does to a file when the input has been read."""
+    if step == "read":
+        text = QRELS if path.name == "qrels.txt" else RUN
+        path.unlink(missing_ok=True)
+        if change != "removed":
+            text = text.replace(" a ", " z ") if change == "replaced" else text.splitlines()[0] + "\n"
+            path.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
@@ -65,16 +67,14 @@ def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_o
 def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_published(
     configured, tmp_path, file, change
 ):
-    def meanwhile(step):
-        if step == "read":
-            (tmp_path / file).unlink(missing_ok=True)
-            text = QRELS if file == "qrels.txt" else RUN
-            if change != "removed":
-                text = text.replace(" a ", " z ") if change == "replaced" else text.splitlines()[0] + "\n"
-                (tmp_path / file).write_text(text, encoding="utf-8")
-
     with pytest.raises(InputError, match=rf"{file}"):
-        run(configured(output=str(tmp_path / "out")), meanwhile)
+        on_embedded(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / file, change))
+    assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
+def test_so_is_one_that_classic_spark_no_longer_finds(spark, configured, tmp_path):
+    with pytest.raises(InputError, match=r"run\.txt"):
+        evaluated(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 

@@ -2,10 +2,10 @@
 
 import re
 import subprocess
-import sys
 
 import pytest
 from kills import NEW, NEXT, OLD, recovered, seen, whole
+from programs import command_line
 from publish_and_die import publish
 from readers import records
 
@@ -33,8 +33,7 @@ def evaluate(folder, output):
     (folder / "qrels.txt").write_text(qrels, encoding="utf-8")
     (folder / "run.txt").write_text(run, encoding="utf-8")
     inputs = ["--judgments", folder / "qrels.txt", "--results", folder / "run.txt", "--date", "2026-11-16"]
-    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded", *inputs, "--output", output]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return command_line("evaluate", "--engine", "embedded", *inputs, "--output", output, cwd=folder)
 
 
 def kept(output):

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import log_tables
 import pytest
 from changes import killed
 from kills import KINDS, NEW, OLD, RECORD_GONE, check_what_is_left, recovered, rerun, seen, whole
@@ -176,3 +177,19 @@ def test_a_new_file_with_the_name_of_an_old_one_is_refused(by_file):
     with pytest.raises(StorageError, match=r"1 new file\(s\) of .* have the name of an old one, e\.g\. \w+-0\.parquet"):
         new.commit({})
     assert plain(by_file) == whole(0.1, OLD, True)[0]
+
+
+def test_tables_of_delta_and_iceberg_are_read_where_they_lie_on_a_server(bucket, tmp_path):
+    pytest.importorskip("deltalake")
+    pytest.importorskip("pyiceberg")
+    table = log_tables.delta(tmp_path / "t", log_tables.rows("a", "x", "y", "z"))
+    log_tables.delete_by_vector(table, [0])
+    ranked = log_tables.iceberg(tmp_path / "lake", log_tables.rows("a", "y", "z"))
+    for name, folder in (("delta", table), ("iceberg", log_tables.folder_of(ranked))):
+        system, place = fs.FileSystem.from_uri(f"{bucket}/{name}")
+        fs.copy_files(folder, place, fs.LocalFileSystem(), system)
+    put(f"{bucket}/qrels.txt", "q1 0 y 1\nq1 0 x 2\n")
+    for name in ("delta", "iceberg"):
+        found = json.loads(ndcg_spark("evaluate", f"{bucket}/qrels.txt", f"{bucket}/{name}", "--json"))
+        # y is first, where x of the higher grade could be.
+        assert (found["counts"]["results"], found["dataset_scores"][0]["ndcg"]) == (2, pytest.approx(1 / 3))

@@ -1,11 +1,11 @@
 """The random cases under every preset, scored once for all the tests of this folder."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import score
+from programs import forked
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,6 @@ def seeds(request, thorough):
 @pytest.fixture(scope="session")
 def ours(seeds):
     """The scores of every preset on the embedded engine, in a process of its own."""
-    program = [sys.executable, str(Path(__file__).with_name("score.py")), *map(str, seeds)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    done = forked(score.main, seeds, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

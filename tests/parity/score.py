@@ -1,6 +1,6 @@
 """Scores the cases of some seeds under every preset on the embedded engine, and prints them as JSON.
 
-python score.py SEED... : {preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}, and for the presets of
+{preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}, and for the presets of
 MEASURED also "measures": {query: {cutoff: {column: value}}} and "means": {cutoff: {column: value}}.
 """
 
@@ -54,7 +54,7 @@ def _measures(row: Row) -> dict[str, float]:
     return {name: row[name] for name in COLUMNS if row[name] is not None}
 
 
-if __name__ == "__main__":
+def main(seeds: list[int]) -> None:
+    """Print the scores of every preset."""
     with open_engine("embedded") as engine:
-        chosen = [int(seed) for seed in sys.argv[1:]]
-        sys.stdout.write(json.dumps({preset: scores(engine.session, preset, chosen) for preset in PRESETS}))
+        sys.stdout.write(json.dumps({preset: scores(engine.session, preset, seeds) for preset in PRESETS}))

@@ -48,7 +48,9 @@ def said(preset):
 
 @pytest.mark.parametrize("rank", [ranking.by_window, ranking.list_by_list], ids=["window", "lists"])
 @pytest.mark.parametrize("preset", SAID)
-def test_a_preset_has_the_mean_that_its_tool_printed(tables, monkeypatch, preset, rank):
+def test_a_preset_has_the_mean_that_its_tool_printed(tables, monkeypatch, thorough, preset, rank):
+    if rank is ranking.list_by_list and preset not in ("recommenders", "rectools") and not thorough:
+        pytest.skip("both ways rank alike, as scoring/test_ranking.py shows; with --thorough")
     monkeypatch.setattr("ndcg_spark.library.by_window", rank)
     assert said(preset) == scored(tables, Convention.preset(preset))
 

@@ -21,7 +21,16 @@ def score(run="r", ndcg=0.5, cutoff=10, **more):
 
 def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
     row = {"dataset": "web", "evaluated_on": "2026-11-20", "run": "r", "query_id": query_id, "cutoff": cutoff}
-    row |= {"ndcg": ndcg, "dcg": 1.0, "ideal_dcg": 2.0, "cg": 1.0, "returned": 3, "judged": 2, "status": "scored"}
+    row |= {
+        "ndcg": ndcg,
+        "dcg": 1.0,
+        "ideal_dcg": 2.0,
+        "cg": 1.0,
+        "returned": 3,
+        "judged": 2,
+        "judgments_hash": 7,
+        "status": "scored",
+    }
     return {**row, "evaluation_id": "id", **more}
 
 

@@ -1,11 +1,13 @@
 """What ranks tell of the results that can matter, and that nothing changes where those that cannot are left out."""
 
 import pytest
+from programs import called
 from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.contract.counting import count_results
+from ndcg_spark.engine import open_engine
 from ndcg_spark.rules import broken_results, reason_of
 from ndcg_spark.scoring.pruning import MOST_NAMED, MOST_NAMED_IN_ALL, MOST_RUNS, Untrusted, pruning_of, untrusted_of
 
@@ -123,36 +125,62 @@ def test_where_ranks_cannot_tell_nothing_is_pruned(options, cutoffs, columns):
     assert pruning_of(Convention(**options), cutoffs, columns) is None
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"ties": "rank"},
-        {"ties": "average"},
-        {"score_precision": "float32"},
-        {"order": "rank"},
-        {"order": "rank", "ties": "best"},
-        {"ideal": "judged_capped"},
-    ],
-    ids=str,
-)
-def test_scores_are_the_same_with_and_without_what_is_left_out(spark, options):
-    convention, rows = Convention(**options), list(random_rows(60))
+OPTIONS = [
+    {},
+    {"ties": "rank"},
+    {"ties": "average"},
+    {"score_precision": "float32"},
+    {"order": "rank"},
+    {"order": "rank", "ties": "best"},
+    {"ideal": "judged_capped"},
+]
+QUERIES = 60
+
+
+def with_and_without(session, options):
+    """How many lists are not trusted, how many rows are left out, and the scores of all rows and of those kept."""
+    convention, rows = Convention(**options), list(random_rows(QUERIES))
     judged = judgments(
-        spark, [judgment(d, float("abcdefgh".index(d) % 4), f"q{n}") for n in range(60) for d in "abceh"]
+        session, [judgment(d, float("abcdefgh".index(d) % 4), f"q{n}") for n in range(QUERIES) for d in "abceh"]
     )
-    table = results(spark, rows)
+    table = results(session, rows)
     pruning = pruning_of(convention, [1, DEPTH], table.columns)
     queries = judged.select("query_id").distinct()
     found = count_results(table, F.lit(None).cast("string"), queries, pruning).untrusted
     kept = pruning.kept(table, found).collect()
-    assert 0 < len(found.lists) < 60 or options.get("order") == "rank"
-    assert len(kept) < len(rows)
     columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
-    before, after = (
+    scores = [
         sorted(
             tuple(row) for row in evaluate(judged, given, [1, DEPTH], convention).query_scores.select(columns).collect()
         )
-        for given in (table, spark.createDataFrame(kept, table.schema))
-    )
-    assert before == after
+        for given in (table, session.createDataFrame(kept, table.schema))
+    ]
+    return len(found.lists), len(rows) - len(kept), scores
+
+
+def all_with_and_without():
+    with open_engine("embedded") as engine:
+        return [with_and_without(engine.session, options) for options in OPTIONS]
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    """Of all options in one process."""
+    return called(all_with_and_without)
+
+
+def check_same(options, untrusted_lists, left_out, scores):
+    assert 0 < untrusted_lists < QUERIES or options.get("order") == "rank"
+    assert left_out > 0
+    assert scores[0] == scores[1]
+    assert len(scores[0]) == 2 * QUERIES
+
+
+@pytest.mark.parametrize("at", range(len(OPTIONS)), ids=map(str, OPTIONS))
+def test_scores_are_the_same_with_and_without_what_is_left_out(embedded, at):
+    check_same(OPTIONS[at], *embedded[at])
+
+
+@pytest.mark.parametrize("options", [{}, {"order": "rank", "ties": "best"}], ids=str)
+def test_so_they_are_on_classic_spark(spark, options):
+    check_same(options, *with_and_without(spark, options))

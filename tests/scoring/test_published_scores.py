@@ -2,15 +2,16 @@
 
 import csv
 import json
-import subprocess
-import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
+from programs import called, command_line
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.conforming import conform
+from ndcg_spark.engine import open_engine
 from ndcg_spark.inputs.reading import read_judgments, read_results
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
@@ -36,9 +37,7 @@ WHOLE = {"map": "ap", "recip_rank": "rr", "bpref": "bpref", "rbp": "rbp", "rbp_r
 def scores_of(judgments, results, *options):
     """The dataset scores that the command prints with --json, on the embedded engine."""
     arguments = ["evaluate", "--judgments", str(judgments), "--results", str(results), "--engine", "embedded", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "ndcg_spark", *arguments, *options], capture_output=True, text=True, check=False
-    )
+    done = command_line(*arguments, *options, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["dataset_scores"]
 
@@ -65,23 +64,37 @@ def test_trec_deep_learning_2019_has_its_published_score(shared_data):
     assert [f"{row['ndcg']:.4f}" for row in rows] == ["0.4973"]
 
 
-@pytest.mark.parametrize("output", TREC_EVAL_TESTS)
-def test_trec_eval_prints_the_same_for_its_own_tests(engine, shared_data, output):
-    folder = shared_data / "trec-eval-tests"
+def scores_like(folder, output):
+    """What trec_eval printed, and what we find on a session that runs or on the embedded engine."""
     qrels, run, convention = TREC_EVAL_TESTS[output]
     printed = defaultdict(dict)
     for line in (folder / output).read_text(encoding="utf-8").splitlines():
         measure, query, value = line.split()
         if measure.startswith("ndcg_cut_"):
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
-    judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]), [str(folder / qrels)])
-    returned = read_results(engine, ResultsConfig(path=[str(folder / run)]), [str(folder / run)])
-    tables = conform(judged.table, JUDGMENTS, "judgments"), conform(returned.table, RESULTS, "results")
-    scores = evaluate(*tables, sorted(printed["all"]), convention)
     found = defaultdict(dict)
-    for row in scores.query_scores.where("ndcg is not null").collect():
-        found[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
-    found["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
+    with open_engine() as engine:
+        judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]), [str(folder / qrels)])
+        returned = read_results(engine, ResultsConfig(path=[str(folder / run)]), [str(folder / run)])
+        tables = conform(judged.table, JUDGMENTS, "judgments"), conform(returned.table, RESULTS, "results")
+        scores = evaluate(*tables, sorted(printed["all"]), convention)
+        for row in scores.query_scores.where("ndcg is not null").collect():
+            found[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
+        found["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
+    return printed, found
+
+
+@pytest.mark.parametrize("output", TREC_EVAL_TESTS)
+def test_trec_eval_prints_the_same_for_its_own_tests(shared_data, output):
+    check_same(*called(scores_like, shared_data / "trec-eval-tests", output))
+
+
+def test_so_it_does_as_classic_spark_computes_them(spark, shared_data):
+    assert spark
+    check_same(*scores_like(shared_data / "trec-eval-tests", "out.test.aqc"))
+
+
+def check_same(printed, found):
     expected = {query: values for query, values in printed.items() if query == "all" or query in found}
     assert found == expected
     assert len(printed) == len(found)

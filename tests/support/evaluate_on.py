@@ -1,6 +1,7 @@
 """Evaluates a small case on the engine named, under the presets named or all, and prints the scores as JSON.
 
-A process is either classic or Connect, so the tests, which are classic, start this: evaluate_on.py ENGINE [PRESET]...
+A process is either classic or Connect, so the tests, which are classic, do this in a process of its own:
+evaluate_on.py ENGINE [PRESET]...
 """
 
 import json
@@ -9,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import tables
+from programs import forked
 from pyspark.sql import SparkSession
 from tables import judgment, result
 
@@ -47,7 +50,8 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
         asked = [of for of, measure in MEASURES.items() if measure.averages or convention.ties != "average"]
         measures, more = (asked, COLUMNS) if name.endswith("measures") else ("ndcg", ())
         table = evaluate(judgments, results, [1, 3, None], convention, measures=measures).query_scores
-        columns = ["query_id", "cutoff", "status", "returned", "judged", "ndcg", "dcg", "ideal_dcg", "cg", *more]
+        counts = ["status", "returned", "judged", "judgments_hash"]
+        columns = ["query_id", "cutoff", *counts, "ndcg", "dcg", "ideal_dcg", "cg", *more]
         rows = [list(row) for row in table.select(*columns).collect()]
         found[name] = sorted(rows, key=lambda row: (row[0], row[1] or 0))
     return found
@@ -55,12 +59,21 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
 
 def scores_on(engine: str, *presets: str, **environment: str) -> dict[str, list[list[Any]]]:
     """The same of another process."""
-    command = [sys.executable, __file__, engine, *presets]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    if engine == "embedded":
+        done = forked(main, engine, *presets, cwd=Path.cwd(), **environment)
+    else:
+        # What starts a Java machine of its own is not forked from a process that may have one.
+        command = [sys.executable, __file__, engine, *presets]
+        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
+def main(engine: str, *presets: str) -> None:
+    """Print the scores on an engine."""
+    with session_of(engine) as started:
+        sys.stdout.write(json.dumps(scores(started, presets or PRESETS)))
+
+
 if __name__ == "__main__":
-    with session_of(sys.argv[1]) as started:
-        sys.stdout.write(json.dumps(scores(started, sys.argv[2:] or PRESETS)))
+    main(*sys.argv[1:])

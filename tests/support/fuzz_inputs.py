@@ -1,4 +1,4 @@
-"""Evaluates generated bad inputs on the embedded engine and prints how each ended: python fuzz_inputs.py FIRST LAST.
+"""Evaluates generated bad inputs on the embedded engine and prints how each ended.
 
 Every input is made of its number alone. It ends in scores, which must account for every row that was written, or in an
 InputError; anything else is printed as a failure.
@@ -9,7 +9,6 @@ import csv
 import gzip
 import io
 import json
-import os
 import random
 import sys
 import tempfile
@@ -19,8 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet as pq
-
-os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = "1"
 
 from ndcg_spark import config
 from ndcg_spark.engine import Engine, open_engine
@@ -256,7 +253,3 @@ def main(first: int, last: int) -> None:
             else:
                 failures[number] = found
     sys.stdout.write(json.dumps({"endings": endings, "failures": failures}))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Lines of JSON and what they are read as; on the embedded engine: python json_cases.py."""
+"""Lines of JSON and what they are read as; on the embedded engine: `main`, in a process of its own."""
 
 import json
 import sys
@@ -92,6 +92,7 @@ def _read(engine: Engine, file: Path, text: str) -> list[Any]:
     return list(read_judgments(engine, JudgmentsConfig(path=[str(file)]), [str(file)]).table.collect())
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the outcomes on the embedded engine as JSON."""
     with open_engine("embedded") as opened:
         sys.stdout.write(json.dumps(outcomes(opened)))

@@ -23,9 +23,11 @@ def whole(ndcg, evaluation_id, rejected):
     """The tables and records of one night."""
     scores = rows(ndcg, evaluation_id)
     return {
+        **NOTHING,
         "query_scores": scores,
         "dataset_scores": scores,
         "rejected_rows": scores if rejected else [],
+        "comparisons": scores if rejected else [],
     }, [evaluation_id]
 
 

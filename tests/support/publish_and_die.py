@@ -50,9 +50,12 @@ def rows(ndcg: float, evaluation_id: str) -> list[tuple[str, float]]:
 
 
 def staged(output: str, evaluation_id: str, ndcg: float, *, rejected: bool, dataset: str, evaluated_on: datetime.date):
-    """A publication that only waits for its commit, of a night for every dataset in "a+b"."""
+    """A publication that only waits for its commit, of a night for every dataset in "a+b".
+
+    A night with rejected rows has comparisons too: the two tables that a night may lack.
+    """
     night = Publication(output, evaluation_id)
-    for table in ("query_scores", "dataset_scores", *(["rejected_rows"] if rejected else [])):
+    for table in ("query_scores", "dataset_scores", *(["rejected_rows", "comparisons"] if rejected else [])):
         night.stage(table, Staged(ndcg, evaluation_id, dataset, evaluated_on))
         night.verify(table, 3 * len(dataset.split("+")))
     return night

@@ -1,7 +1,7 @@
 """Files of every shape that tools write, each with the rows that it must be read as.
 
-On the embedded engine: python shape_cases.py. Every case is a function of a folder, which writes a file and returns the
-settings of its table.
+On the embedded engine: `main`, in a process of its own. Every case is a function of a folder, which writes a file and
+returns the settings of its table.
 """
 
 import gzip
@@ -292,6 +292,7 @@ def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool 
     return sorted([row.get(column) for column in names] for row in found)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the outcomes on the embedded engine as JSON."""
     with open_engine("embedded") as opened:
         sys.stdout.write(json.dumps(outcomes(opened)))

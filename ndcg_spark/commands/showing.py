@@ -1,0 +1,105 @@
+"""The commands that show what has been evaluated: one query, the nights as a line, a report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ndcg_spark.options import Json, KeptNight, KeptScores, configured
+from ndcg_spark.report.saying import silent
+from ndcg_spark.report.streams import printing
+
+if TYPE_CHECKING:
+    from ndcg_spark.config import EvaluationConfig
+
+#: The options that explaining a query does not have, or has with another meaning.
+_NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run")
+
+
+@configured(*_NOT_OF_A_QUERY, or_night=True)
+def explain_query(
+    source: "EvaluationConfig | KeptNight",
+    query: Annotated[str, typer.Option(metavar="ID", help="The query to explain.")],
+    run: Annotated[str | None, typer.Option(help="The run to explain. [default: every run]")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="RUN", help="Show what moved since this run.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The dataset of the query, if there are several.")] = None,
+    cutoff: Annotated[
+        str | None, typer.Option(metavar="RANK", help="A rank, or all. [default: the deepest configured, or 10]")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="table, json, markdown or html. [default: table]")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Explain the score of one query, document by document.
+
+    Of judgments and results, or of the folder that keeps a night with its documents (--date, else the newest).
+
+    What each document adds and loses, what would help most, which relevant documents are not there, and what those
+    could change that nobody judged.
+    """
+    from ndcg_spark.explanation.asked import Asked
+    from ndcg_spark.report import explained, formats
+    from ndcg_spark.report.terminal import Progress
+
+    style = formats.chosen(format_, json_, explained.FORMATS)
+    asked = Asked(query, run, baseline, dataset, cutoff)
+    if isinstance(source, KeptNight):
+        from ndcg_spark.job.explaining_nights import explain_night
+
+        found = explain_night(source.output, source.date, asked)
+    else:
+        from ndcg_spark.job.explaining import explain_query as explain_inputs
+
+        with Progress(silent(style)).running() as progress:
+            found = explain_inputs(source, asked, progress.tell)
+    with printing():
+        explained.print_explained(found, style)
+
+
+def show_trend(
+    output: KeptScores,
+    dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
+    measures: Annotated[
+        str, typer.Option(metavar="NAME[@CUTOFF],...", help="What is followed, at the deepest cutoff if none is named.")
+    ] = "ndcg",
+    last: Annotated[int, typer.Option(min=1, help="How many nights are shown; all are reckoned with.")] = 60,
+    since: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="The anchor. [default: the first comparable nights]")
+    ] = None,
+    max_drop: Annotated[float, typer.Option(min=0, help="How much may be lost since the anchor.")] = 0.02,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="table, json, csv, png or svg. [default: table]")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Show the nights as lines, with breaks where the convention or the judgments changed, and what stands out."""
+    from ndcg_spark.comparison.nightly import Wanted, lines
+    from ndcg_spark.report import formats, trends
+
+    style = formats.chosen(format_, json_, trends.FORMATS)
+    found = lines(output, Wanted(dataset, run, measures, last, since, max_drop))
+    with printing():
+        trends.print_trends(found, style)
+
+
+def write_report(
+    output: KeptScores,
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", help="The page to write.")],
+    date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="The night. [default: the newest]")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
+    run: Annotated[str | None, typer.Option(help="The run that is looked at. [default: the best]")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="RUN", help="The run that it is held against.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FOLDER", help="Write the plots there too.")] = None,
+) -> None:
+    """Write a report of a night: one HTML page that needs no network.
+
+    Its runs with intervals, differences query by query, the trend, and the queries that lost and won most, each to be
+    opened document by document if the night keeps its documents.
+    """
+    from ndcg_spark.report.reports import write
+
+    with printing():
+        for path in write(output, html, date, dataset, run, baseline, png):
+            print(path)

@@ -1,0 +1,116 @@
+"""Comparing as a function of tables: what people call in Python and in notebooks."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ndcg_spark.comparison.comparing import compare_tables
+from ndcg_spark.convention.cutoffs import ascending
+from ndcg_spark.inputs.frames import frame
+from ndcg_spark.library import session_of, several
+from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
+
+#: The columns of QUERY_SCORES that are used, beside the measure.
+_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
+
+
+def compare(
+    query_scores: Any,
+    baseline: Any,
+    *,
+    measure: str = "ndcg",
+    cutoffs: int | Iterable[int | None] | None = None,
+    alpha: float = 0.05,
+    correction: str = "holm",
+    test: str = "t",
+    tie: float = 1e-9,
+    attributes: Any = None,
+    weights: Any = None,
+    seed: int = 0,
+) -> DataFrame:
+    """Runs against a baseline, query by query: how far apart their means are, and how sure one can be of it.
+
+    Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
+    function computes: an aggregation of all queries, and for doubtful comparisons another of their differences.
+
+    Parameters
+    ----------
+    query_scores : table
+        QUERY_SCORES, of `evaluate` or `read_scores`, or any table with the columns run, query_id and the measure, and
+        perhaps dataset, evaluated_on, cutoff, status and evaluation_id. Each query once per run, cutoff and night.
+    baseline : str or table
+        The name of one of its runs, which every other one is compared with; or the scores of another night, whose runs
+        are paired by name.
+    measure : str
+        A column of numbers.
+    cutoffs : int, None or several of them
+        The cutoffs to compare, None in a list being the whole ranking; by default all there are.
+    alpha : float
+        The interval is that of 1 - alpha.
+    correction : str
+        How p values are adjusted for the number of comparisons: `holm`, `bh` (Benjamini-Hochberg) or `none`.
+    test : str
+        `t`: the paired t test, or where its assumptions are doubtful (flags) the randomization test, which
+        `randomization` takes everywhere.
+    tie : float
+        Queries whose scores differ by at most this are ties.
+    attributes : table, optional
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset.
+    weights : table, optional
+        query_id and weight, perhaps dataset. Every comparison then has a second row, with `weight_effective_n`.
+    seed : int
+        Of the random signs.
+
+    Returns
+    -------
+    DataFrame
+        The table COMPARISONS, one row per dataset, date, run, measure, cutoff and slice; its columns are described in
+        COMPARING.md. Sorted by these, all queries before the slices.
+
+    Raises
+    ------
+    ConfigurationError
+        An option has no such value; or a measure, cutoff or run is not there.
+    InputError
+        A table is none, has queries twice, or breaks its contract.
+    EngineError
+        A session is needed and there is no engine.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ours, theirs = [0.5, 0.7, 0.9, 0.4], [0.4, 0.5, 0.9, 0.1]
+    >>> scores = pd.DataFrame({"run": ["new"] * 4 + ["old"] * 4, "query_id": list("abcd") * 2, "ndcg": ours + theirs})
+    >>> row = compare(scores, "old").first()
+    >>> round(row["difference"], 4), row["wins"], row["ties"], row["losses"], row["test"]
+    (0.15, 3, 1, 0, 'randomization')
+    """
+    tables = [query_scores, attributes, weights]
+    named = isinstance(baseline, str)
+    session = session_of(*tables, *([] if named else [baseline]))
+    wanted = [*_COLUMNS, measure]
+    scores = frame(query_scores, wanted, session, "query_scores")
+    chosen = None if cutoffs is None else ascending(several(cutoffs))
+    found = compare_tables(
+        scores,
+        None if named else frame(baseline, wanted, session, "baseline"),
+        baseline if named else None,
+        measures=(measure,),
+        cutoffs=chosen,
+        alpha=alpha,
+        correction=correction,
+        test=test,
+        tie=tie,
+        attributes=None if attributes is None else frame(attributes, None, session, "query_attributes"),
+        weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
+        seed=seed,
+    )
+    return as_table(found.rows, session)
+
+
+def as_table(rows: list[dict[str, Any]], session: SparkSession) -> DataFrame:
+    """Rows of COMPARISONS as a DataFrame of the session."""
+    return session.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(COMPARISONS)))

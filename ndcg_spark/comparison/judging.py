@@ -1,0 +1,174 @@
+"""Judge a night: its baselines are looked up among the nights that are kept, compared with, and decided on."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ndcg_spark.comparison.comparing import compare_tables
+from ndcg_spark.comparison.gate import decide
+from ndcg_spark.comparison.judgments import changes, only_of, unchanged
+from ndcg_spark.comparison.sides import (
+    NO_CHANGES,
+    Against,
+    Changes,
+    Night,
+    of_record,
+    refused_baseline,
+    refused_judgments,
+)
+from ndcg_spark.comparison.verdict import Verdict
+from ndcg_spark.errors import StorageError
+from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig, GateConfig
+from ndcg_spark.nights.committed import CommittedNight, committed, night_scores
+from ndcg_spark.nights.kept_scores import kept_scores
+
+#: What counts as a large loss in the table COMPARISONS.
+_LARGE_LOSS = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """The nights that an output keeps, and a session to read their scores with."""
+
+    output: str
+    nights: Sequence[CommittedNight]
+    session: SparkSession
+    #: Why the nights cannot be looked at, if so.
+    unreadable: str | None = None
+
+    def find(self, config: BaselineConfig, dataset: str, evaluated_on: str) -> Night | None:
+        """The night that a baseline of the configuration stands for, seen from this date; None if there is none."""
+        own = [night for night in self.nights if night.dataset == dataset]
+        if config.night == LAST_GOOD:
+            # Only earlier nights: one that is evaluated again must not be compared with what it replaces.
+            found = [night for night in own if night.evaluated_on < evaluated_on and night.is_good]
+        else:
+            found = [night for night in own if night.evaluated_on == str(config.night)]
+        return self.known(max(found, key=lambda night: night.evaluated_on)) if found else None
+
+    def known(self, night: CommittedNight) -> Night:
+        """What is known of a night."""
+        (rows,) = kept_scores(self.output, [night])
+        return of_record(night.dataset, night.evaluated_on, night.record, rows)
+
+    def scores(self, night: Night) -> DataFrame:
+        """The QUERY_SCORES of a night."""
+        return night_scores(self.output, night.dataset, night.evaluated_on, self.session)
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """The verdict on a night, and the rows of COMPARISONS that it rests on."""
+
+    verdict: Verdict
+    rows: list[dict[str, Any]]
+
+
+def kept_in(output: str, session: SparkSession) -> Kept:
+    """The nights that an output keeps. Where they cannot be looked at, nothing is compared, and it says why."""
+    try:
+        return Kept(output, committed(output), session)
+    except StorageError as error:
+        return Kept(output, (), session, str(error))
+
+
+def judge(
+    gate: GateConfig,
+    tonight: Night,
+    scores: DataFrame,
+    kept: Kept,
+    attributes: DataFrame | None = None,
+    weights: DataFrame | None = None,
+    accepted: str | None = None,
+) -> Judged:
+    """The verdict on a night whose QUERY_SCORES are `scores`. An action.
+
+    Raises
+    ------
+    InputError
+        The attributes or the weights break their contract.
+    StorageError
+        A night that is kept cannot be read.
+    """
+    judge_ = _Judge(gate, tonight, scores, kept, attributes, weights)
+    against = [judge_.against(config) for config in gate.baseline]
+    rows = {id(row): dict(row) for each in against for row in each.rows}
+    return Judged(decide(gate, tonight, against, accepted), list(rows.values()))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Judge:
+    gate: GateConfig
+    tonight: Night
+    scores: DataFrame
+    kept: Kept
+    attributes: DataFrame | None
+    weights: DataFrame | None
+    #: By their date, as two baselines may stand for one night, which then has its rows once.
+    _compared: dict[str, Against] = dataclasses.field(default_factory=dict)
+
+    def against(self, config: BaselineConfig) -> Against:
+        """A baseline, looked up and compared with."""
+        tonight = self.tonight
+        found = None if config.run is not None else self.kept.find(config, tonight.dataset, tonight.evaluated_on)
+        refused = refused_baseline(config, tonight, found, self.kept.unreadable)
+        if refused:
+            return Against(config, found, refused)
+        if found is None:
+            return self._with_rows(Against(config), None)
+        if found.evaluated_on not in self._compared:
+            self._compared[found.evaluated_on] = self._with_night(found, config)
+        return dataclasses.replace(self._compared[found.evaluated_on], config=config)
+
+    def _with_night(self, found: Night, config: BaselineConfig) -> Against:
+        theirs, changed = self.kept.scores(found), self._changes(found)
+        refused = refused_judgments(self.gate, found, changed)
+        against = Against(config, found, refused, changes=changed or NO_CHANGES)
+        if refused:
+            return against
+        if against.changes.changed:
+            queries = unchanged(self.scores, theirs)
+            ours, theirs = only_of(self.scores, queries), only_of(theirs, queries)
+            return dataclasses.replace(self, scores=ours)._with_rows(against, theirs)
+        return self._with_rows(against, theirs)
+
+    def _changes(self, found: Night) -> Changes | None:
+        """The same fingerprint means the same judgments; only if it differs the queries are looked at."""
+        if found.judgments is not None and found.judgments == self.tonight.judgments:
+            return NO_CHANGES
+        return changes(self.scores, self.kept.scores(found))
+
+    def _with_rows(self, against: Against, theirs: DataFrame | None) -> Against:
+        """The baseline with its rows of COMPARISONS; with none if the two sides have no run or no cutoff in common."""
+        gate, night = self.gate, against.night
+        named = {run for check in gate.check for run in check.runs or self.tonight.runs}
+        runs = sorted(named.intersection(self.tonight.runs, night.runs if night else named) - {against.config.run})
+        common = self.tonight.cutoffs & (night.cutoffs if night else self.tonight.cutoffs)
+        cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in common]
+        if not runs or not cutoffs:
+            return against
+        losses = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
+        found = {
+            loss: compare_tables(
+                self.scores,
+                theirs,
+                against.config.run,
+                measures=gate.measures,
+                runs=runs,
+                cutoffs=cutoffs,
+                alpha=gate.alpha,
+                correction=gate.correction,
+                test=gate.test,
+                large_loss=loss,
+                attributes=self.attributes,
+                weights=self.weights,
+                min_queries=gate.min_queries,
+                seed=gate.seed,
+            )
+            for loss in {_LARGE_LOSS, *losses}
+        }
+        losing = {loss: compared.rows for loss, compared in found.items() if loss != _LARGE_LOSS}
+        compared = found[_LARGE_LOSS]
+        return dataclasses.replace(against, rows=compared.rows, losing=losing, told=tuple(compared.warnings))

@@ -1,0 +1,141 @@
+"""The trends of an output folder: its dataset scores by dataset, run, measure and cutoff, read without an engine."""
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.types import DoubleType
+
+from ndcg_spark.comparison.trend import Night, Point, trend
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.plain import did_you_mean
+from ndcg_spark.schemas import DATASET_SCORES
+
+#: What can be followed from night to night.
+MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """Which trends are asked for."""
+
+    dataset: str | None = None
+    run: str | None = None
+    #: Like `ndcg@10,judged_rate`; without a cutoff, the deepest finite one of the newest night.
+    measures: str = "ndcg"
+    #: How many of the newest nights are shown; all are reckoned with.
+    last: int = 60
+    anchor: str | None = None
+    allowed_drop: float = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """The trend of one run and measure at one cutoff."""
+
+    dataset: str
+    run: str
+    measure: str
+    cutoff: int | None
+    points: Sequence[Point]
+    #: Of each point, how many queries it is a mean of, and the verdict on its night, if there is one.
+    queries: Sequence[int]
+    verdicts: Sequence[str | None]
+
+
+def lines(output: str, wanted: Wanted) -> list[Line]:
+    """The trends that are asked for, by dataset, run, and measure as asked; only of nights with the run.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such dataset, run, measure or cutoff.
+    StorageError
+        There is no night, or the output cannot be read.
+    """
+    try:
+        datetime.date.fromisoformat(wanted.anchor or "2026-01-01")
+    except ValueError as error:
+        raise ConfigurationError(f"since: {wanted.anchor!r} is no date; write YYYY-MM-DD") from error
+    nights = committed(output)
+    if not nights:
+        raise ConfigurationError(f"trend: no committed night in {output}; check the path")
+    datasets = sorted({night.dataset for night in nights})
+    if wanted.dataset is not None and wanted.dataset not in datasets:
+        near = did_you_mean(wanted.dataset, datasets)
+        raise ConfigurationError(
+            f"dataset: {wanted.dataset!r} is none of the {len(datasets)} datasets{near}, e.g. {datasets[0]!r}"
+        )
+    chosen = [night for night in nights if wanted.dataset in (None, night.dataset)]
+    rows = list(zip(chosen, kept_scores(output, chosen), strict=True))
+    runs = sorted({row["run"] for _, of_night in rows for row in of_night})
+    if wanted.run is not None and wanted.run not in runs:
+        near = did_you_mean(wanted.run, runs)
+        raise ConfigurationError(f"run: {wanted.run!r} is none of the {len(runs)} runs{near}, e.g. {runs[0]!r}")
+    found = []
+    for dataset in dict.fromkeys(night.dataset for night in chosen):
+        of_dataset = [(night, of_night) for night, of_night in rows if night.dataset == dataset]
+        measures = _measures(wanted.measures, of_dataset)
+        names = dict.fromkeys(row["run"] for _, of_night in reversed(of_dataset) for row in of_night)
+        for run in sorted(names) if wanted.run is None else [wanted.run]:
+            found += [_line(of_dataset, run, measure, cutoff, wanted) for measure, cutoff in measures]
+    return [line for line in found if line.points]
+
+
+def _line(
+    nights: Iterable[tuple[CommittedNight, Sequence[Mapping[str, Any]]]],
+    run: str,
+    measure: str,
+    cutoff: int | None,
+    wanted: Wanted,
+) -> Line:
+    with_run = [(night, row) for night, rows in nights for row in rows if (row["run"], row["cutoff"]) == (run, cutoff)]
+    of_nights = [
+        Night(night.evaluated_on, row[measure], convention_of(night.record), judgments_of(night.record))
+        for night, row in with_run
+    ]
+    points = trend(of_nights, wanted.allowed_drop, wanted.anchor)[-wanted.last :]
+    queries = [row["queries"] for _, row in with_run][-wanted.last :]
+    verdicts = [verdict_of(night) for night, _ in with_run][-wanted.last :]
+    dataset = with_run[0][0].dataset if with_run else ""
+    return Line(dataset, run, measure, cutoff, points, queries, verdicts)
+
+
+def convention_of(record: Mapping[str, Any]) -> str:
+    """What tells conventions apart: their options, and not their name."""
+    return json.dumps(record.get("options"), sort_keys=True)
+
+
+def judgments_of(record: Mapping[str, Any]) -> str:
+    """What tells judgments apart: their fingerprint."""
+    return str(record.get("inputs", {}).get("judgments", {}).get("fingerprint"))
+
+
+def verdict_of(night: CommittedNight) -> str | None:
+    """The verdict on a night, None if it was not judged."""
+    verdict = night.record.get("verdict")
+    return verdict.get("verdict") if isinstance(verdict, Mapping) else verdict
+
+
+def _measures(
+    text: str, nights: Sequence[tuple[CommittedNight, Sequence[Mapping[str, Any]]]]
+) -> list[tuple[str, int | None]]:
+    """The measures and cutoffs of a text like `ndcg@10,judged_rate@all`."""
+    known = list(dict.fromkeys(row["cutoff"] for _, rows in reversed(nights) for row in rows))
+    newest = [row["cutoff"] for row in nights[-1][1]]
+    deepest = max((cutoff for cutoff in newest if cutoff is not None), default=None)
+    found = []
+    for entry in text.split(","):
+        measure, sign, cutoff = entry.strip().partition("@")
+        if measure not in MEASURES:
+            near = did_you_mean(measure, MEASURES)
+            raise ConfigurationError(f"measures: no measure is called {measure!r}{near}; one of {', '.join(MEASURES)}")
+        names: dict[str, int | None] = {str(each or "all"): each for each in known}
+        if sign and cutoff not in names:
+            raise ConfigurationError(f"measures: no score at {cutoff!r} is kept; the cutoffs are {', '.join(names)}")
+        found.append((measure, names[cutoff] if sign else deepest))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,169 @@
+"""The statistics of paired differences, as functions of numbers and arrays. No Spark, no table.
+
+Which test and why: Urbano, Lima and Hanjalic (SIGIR 2019) measured that the paired t test keeps its level on
+scores such as NDCG, where the sign and Wilcoxon tests and the bootstrap do not; `COMPARING.md` has the numbers.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# Not scipy.stats, which takes half a second to import.
+from scipy.special import stdtr, stdtrit
+
+Numbers = NDArray[np.float64]
+
+#: The power at which a difference counts as detectable.
+POWER = 0.8
+#: The fewest changed queries with which t is trusted.
+FEWEST_CHANGED = 30
+#: How many queries t needs for each unit of the squared skewness of the differences (Kohavi et al. 2014).
+PER_SKEWNESS = 355
+#: Differences vary by rounding alone where their deviation is so small a part of their mean.
+SAME = 1e-9
+#: The fewest queries that weights may come down to, and the largest share of the weight that one query may have.
+FEWEST_EFFECTIVE, LARGEST_SHARE = 30, 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Moments:
+    """How many differences there are, their mean, and the sums of their squared and cubed distances from it."""
+
+    n: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    cubes: float = 0.0
+
+    @classmethod
+    def of(cls, n: int, mean: float | None, variance: float | None, skewness: float | None) -> "Moments":
+        """From the mean, the variance of the population and its skewness; what is undefined counts as 0."""
+        variance = max(_number(variance), 0.0)
+        return cls(n, _number(mean), n * variance, n * _number(skewness) * variance**1.5)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Those of both sets of differences together, without differences of large sums (Chan et al. 1979)."""
+        n = self.n + other.n
+        if not self.n or not other.n:
+            return self if self.n else other
+        apart = other.mean - self.mean
+        squares = self.squares + other.squares + apart**2 * self.n * other.n / n
+        cubes = (
+            self.cubes
+            + other.cubes
+            + apart**3 * self.n * other.n * (self.n - other.n) / n**2
+            + 3 * apart * (self.n * other.squares - other.n * self.squares) / n
+        )
+        return Moments(n, self.mean + apart * other.n / n, squares, cubes)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the sample; 0 for fewer than two."""
+        return float(np.sqrt(self.squares / (self.n - 1))) if self.n > 1 else 0.0
+
+    @property
+    def skewness(self) -> float:
+        """The skewness of the population; 0 where nothing varies."""
+        return float(self.cubes / self.n / (self.squares / self.n) ** 1.5) if self.squares > 0 else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Tested:
+    """What a paired test says; all numbers or all arrays of one shape, and nan where there is no answer."""
+
+    p_value: Any
+    interval_low: Any
+    interval_high: Any
+    effect_size: Any
+    minimum_detectable: Any
+
+
+def paired_t(n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float = 0.05) -> Tested:
+    """The two-sided paired t test, the interval of 1 - alpha, mean / deviation, and the difference found at POWER.
+
+    `deviation` is that of the sample of n differences. Where n < 2 or nothing varies, every answer is nan.
+    """
+    n, mean, deviation = (np.asarray(each, np.float64) for each in (n, mean, deviation))
+    answers = (n >= 2) & (deviation > 0)
+    freedom = np.where(answers, n - 1, np.nan)
+    spread = np.where(answers, deviation, np.nan)
+    error = spread / np.sqrt(np.where(answers, n, np.nan))
+    quantile = stdtrit(freedom, 1 - alpha / 2)
+    return Tested(
+        2 * stdtr(freedom, -np.abs(mean / error)),
+        mean - quantile * error,
+        mean + quantile * error,
+        mean / spread,
+        (quantile + stdtrit(freedom, POWER)) * error,
+    )
+
+
+def weighted_error(n: ArrayLike, squares: ArrayLike, weight: ArrayLike) -> Numbers:
+    """The standard error of a weighted mean difference, as weighted least squares with HC1 gives it.
+
+    `squares` is the sum of weight^2 (difference - weighted mean)^2, `weight` the sum of the weights. nan for n < 2.
+    """
+    n, squares, weight = (np.asarray(each, np.float64) for each in (n, squares, weight))
+    small = np.where(n > 1, n / np.where(n > 1, n - 1, 1), np.nan)
+    return np.asarray(np.sqrt(small * squares) / weight)
+
+
+def holm(p_values: ArrayLike) -> Numbers:
+    """Adjusted p values of Holm (1979): the chance of any false alarm among them stays below alpha. nan stays nan."""
+    return _adjusted(p_values, _holm)
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> Numbers:
+    """Adjusted p values of Benjamini and Hochberg (1995): the expected share of false alarms. nan stays nan."""
+    return _adjusted(p_values, _benjamini_hochberg)
+
+
+def unadjusted(p_values: ArrayLike) -> Numbers:
+    """The p values as they are."""
+    return np.array(p_values, np.float64)
+
+
+#: How p values can be adjusted for their number, by the name of the correction.
+CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "none": unadjusted}
+
+
+def doubts(moments: Moments, changed: int) -> list[str]:
+    """Why t is not to be trusted with these differences, if it is not; `changed` is how many are not 0."""
+    if moments.n < 2:
+        return ["unchanged", "too_few"] if moments.n and not changed else ["too_few"]
+    if not changed:
+        return ["unchanged"]
+    if moments.deviation <= SAME * abs(moments.mean):
+        return ["no_variation"]
+    few = ["few_changed"] if changed < FEWEST_CHANGED else []
+    return [*few, *(["skewed"] if moments.n < PER_SKEWNESS * moments.skewness**2 else [])]
+
+
+def doubts_of_weights(effective: float, largest_share: float) -> list[str]:
+    """Why weights make a mean depend on few queries, if they do."""
+    few = ["few_effective"] if effective < FEWEST_EFFECTIVE else []
+    return [*few, *(["one_weighs_much"] if largest_share > LARGEST_SHARE else [])]
+
+
+def _adjusted(p_values: ArrayLike, adjust: Any) -> Numbers:
+    adjusted = np.array(p_values, np.float64)
+    tested = ~np.isnan(adjusted)
+    order = np.argsort(adjusted[tested], kind="stable")
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    adjusted[tested] = np.minimum(adjust(adjusted[tested][order]), 1.0)[back]
+    return adjusted
+
+
+def _holm(ascending: Numbers) -> Numbers:
+    return np.maximum.accumulate(ascending * np.arange(len(ascending), 0, -1))
+
+
+def _benjamini_hochberg(ascending: Numbers) -> Numbers:
+    count = len(ascending)
+    return np.minimum.accumulate((ascending * count / np.arange(1, count + 1))[::-1])[::-1]
+
+
+def _number(value: float | None) -> float:
+    return value if value is not None and np.isfinite(value) else 0.0

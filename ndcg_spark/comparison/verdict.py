@@ -1,0 +1,147 @@
+"""What a gate finds and decides: plain data, as it is published in a night's record, printed and tested."""
+
+import dataclasses
+import enum
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
+from ndcg_spark.sheets.verdicts import in_words
+
+
+class Outcome(enum.StrEnum):
+    """What one comparison of a check has come to."""
+
+    PASS = "pass"  # noqa: S105  # no password
+    FAIL = "fail"
+    #: The mean dropped by more than is allowed, or may have, and the queries are too few to tell.
+    INCONCLUSIVE = "inconclusive"
+    #: Nothing was measured, or what was measured cannot be compared.
+    INCOMPARABLE = "incomparable"
+
+
+class Code(enum.StrEnum):
+    """Why: programs decide by the code, and the sentence is for people."""
+
+    # Passes.
+    PROVED = "drop_ruled_out"
+    NOT_DISPROVED = "no_drop_seen"
+    UNCHANGED = "unchanged"
+    WITHIN = "within_limit"
+    # Failures.
+    DROPPED = "dropped"
+    BELOW = "below_min_value"
+    LOSING = "too_many_lose"
+    SAME_RESULTS = "same_results"
+    # Inconclusive.
+    NOT_SIGNIFICANT = "drop_not_significant"
+    NOT_RULED_OUT = "drop_not_ruled_out"
+    # Incomparable.
+    NO_CHECKS = "no_checks"
+    NO_BASELINE = "no_baseline"
+    UNREADABLE = "nights_unreadable"
+    OWN_NIGHT = "baseline_is_this_night"
+    OTHER_CONVENTION = "other_convention"
+    OTHER_JUDGMENTS = "other_judgments"
+    OTHER_CUTOFFS = "other_cutoffs"
+    MISSING_RUN = "missing_run"
+    MISSING_SLICE = "missing_slice"
+    NOT_MEASURED = "not_measured"
+    UNPAIRED = "too_many_unpaired"
+    TOO_FEW = "too_few_queries"
+    DEGENERATE = "degenerate"
+    ZERO_BASELINE = "baseline_is_zero"
+
+
+class Word(enum.StrEnum):
+    """A verdict."""
+
+    PASS = "pass"  # noqa: S105  # no password
+    FAIL = "fail"
+    NONE = "none"
+
+
+class Effect(enum.StrEnum):
+    """What a finding does to the verdict; a warning does nothing to it."""
+
+    PASS = "pass"  # noqa: S105  # no password
+    WARNING = "warning"
+    FAIL = "fail"
+    NONE = "none"
+
+
+EXIT_CODES = {Word.PASS: DONE, Word.FAIL: GATE_FAILED, Word.NONE: NO_VERDICT}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What one check has found for one run and one baseline, with the numbers that decided."""
+
+    #: Where the check stands in the configuration, such as gate.check.0.
+    check: str
+    #: drop, min_value, max_share_losing; same_results, which is of no check.
+    criterion: str
+    outcome: Outcome
+    code: Code
+    reason: str
+    severity: str
+    #: What it does to the verdict, by its outcome, its severity and what the gate says.
+    effect: Effect
+    run: str | None = None
+    #: The baseline as the configuration calls it; None where a check needs none.
+    baseline: str | None = None
+    baseline_night: str | None = None
+    measure: str | None = None
+    #: A rank, or `all`.
+    cutoff: str | None = None
+    slice: str | None = None
+    rule: str | None = None
+    #: What was measured, and what it was held to: for a drop the difference and the least that is allowed.
+    value: float | None = None
+    threshold: float | None = None
+    mean: float | None = None
+    baseline_mean: float | None = None
+    interval_low: float | None = None
+    interval_high: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    minimum_detectable: float | None = None
+    queries: int | None = None
+    unpaired_queries: int | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The verdict on one night, with everything that it rests on."""
+
+    dataset: str
+    evaluated_on: str
+    verdict: Word
+    code: str
+    reason: str
+    exit_code: int
+    findings: tuple[Finding, ...]
+    #: What did not decide, in sentences.
+    warnings: tuple[str, ...] = ()
+    #: The nights that this one was compared with: baseline, night, evaluation_id, and the changed judgments, if any.
+    baselines: tuple[dict[str, Any], ...] = ()
+    #: Why somebody has accepted this night as a baseline of later ones, whatever was found.
+    accepted: str | None = None
+
+    @property
+    def in_words(self) -> str:
+        """The verdict in one or two words."""
+        return in_words({"verdict": self.verdict})
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict as values of JSON."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        return plain
+
+
+def exit_code_of(verdicts: Iterable[Verdict]) -> int:
+    """The exit code of several nights: one that fails goes before one without a verdict."""
+    found = {verdict.verdict for verdict in verdicts}
+    return next((EXIT_CODES[word] for word in (Word.FAIL, Word.NONE) if word in found), DONE)

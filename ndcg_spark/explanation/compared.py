@@ -1,0 +1,49 @@
+"""Two runs of one query, document by document: which moved where, and what that changed."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.explanation.losses import contributions
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A document in the list of a run and in that of its baseline. The changes of all sum to that of the DCG."""
+
+    doc_id: str
+    #: None if nobody judged it.
+    relevance: float | None
+    #: Its rank in both lists; None if it is not on it.
+    rank: int | None
+    baseline_rank: int | None
+    #: How many ranks it moved up; None if it is on one of the lists only.
+    moved_up: int | None
+    #: What it adds to the DCG of the run, to that of the baseline, and the difference.
+    contribution: float
+    baseline_contribution: float
+    change: float
+
+
+def compare(run: Facts, baseline: Facts) -> list[Change]:
+    """The documents that are within the cutoff of either list, the largest change first, then by rank."""
+    ranks, baseline_ranks = _ranks(run), _ranks(baseline)
+    added, baseline_added = contributions(run), contributions(baseline)
+    grades = {each.doc_id: each.relevance for facts in (baseline, run) for each in facts.listed}
+    found = []
+    for document in dict.fromkeys([*_counted(run, added), *_counted(baseline, baseline_added)]):
+        rank, before = ranks.get(document), baseline_ranks.get(document)
+        adds, added_before = added.get(document, 0.0), baseline_added.get(document, 0.0)
+        moved = before - rank if rank is not None and before is not None else None
+        found.append(Change(document, grades[document], rank, before, moved, adds, added_before, adds - added_before))
+    return sorted(found, key=lambda each: -abs(each.change))
+
+
+def _ranks(facts: Facts) -> dict[str, int | None]:
+    return {each.doc_id: each.rank for each in facts.listed}
+
+
+def _counted(facts: Facts, added: Mapping[str, float]) -> Iterable[str]:
+    """The documents within the cutoff, and those that are tied with one and so may be."""
+    within = facts.cutoff or len(facts.listed)
+    return (each.doc_id for at, each in enumerate(facts.listed) if at < within or added[each.doc_id])

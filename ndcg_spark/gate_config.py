@@ -1,0 +1,185 @@
+"""The gate of a configuration: what a night is compared with, what it may lose, and what follows from it."""
+
+import datetime
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.table_config import Strict
+
+#: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
+LAST_GOOD = "last_good"
+
+_Name = Annotated[str, Field(min_length=1)]
+_Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Drop = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _night(given: object) -> object:
+    if given in (None, LAST_GOOD) or isinstance(given, datetime.date):
+        return given
+    try:
+        return datetime.date.fromisoformat(str(given))
+    except ValueError as error:
+        raise ValueError(f"{given!r} is no night; write {LAST_GOOD}, or a date as YYYY-MM-DD") from error
+
+
+def _cutoff(given: object) -> Cutoff:
+    return ascending([None if given == "all" else given])[0]
+
+
+def _slice(given: str) -> str:
+    attribute, equals, value = given.partition("=")
+    if not (attribute and equals and value):
+        raise ValueError(f"{given!r} is no slice; write ATTRIBUTE=VALUE, such as language=de")
+    return given
+
+
+def _each_once(names: list[str]) -> list[str]:
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"names {twice[0]} twice; name each once")
+    return names
+
+
+class _Tolerance(Strict):
+    """How much a mean may drop: absolutely, or as a part of the baseline's mean; of both, the stricter."""
+
+    max_drop: _Drop | None = None
+    max_relative_drop: _Fraction | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it says how much a mean may drop."""
+        return self.max_drop is not None or self.max_relative_drop is not None
+
+
+class BaselineConfig(_Tolerance):
+    """What runs are compared with: themselves in another night, or another run of the same night.
+
+    A tolerance that is given here goes before that of the checks: an anchor may be further off than yesterday.
+    """
+
+    night: Annotated[Literal["last_good"] | datetime.date, BeforeValidator(_night)] | None = None
+    run: _Name | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.night is None) == (self.run is None):
+            raise ValueError(
+                f"a baseline is a night or another run of the same night; give night (a date, or {LAST_GOOD}) or run"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """The baseline as the configuration calls it: last_good, a date, or `run bm25`."""
+        return f"run {self.run}" if self.run is not None else str(self.night)
+
+
+class LosingConfig(Strict):
+    """At most the share `share` of the queries may lose `by` or more."""
+
+    by: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    share: _Fraction
+
+
+class CheckConfig(_Tolerance):
+    """What is measured, for which runs, and what it may be.
+
+    Without `runs` it is every run of the night and of the baseline. A check that has no limit at all takes the
+    tolerance of the baselines.
+    """
+
+    runs: Annotated[list[_Name], Field(min_length=1), AfterValidator(_each_once)] | None = None
+    measure: _Name = "ndcg"
+    cutoff: Annotated[Any, BeforeValidator(_cutoff)]
+    slice: Annotated[str, AfterValidator(_slice)] | None = None
+    min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    max_share_losing: LosingConfig | None = None
+    #: Whether means and differences are weighted by query_weights.
+    weighted: bool = False
+    severity: Literal["fail", "warn"] = "fail"
+
+    @property
+    def limits_drop(self) -> bool:
+        """Whether it limits how much the mean may drop."""
+        return self.is_given or (self.min_value is None and self.max_share_losing is None)
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether it compares; a mean of all queries needs none, to be held to a least value."""
+        return self.limits_drop or self.max_share_losing is not None or self.slice is not None or self.weighted
+
+    @property
+    def attribute_and_value(self) -> tuple[str | None, str | None]:
+        """The attribute and the value of its slice; both None for all queries."""
+        if self.slice is None:
+            return None, None
+        attribute, _, value = self.slice.partition("=")
+        return attribute, value
+
+
+class GateConfig(Strict):
+    """When a night passes, when it fails, and when there is no verdict."""
+
+    rule: Literal["regression", "noninferiority", "threshold"] = "regression"
+    alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    correction: Literal["holm", "none"] = "holm"
+    test: Literal["t", "randomization"] = "t"
+    seed: int = 0
+    min_queries: Annotated[int, Field(ge=2)] = 50
+    max_unpaired_fraction: _Fraction = 0.0
+    on_inconclusive: Literal["no_verdict", "warn", "fail"] = "no_verdict"
+    on_changed_judgments: Literal["refuse", "unchanged_queries"] = "refuse"
+    #: What follows if the results are the very rows of a baseline's night, as of a system that delivered nothing new.
+    on_same_results: Literal["note", "fail"] = "note"
+    baseline: tuple[BaselineConfig, ...] = ()
+    check: tuple[CheckConfig, ...] = ()
+
+    @property
+    def cutoffs(self) -> list[Cutoff]:
+        """The cutoffs of all checks, ascending; none without checks."""
+        return ascending(check.cutoff for check in self.check) if self.check else []
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures of all checks, each once."""
+        return list(dict.fromkeys(check.measure for check in self.check))
+
+
+def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> list[str]:
+    """What keys of a gate say against one another or against the rest of the configuration, each with its path."""
+    return [*_of_baselines(gate), *_of_checks(gate, cutoffs, has_attributes, has_weights)]
+
+
+def _of_baselines(gate: GateConfig) -> Iterator[str]:
+    names = [baseline.name for baseline in gate.baseline]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            yield f"gate.baseline.{at}: {name} is a baseline already; name each once"
+
+
+def _of_checks(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
+    runs = {baseline.run for baseline in gate.baseline}
+    for at, check in enumerate(gate.check):
+        place = f"gate.check.{at}"
+        if check.cutoff not in cutoffs:
+            known = ", ".join(str(cutoff or "all") for cutoff in cutoffs)
+            yield f"{place}.cutoff: {check.cutoff or 'all'} is not evaluated; cutoffs has {known}"
+        if check.slice is not None and not has_attributes:
+            yield f"{place}.slice: there are no slices; name their table, [query_attributes] with path"
+        if check.weighted and not has_weights:
+            yield f"{place}.weighted: there are no weights; name their table, [query_weights] with path"
+        if check.needs_baseline and not gate.baseline:
+            yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {LAST_GOOD!r}"
+        if check.limits_drop and not check.is_given:
+            yield from (
+                f"{place}: nothing says how much may be lost against {baseline.name}; give max_drop, which may be 0"
+                for baseline in gate.baseline
+                if not baseline.is_given
+            )
+        for run in runs.intersection(check.runs or ()):
+            yield f"{place}.runs: {run} is a baseline, and would be compared with itself; leave it out"

@@ -1,0 +1,229 @@
+"""Published nights compared with a baseline: a run of theirs, another date, or the last night that was good."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.comparison.comparing import Compared, compare_tables
+from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.inputs.query_tables import read_attributes, read_weights
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.outcome import Tell
+from ndcg_spark.masking import masked
+from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
+from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.plain import did_you_mean
+
+#: What --baseline-date takes beside a date.
+LAST_GOOD = "last_good"
+#: So many names of runs are told.
+_SHOWN = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What is compared with what, as the command line says it."""
+
+    output: str
+    #: Of the night; None for the newest.
+    date: datetime.date | None = None
+    dataset: str | None = None
+    baseline: str | None = None
+    #: A date, or LAST_GOOD.
+    baseline_date: str | None = None
+    runs: Sequence[str] | None = None
+    #: Measures and their cutoffs; None for NDCG at every cutoff.
+    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
+    slices: str | None = None
+    weights: str | None = None
+    correction: str = "holm"
+    test: str = "t"
+    alpha: float = 0.05
+    queries: int = 0
+    engine: str = "auto"
+    remote: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.baseline is None and self.baseline_date is None:
+            raise ConfigurationError(
+                f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {LAST_GOOD}"
+            )
+        if self.baseline_date not in (None, LAST_GOOD):
+            date_of("baseline-date", self.baseline_date)
+
+
+def date_of(option: str, given: str | None) -> datetime.date | None:
+    """The date that an option gives. ConfigurationError if it is none."""
+    if given is None:
+        return None
+    try:
+        return datetime.date.fromisoformat(given)
+    except ValueError:
+        raise ConfigurationError(f"arguments: --{option} {given!r} is no date; write YYYY-MM-DD") from None
+
+
+def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
+    """Measures and their cutoffs of a text like ``ndcg@10,ndcg@all,dcg``; None is every cutoff.
+
+    Raises
+    ------
+    ConfigurationError
+        A cutoff is none.
+    """
+    found: dict[str, list[Cutoff] | None] = {}
+    for entry in text.split(","):
+        name, sign, cutoff = entry.strip().partition("@")
+        if not name:
+            raise ConfigurationError(f"measures: {text!r} has an empty name; write ndcg@10,ndcg@all")
+        if sign and found.get(name, []) is not None:
+            given: object = None if cutoff == "all" else int(cutoff) if cutoff.isdecimal() else cutoff
+            found[name] = ascending([*(found.get(name) or ()), given])
+        else:
+            found[name] = None
+    return found
+
+
+def compare_nights(request: Request, tell: Tell) -> Compared:
+    """Compare as requested.
+
+    Raises
+    ------
+    ConfigurationError
+        A measure, cutoff or run is not there.
+    StorageError
+        There is no such night, or none that was good; or the output cannot be read.
+    InputError
+        The attributes or the weights break their contract.
+    """
+    nights = committed(request.output)
+    tonight = _tonight(nights, request)
+    baselines = _baselines(nights, tonight, request)
+    _refuse_unknown_runs(request, tonight, baselines)
+    for sentence in _doubts(tonight, baselines):
+        tell("note", sentence)
+    with open_engine(request.engine, request.remote) as opened, translated_failures(()):
+        tell("engine", opened.name)
+        found = _compared(opened, request, tonight, baselines)
+    for night in tonight:
+        run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
+        date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""
+        tell("compared", f"{night.dataset} of {night.evaluated_on} with {run}{date}")
+    for sentence in found.warnings:
+        tell("note", sentence)
+    return found
+
+
+def _compared(
+    opened: Engine, request: Request, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
+) -> Compared:
+    session, output = opened.session, request.output
+    every = read_scores(output, "query_scores", session)
+    cutoffs = list(request.measures.values())
+    wanted = None if None in cutoffs else ascending(k for given in cutoffs for k in given or ())
+    return compare_tables(
+        _of(every, tonight),
+        _of(every, baselines.values()) if baselines else None,
+        request.baseline,
+        measures=request.measures,
+        runs=request.runs,
+        cutoffs=wanted,
+        alpha=request.alpha,
+        correction=request.correction,
+        test=request.test,
+        attributes=read_attributes(opened, [request.slices]) if request.slices else None,
+        weights=read_weights(opened, [request.weights]) if request.weights else None,
+        queries=request.queries,
+    )
+
+
+def _of(scores: DataFrame, nights: Iterable[CommittedNight]) -> DataFrame:
+    """The scores of these nights."""
+    is_of = [
+        (F.col("dataset") == F.lit(night.dataset)) & (F.col("evaluated_on") == F.to_date(F.lit(night.evaluated_on)))
+        for night in nights
+    ]
+    return scores.where(reduce(Column.__or__, is_of))
+
+
+def _tonight(nights: Sequence[CommittedNight], request: Request) -> list[CommittedNight]:
+    """The nights of the date that is compared, one of each dataset."""
+    known = sorted({night.dataset for night in nights})
+    if request.dataset is not None and request.dataset not in known:
+        near = did_you_mean(request.dataset, known)
+        raise StorageError(f"output: no dataset is called {request.dataset!r}{near}; there are {', '.join(known)}")
+    own = [night for night in nights if request.dataset in (None, night.dataset)]
+    if not own:
+        raise StorageError(f"output: there is no night in {masked(request.output)}; check the path")
+    newest = max(night.evaluated_on for night in own)
+    date = request.date.isoformat() if request.date else newest
+    found = [night for night in own if night.evaluated_on == date]
+    if not found:
+        raise StorageError(f"output: no night of {date}; the newest is of {newest}, ndcg-spark nights lists them")
+    return found
+
+
+def _baselines(
+    nights: Sequence[CommittedNight], tonight: Sequence[CommittedNight], request: Request
+) -> dict[str, CommittedNight]:
+    """By dataset, the night that it is compared with; none of them if the baseline is a run of the same night."""
+    if request.baseline_date is None:
+        return {}
+    found = {}
+    for night in tonight:
+        own = [other for other in nights if other.dataset == night.dataset]
+        if request.baseline_date == LAST_GOOD:
+            good = [other for other in own if other.evaluated_on < night.evaluated_on and other.is_good]
+            missing = f"no night of {night.dataset} before {night.evaluated_on} has passed the gate"
+        else:
+            good = [other for other in own if other.evaluated_on == request.baseline_date]
+            missing = f"no night of {night.dataset} is of {request.baseline_date}"
+        if not good:
+            raise StorageError(f"output: {missing}; ndcg-spark nights lists them")
+        found[night.dataset] = max(good, key=lambda other: other.evaluated_on)
+    return found
+
+
+def _doubts(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
+    """Why the scores of two nights may not mean the same."""
+    sentences = []
+    for night in tonight:
+        other = baselines.get(night.dataset)
+        if other is None:
+            continue
+        if night.record.get("options") != other.record.get("options"):
+            sentences.append(
+                f"{other.evaluated_on} has another convention, {other.record.get('convention')}, and this night has "
+                f"{night.record.get('convention')}: their scores cannot be compared"
+            )
+        judged = [each.record.get("inputs", {}).get("judgments", {}).get("fingerprint") for each in (night, other)]
+        if judged[0] != judged[1]:
+            sentences.append(
+                f"the judgments of {night.dataset} are not those of {other.evaluated_on}, which changes scores too"
+            )
+    return sentences
+
+
+def _refuse_unknown_runs(
+    request: Request, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
+) -> None:
+    """ConfigurationError for a run that these nights do not have; told from their dataset scores, without an engine."""
+
+    def runs(nights: Iterable[CommittedNight]) -> list[str]:
+        return sorted({row["run"] for rows in kept_scores(request.output, list(nights)) for row in rows})
+
+    for option, wanted, nights in (
+        ("run", request.runs or (), tonight),
+        ("baseline", (request.baseline,) if request.baseline else (), baselines.values() or tonight),
+    ):
+        known = runs(nights) if wanted else []
+        for run in wanted:
+            if run not in known:
+                near, some = did_you_mean(run, known), ", ".join(known[:_SHOWN])
+                more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+                raise ConfigurationError(f"{option}: no run is called {run!r}{near}; there are {some}{more}")

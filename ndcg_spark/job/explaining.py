@@ -1,0 +1,101 @@
+"""Explain one query from the inputs: the steps of an evaluation, of this query alone."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import validation
+from ndcg_spark.contract.checked import Checked
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.asked import Asked, Explained, unknown
+from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.facts import explained_of, facts_of
+from ndcg_spark.job.failures import PlanRefusedError, translated_failures
+from ndcg_spark.job.outcome import Tell, tell_rows_read
+from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
+from ndcg_spark.schemas import query_key
+from ndcg_spark.scoring.documents import returned_documents
+from ndcg_spark.scoring.evaluation import Evaluation, query_scores
+from ndcg_spark.scoring.judged import judged_documents
+from ndcg_spark.scoring.ranking import by_window
+
+#: So many of the queries that are spelled most alike are looked at.
+_NEAR = 20
+
+
+def explain_query(config: EvaluationConfig, asked: Asked, tell: Tell) -> Explained:
+    """The explanations of a query as the evaluation of this configuration scores it.
+
+    Both tables are held to the contract first, so that nothing is explained that would not be scored.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such query, run, dataset or cutoff.
+    InputError
+        The input, or the query, is refused.
+    """
+    with engine_for(config) as opened:
+        tell("engine", opened.name)
+        sources = sources_of(opened, config)
+        config = adapted(config, sources, tell)
+        cutoff = asked.at(config.cutoffs)
+        evaluation = dataclasses.replace(evaluation_of(opened, config), cutoffs=(cutoff,), rank=by_window)
+        with translated_failures(sources):
+            checked = validation.check(*sources, config)
+        tell_rows_read(sources, checked, tell)
+        with translated_failures(sources):
+            try:
+                return _explained(opened, checked, evaluation, asked)
+            except PlanRefusedError as refusal:
+                if not refusal.is_of_duplicates:
+                    raise
+            checked = validation.without_duplicates(checked, *sources, config)
+            return _explained(opened, checked, evaluation, asked)
+
+
+def _explained(opened: Engine, checked: Checked, evaluation: Evaluation, asked: Asked) -> Explained:
+    key = query_key(checked.judgments.columns)
+    has_dataset = "dataset" in key
+    known = [name for name in checked.judgment_counts.queries if name is not None] if has_dataset else []
+    dataset = asked.dataset_of(sorted(known) or [evaluation.dataset])
+
+    def of_dataset(table: DataFrame) -> DataFrame:
+        return table.where(F.col("dataset") == dataset) if has_dataset else table
+
+    runs = asked.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
+    is_asked = F.col("query_id") == asked.query
+    judgments = of_dataset(checked.judgments).where(is_asked)
+    results = of_dataset(checked.results).where(is_asked & F.col("run").isin(*runs))
+    documents = judged_documents(judgments, key, evaluation.convention)
+    judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
+    if not judged:
+        raise _no_query(of_dataset(checked.judgments), results, checked.judgment_counts.queries, asked)
+    table = of_dataset(runs_table(opened, checked)).where(F.col("run").isin(*runs))
+    scores = query_scores(judgments, results, table, evaluation).collect()
+    returned = [row.asDict() for row in returned_documents(results, documents, key, evaluation.convention).collect()]
+    grades = of_dataset(checked.judgments).agg(F.max("relevance").alias("best"), F.min("relevance").alias("worst"))
+    best, worst = grades.collect()[0]
+    facts = {
+        row["run"]: facts_of(row.asDict(), returned, judged, (best, worst), evaluation.convention) for row in scores
+    }
+    return explained_of(facts, runs, asked)
+
+
+def _no_query(
+    judgments: DataFrame, results: DataFrame, queries: Mapping[str | None, int], asked: Asked
+) -> ConfigurationError:
+    """The error for a query that nobody judged. Two actions."""
+    count = sum(queries.values())
+    if results.take(1):
+        return ConfigurationError(
+            f"query: {asked.query!r} is in the results, and none of the {count:,} judged queries, so it has no score; "
+            "have it judged"
+        )
+    near = judgments.select("query_id").distinct()
+    near = near.orderBy(F.levenshtein(F.col("query_id"), F.lit(asked.query)), "query_id").limit(_NEAR)
+    return unknown("query", asked.query, [row["query_id"] for row in near.collect()], count, "judged queries")

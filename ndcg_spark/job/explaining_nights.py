@@ -1,0 +1,118 @@
+"""Explain one query of a published night, from the documents that it keeps; neither inputs nor an engine are needed."""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.asked import Asked, Explained, unknown
+from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.job.facts import Row, explained_of, facts_of
+from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.nights.kept_documents import NightTables
+from ndcg_spark.sheets.sheet import at
+
+
+def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
+    """The explanations of a query of one night, the newest if no date is named.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such night, query, run or cutoff, or the night does not keep its documents.
+    StorageError
+        The output cannot be read.
+    """
+    night = _night(committed(output), output, date, asked)
+    kept = NightTables(output, night)
+    if not kept.has_documents():
+        raise ConfigurationError(
+            f"documents: the night {night.evaluated_on} of {night.dataset} keeps none; evaluate it with --documents top"
+            ", or explain from --judgments and --results"
+        )
+    scores = kept.rows_of("query_scores", asked.query)
+    if not scores:
+        names = kept.queries()
+        raise unknown("query", asked.query, _near(asked.query, names), len(names), "judged queries")
+    cutoff = _cutoff(scores, asked)
+    runs = asked.runs(sorted({row["run"] for row in scores}))
+    documents = kept.rows_of("ranked_documents", asked.query)
+    chosen = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
+    return explained_of(facts_of_night(night, chosen, documents, kept.grades()), runs, asked)
+
+
+def facts_of_night(
+    night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row], grades: tuple[float | None, float | None]
+) -> dict[str, Facts]:
+    """The facts of one query by run: of its rows of QUERY_SCORES at one cutoff, and of RANKED_DOCUMENTS."""
+    convention = convention_of(night.record)
+    judged = [row for row in documents if row["run"] is None]
+    if convention.ideal == "retrieved":
+        judged = [row for row in documents if row["relevance"] is not None]
+    facts = {}
+    for row in scores:
+        listed = _listed(documents, row["run"], convention)
+        score = {**row, "dataset": night.dataset}
+        facts[row["run"]] = facts_of(score, listed, judged, grades, convention, whole=False)
+    return facts
+
+
+def convention_of(record: Row) -> Convention:
+    """The convention of a night's record."""
+    based_on = str(record.get("convention", "")).partition(" ")[0]
+    options = Convention(**record["options"])
+    return Convention(**options.options(), based_on=based_on) if based_on in PRESETS else options
+
+
+def _night(nights: Sequence[CommittedNight], output: str, date: str | None, asked: Asked) -> CommittedNight:
+    if not nights:
+        raise ConfigurationError(f"explain: no committed night in {output}; check the path")
+    dates = sorted({night.evaluated_on for night in nights})
+    if date is not None and date not in dates:
+        raise unknown("date", date, dates, len(dates), "nights")
+    of_date = [night for night in nights if night.evaluated_on == (date or dates[-1])]
+    dataset = asked.dataset_of([night.dataset for night in of_date])
+    return next(night for night in of_date if night.dataset == dataset)
+
+
+def _cutoff(scores: Iterable[Row], asked: Asked) -> int | None:
+    known = list(dict.fromkeys(row["cutoff"] for row in scores))
+    cutoff = asked.at(known)
+    deepest = max((each for each in known if each is not None), default=None)
+    if cutoff not in known or (cutoff is None and deepest is not None):
+        kept = ", ".join(at(each) for each in sorted(each for each in known if each is not None)) or "all"
+        raise ConfigurationError(
+            f"cutoff: the night keeps the documents down to {at(deepest)}, and scores at {kept}; {at(cutoff)} is none "
+            "of these, so explain it from --judgments and --results"
+        )
+    return cutoff
+
+
+def _listed(documents: Iterable[Row], run: str, convention: Convention) -> list[dict[str, Any]]:
+    """The documents of a run as `facts_of` takes them; tied are neighbours with the same score."""
+    own = sorted((row for row in documents if row["run"] == run), key=lambda row: row["rank"])
+    found: list[dict[str, Any]] = []
+    for row in own:
+        before = found[-1] if found else None
+        together = before and before["tied"] and row["tied"] and _same(before["score"], row["score"], convention)
+        group = before["tie_group"] if before and together else row["rank"]
+        found.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
+    return found
+
+
+def _same(one: float | None, other: float | None, convention: Convention) -> bool:
+    if one is None or other is None or convention.score_precision == "float64":
+        return one == other
+    return struct.pack("f", one) == struct.pack("f", other)
+
+
+def _near(query: str, names: Iterable[str], most: int = 20_000) -> list[str]:
+    """The names among which the nearest is looked for: of very many, those that begin with the same letters."""
+    known = list(names)
+    for letters in range(1, len(query)):
+        if len(known) <= most:
+            break
+        known = [name for name in known if name[:letters] == query[:letters]]
+    return known[:most]

@@ -1,0 +1,82 @@
+"""Rows of the engine, or of a night, become the facts that an explanation is made of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.explanation.asked import Asked, Explained
+from ndcg_spark.explanation.explanation import explain
+from ndcg_spark.explanation.facts import Facts, Grade, Judged, Returned, Score
+from ndcg_spark.scoring.gains import discounts, gain_of, unjudged_gain
+
+Row = Mapping[str, Any]
+
+
+def facts_of(
+    score: Row,
+    returned: Iterable[Row],
+    judged: Iterable[Row],
+    grades: tuple[float | None, float | None],
+    convention: Convention,
+    whole: bool = True,
+) -> Facts:
+    """The facts of one run.
+
+    Parameters
+    ----------
+    score : row
+        Of QUERY_SCORES, at the cutoff that is explained.
+    returned : rows
+        Of `scoring.documents.returned_documents`, of this run and perhaps of others.
+    judged : rows
+        doc_id, relevance and gain of the judged documents of the query.
+    grades : tuple
+        The best and the worst grade of the judgments.
+    """
+    documents = [_returned(row) for row in returned if row["run"] == score["run"]]
+    known = [Judged(row["doc_id"], row["relevance"], row["gain"]) for row in judged]
+    ranks = max(len(documents), len(known)) + 1
+    if convention.ideal == "k_relevant":
+        ranks = max(ranks, score["cutoff"] or 0)
+    # A negative grade that does not count is no worse than not being relevant.
+    best, worst = (grade if grade is None or convention.negative == "keep" else max(grade, 0.0) for grade in grades)
+    return Facts(
+        dataset=score["dataset"],
+        run=score["run"],
+        query_id=score["query_id"],
+        cutoff=score["cutoff"],
+        convention=convention,
+        score=Score(*(score[name] for name in ("status", "ndcg", "dcg", "ideal_dcg", "returned", "judged"))),
+        returned=documents,
+        judged=known,
+        discounts=discounts(ranks, convention),
+        unjudged_gain=unjudged_gain(convention),
+        best=_grade(best, convention),
+        worst=_grade(worst, convention),
+        whole=whole,
+    )
+
+
+def explained_of(facts: Mapping[str, Facts], runs: Sequence[str], asked: Asked) -> Explained:
+    """The explanations of the runs, the best first, and the facts of the baseline."""
+    explanations = [explain(facts[run]) for run in runs if run != asked.baseline]
+    explanations.sort(key=lambda each: -(each.facts.score.ndcg or 0.0))
+    return Explained(explanations, None if asked.baseline is None else facts[asked.baseline])
+
+
+def _returned(row: Row) -> Returned:
+    return Returned(
+        doc_id=row["doc_id"],
+        rank=row["rank"] if row["on_list"] else None,
+        place=row["place"],
+        tie_group=row["tie_group"],
+        score=row["score"],
+        relevance=row["relevance"],
+        own_gain=row["own_gain"],
+        gain=row["gain"],
+        tied=row["tied"] and row["on_list"],
+    )
+
+
+def _grade(relevance: float | None, convention: Convention) -> Grade | None:
+    return None if relevance is None else Grade(relevance, gain_of(relevance, convention))

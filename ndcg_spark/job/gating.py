@@ -1,0 +1,117 @@
+"""The gate within an evaluation: what is staged is compared with the nights that are there, before it is committed."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
+
+from ndcg_spark.comparison.comparisons import as_table
+from ndcg_spark.comparison.judging import Judged, judge, kept_in
+from ndcg_spark.comparison.sides import Night
+from ndcg_spark.comparison.verdict import Verdict, Word
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.checked import Checked
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate_config import GateConfig
+from ndcg_spark.job.outcome import Tell
+from ndcg_spark.job.preparing import SliceTables
+from ndcg_spark.nights.accepting import acceptance
+from ndcg_spark.nights.publication import Publication
+from ndcg_spark.plain import did_you_mean
+from ndcg_spark.schemas import KEPT, QUERY_SCORES
+from ndcg_spark.scoring.evaluation import Evaluation
+
+
+def refuse_without_meaning(config: EvaluationConfig, accepted: str | None) -> None:
+    """ConfigurationError where a gate cannot judge: it measures nothing that there is, or its verdict has no place."""
+    refuse_without_reason(accepted)
+    if config.gate is None:
+        if accepted is not None:
+            raise ConfigurationError("arguments: --accept-baseline is of a gate; add [gate] to the configuration")
+        return
+    if config.output is None:
+        raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
+    refuse_unknown_measures(config.gate)
+
+
+def refuse_without_reason(accepted: str | None) -> None:
+    """ConfigurationError where a night is to be accepted and nobody says why."""
+    if accepted is not None and not accepted.strip():
+        raise ConfigurationError("arguments: --accept-baseline has no reason; say why, as the record keeps it")
+
+
+def refuse_unknown_measures(gate: GateConfig) -> None:
+    """ConfigurationError for a check of a measure that is no column of scores."""
+    known = [field.name for field in QUERY_SCORES if field.dataType == DoubleType()]
+    wrong = [(place, check.measure) for place, check in enumerate(gate.check) if check.measure not in known]
+    if wrong:
+        place, name = wrong[0]
+        raise ConfigurationError(
+            f"gate.check.{place}.measure: {name!r} is no measure{did_you_mean(name, known)}; one of {', '.join(known)}"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Gated:
+    """The verdicts on the nights of one evaluation."""
+
+    verdicts: Sequence[Verdict]
+    #: What the record of each dataset's night has of them.
+    of_records: Mapping[str, Mapping[str, Any]]
+
+
+def gated(
+    gate: GateConfig,
+    publication: Publication,
+    output: str,
+    session: SparkSession,
+    evaluation: Evaluation,
+    checked: Checked,
+    rows: Iterable[Mapping[str, Any]],
+    tables: SliceTables,
+    accepted: str | None,
+) -> Gated:
+    """Judge every staged night, and stage the comparisons that the verdicts rest on. An action.
+
+    `rows` are those of DATASET_SCORES.
+    """
+    scores = publication.read("query_scores", session, QUERY_SCORES)
+    kept, date = kept_in(output, session), evaluation.evaluated_on.isoformat()
+    of_datasets: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        of_datasets.setdefault(row["dataset"], []).append(row)
+    found: dict[str, Judged] = {}
+    for dataset, own in of_datasets.items():
+        tonight = Night(
+            dataset,
+            date,
+            evaluation.evaluation_id,
+            evaluation.convention.options(),
+            checked.judgment_counts.fingerprint,
+            checked.result_counts.fingerprint,
+            own,
+        )
+        of_dataset = scores.where(F.col("dataset") == F.lit(dataset))
+        found[dataset] = judge(gate, tonight, of_dataset, kept, tables.attributes, tables.weights, accepted)
+    compared = [row for judged in found.values() for row in judged.rows]
+    if compared:
+        publication.stage("comparisons", as_table(compared, session).select(*KEPT["comparisons"].names))
+        publication.verify("comparisons", len(compared))
+    accepts = {} if accepted is None else {"accepted": acceptance(accepted)}
+    of_records = {name: {"verdict": judged.verdict.as_json(), **accepts} for name, judged in found.items()}
+    return Gated([judged.verdict for judged in found.values()], of_records)
+
+
+def tell_verdicts(verdicts: Iterable[Verdict], tell: Tell) -> None:
+    """Tell each verdict in a sentence, and its warnings."""
+    every = list(verdicts)
+    for verdict in every:
+        of_dataset = f"{verdict.dataset}: " if len(every) > 1 else ""
+        for warning in verdict.warnings:
+            tell("warning", of_dataset + warning)
+        tell("gate", f"{of_dataset}{verdict.in_words}: {verdict.reason}")
+        if verdict.accepted is not None and verdict.verdict is Word.FAIL:
+            tell("accepted", f"{of_dataset}as a baseline of later nights all the same: {verdict.accepted}")

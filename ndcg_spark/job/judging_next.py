@@ -1,0 +1,39 @@
+"""Which documents to have judged next: the input is read and checked as for an evaluation, and nothing is published."""
+
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import validation
+from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.outcome import Tell, tell_rows_read
+from ndcg_spark.job.preparing import engine_for, evaluation_of, results_of, sources_of
+from ndcg_spark.schemas import TO_JUDGE
+from ndcg_spark.scoring.evaluation import to_judge
+
+
+def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[dict[str, Any]]:
+    """The first rows of TO_JUDGE, at most so many, the largest weight first, then by dataset, query and document.
+
+    Documents that `unjudged=drop` takes off their lists are among them, at the ranks which they have in the results.
+
+    Raises
+    ------
+    NdcgSparkError
+        As an evaluation does.
+    """
+    with engine_for(config) as opened:
+        tell("engine", opened.name)
+        sources = sources_of(opened, config)
+        config = adapted(config, sources, tell)
+        evaluation = evaluation_of(opened, config)
+        # On a list that unjudged documents have left there are none to find.
+        evaluation = evaluation.under(config.convention.replace(unjudged="zero"))
+        with translated_failures(sources):
+            checked = validation.check(*sources, config)
+            tell_rows_read(sources, checked, tell)
+            table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
+            first = table.orderBy(F.desc("weight"), "dataset", "query_id", "doc_id").limit(most).collect()
+    return [{name: row[name] for name in TO_JUDGE.names} for row in first]

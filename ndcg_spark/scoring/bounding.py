@@ -1,0 +1,190 @@
+"""The lowest and the highest NDCG that any judgments of a list's unjudged documents could give.
+
+Plain numpy, so that it can be sent to the workers of a cluster by value, and tested by itself.
+
+A document that gets a gain counts in the DCG and in the ideal DCG, so judging one that stands low can lower the NDCG,
+and the highest NDCG need not come from the best grades. Both extremes are exact:
+
+* Of assignments with the same gains, the DCG is lowest with the largest gains at the deepest ranks, and highest with
+  them at the first ranks, while the ideal DCG is the same.
+* The ideal DCG is convex in the gains, so the quotient is lowest at a corner: some documents have the best gain, which
+  are the deepest ones, and all others the worst. There are only as many such corners as documents.
+* With the gains taken apart into layers (a document of the third gain is in the layers 1 to 3), the DCG and the ideal
+  DCG are sums over layers, and in each layer only the number of its documents matters. The largest quotient is found by
+  Dinkelbach's method: each layer by itself maximizes DCG - t * ideal DCG for the best t so far. Layers of larger gains
+  get no more documents than those of smaller ones, because discounts do not increase.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Arrays:
+    """The functions of arrays that discounts are computed with; see `convention.options.Functions`."""
+
+    constant = staticmethod(float)
+    log2 = staticmethod(np.log2)
+    ln = staticmethod(np.log)
+    sqrt = staticmethod(np.sqrt)
+    power = staticmethod(np.power)
+    largest = staticmethod(np.maximum)
+
+    @staticmethod
+    def where(condition: Any, then: float, otherwise: float) -> Any:
+        """`then` where the condition holds, else `otherwise`."""
+        return np.where(condition, then, otherwise)
+
+
+#: At most so many numbers are held in one array.
+_AT_ONCE = 2_000_000
+
+
+def at_cutoffs(
+    dcg: list[Array],
+    ranks: list[Array],
+    returned: list[int],
+    judged_gains: list[Array],
+    gains: Array,
+    cutoffs: list[int | None],
+    discounts_to: Callable[[int], Array],
+    unjudged_gain: float,
+    capped: bool,
+    nothing: float,
+) -> list[list[float]]:
+    """For each list, the lowest and the highest NDCG at each cutoff, in turn; NaN where there is none.
+
+    `dcg` has each list's DCG at each cutoff, in which unjudged documents have `unjudged_gain`; `ranks` are of all its
+    unjudged documents. With `capped`, ideal rankings have no more ranks than the list has documents, `returned`.
+    """
+    gains = np.sort(gains)
+    counts = np.array([(own[:, None] >= gains[None, :]).sum(axis=0) for own in judged_gains])
+    counts = counts.reshape(len(dcg), len(gains))
+    # The ideal ranking of the whole list has every judged and every unjudged document.
+    whole = np.array([len(own) + len(judged) for own, judged in zip(ranks, judged_gains, strict=True)], dtype=np.int64)
+    deepest = max([1, *(int(own[-1]) for own in ranks if len(own)), *whole.tolist(), *(k or 1 for k in cutoffs)])
+    discounts = discounts_to(deepest)
+    if (np.diff(discounts) > 0).any():
+        raise ValueError("bounds need discounts that do not increase with the rank")
+    columns: list[Array] = []
+    for at, k in enumerate(cutoffs):
+        within = [own if k is None else own[own <= k] for own in ranks]
+        assumed = np.array([discounts[own - 1].sum() * unjudged_gain for own in within])
+        depths = whole if k is None else np.full(len(dcg), k)
+        depths = np.minimum(depths, returned) if capped else depths
+        judged_dcg = np.array([own[at] for own in dcg], dtype=float) - assumed
+        columns += extremes(judged_dcg, within, counts, depths, gains, discounts, nothing)
+    return np.stack(columns, axis=1).tolist() if len(dcg) else []
+
+
+def extremes(
+    dcg: Array, ranks: list[Array], counts: Array, depths: Array, gains: Array, discounts: Array, nothing: float
+) -> tuple[Array, Array]:
+    """The lowest and the highest NDCG of each list, NaN where no assignment gives one.
+
+    Parameters
+    ----------
+    dcg : shape (lists,)
+        The DCG of each list's judged documents.
+    ranks : lists arrays of int
+        The ranks, from 1, ascending, of each list's unjudged documents within its cutoff.
+    counts : shape (lists, gains)
+        How many judged documents of the query gain at least each of `gains`.
+    depths : shape (lists,)
+        How many ranks the ideal ranking has at most.
+    gains : shape (gains,)
+        The gains that a document can get, ascending, the first at least 0.
+    discounts : shape (ranks,)
+        The discount of every rank from 1 that is needed, not increasing.
+    nothing : float
+        What a list scores whose ideal DCG is 0; NaN if it is left out.
+    """
+    low, high = np.full(len(dcg), np.nan), np.full(len(dcg), np.nan)
+    most = max((len(own) for own in ranks), default=0)
+    size = max(_AT_ONCE // ((most + 1) * len(gains)), 1)
+    for start in range(0, len(dcg), size):
+        part = slice(start, start + size)
+        low[part], high[part] = _of_part(dcg[part], ranks[part], counts[part], depths[part], gains, discounts, nothing)
+    return low, high
+
+
+def _of_part(
+    dcg: Array, ranks: list[Array], counts: Array, depths: Array, gains: Array, discounts: Array, nothing: float
+) -> tuple[Array, Array]:
+    lists, most = len(dcg), max((len(own) for own in ranks), default=0)
+    number = np.array([len(own) for own in ranks], dtype=np.int64)
+    weights = np.zeros((lists, most))
+    for at, own in enumerate(ranks):
+        weights[at, : len(own)] = discounts[own - 1]
+    up_to = np.concatenate([[0.0], np.cumsum(discounts)])
+    # first[b, m]: the discounts of the first m unjudged documents; deepest[b, m]: of the last m.
+    first = np.concatenate([np.zeros((lists, 1)), np.cumsum(weights, axis=1)], axis=1)
+    documents = np.arange(most + 1)
+    exists = documents[None, :] <= number[:, None]
+    deepest = first[:, -1:] - np.take_along_axis(first, np.maximum(number[:, None] - documents[None, :], 0), axis=1)
+    # ideal[b, layer, m]: what a layer adds to the ideal DCG, per gain, if m documents join the judged ones in it.
+    filled = np.minimum(counts[:, :, None] + documents[None, None, :], depths[:, None, None])
+    ideal = up_to[np.minimum(filled, len(discounts))]
+    layers = np.diff(gains, prepend=0.0)
+    # Every document has at least the smallest gain, so it is in the first layer.
+    everybody = np.take_along_axis(ideal[:, 0, :], number[:, None], axis=1)[:, 0]
+    own_dcg, own_ideal = dcg + layers[0] * first[:, -1], layers[0] * everybody
+    low = _lowest(own_dcg, own_ideal, deepest, ideal[:, 1:], layers[1:], exists, nothing)
+    high = _highest(own_dcg, own_ideal, first, ideal[:, 1:], layers[1:], exists, nothing)
+    return low, high
+
+
+def _lowest(
+    dcg: Array, own: Array, deepest: Array, ideal: Array, layers: Array, exists: Array, nothing: float
+) -> Array:
+    """The least quotient over the corners at which the m deepest documents have the best gain."""
+    numerators = dcg[:, None] + layers.sum() * deepest
+    denominators = own[:, None] + np.einsum("l,blm->bm", layers, ideal)
+    quotients = _quotients(numerators, denominators, nothing)
+    quotients = np.where(exists & ~np.isnan(quotients), quotients, np.inf)
+    low = quotients.min(axis=1)
+    return np.where(np.isinf(low), np.nan, low)
+
+
+def _highest(dcg: Array, own: Array, first: Array, ideal: Array, layers: Array, exists: Array, nothing: float) -> Array:
+    """The largest quotient, by Dinkelbach's method."""
+    lists = np.arange(len(dcg))
+    chosen = np.zeros((len(dcg), len(layers)), dtype=np.int64)
+    best = np.full(len(dcg), -np.inf)
+    # Begins with every document at the worst and at the best gain; one of these has a quotient if any has.
+    for start in (np.zeros_like(chosen), np.repeat(exists.sum(axis=1)[:, None] - 1, len(layers), axis=1)):
+        quotients = _quotient_of(start, lists, dcg, own, first, ideal, layers, nothing)
+        best = np.where(quotients > best, quotients, best)
+    while True:
+        so_far = np.where(np.isinf(best), 0.0, best)
+        worth = np.where(exists[:, None, :], first[:, None, :] - so_far[:, None, None] * ideal, -np.inf)
+        chosen = worth.argmax(axis=2)
+        quotients = _quotient_of(chosen, lists, dcg, own, first, ideal, layers, nothing)
+        better = quotients > best * (1 + 1e-15)
+        if not better.any():
+            return np.where(np.isinf(best), np.nan, best)
+        best = np.where(better, quotients, best)
+
+
+def _quotient_of(
+    chosen: Array,
+    lists: Array,
+    dcg: Array,
+    own: Array,
+    first: Array,
+    ideal: Array,
+    layers: Array,
+    nothing: float,
+) -> Array:
+    """The NDCG if the first `chosen` documents of each list are in each layer."""
+    levels = np.arange(len(layers))
+    numerators = dcg + (first[lists[:, None], chosen] * layers).sum(axis=1)
+    denominators = own + (ideal[lists[:, None], levels[None, :], chosen] * layers).sum(axis=1)
+    return _quotients(numerators, denominators, nothing)
+
+
+def _quotients(numerators: Array, denominators: Array, nothing: float) -> Array:
+    return np.where(denominators > 0, numerators / np.where(denominators > 0, denominators, 1.0), nothing)

@@ -1,0 +1,101 @@
+"""The lowest and the highest NDCG that judging what nobody has judged could give; see `bounding` for the method."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.options import TIES
+from ndcg_spark.convention.values import MOST_GRADES
+from ndcg_spark.errors import ConventionError
+from ndcg_spark.scoring import ranking, udfs
+from ndcg_spark.scoring.gains import gain, unjudged_gain
+from ndcg_spark.scoring.ranking import RANK
+from ndcg_spark.scoring.refusals import NEGATIVE_IN_BOUNDS, refusal
+from ndcg_spark.scoring.sums import Cutoffs, named
+
+#: The gains of a query's judged documents, and those that a document can get at all, arrays of double.
+JUDGED_GAINS, GAINS = "judged_gains", "possible_gains"
+_NOTHING = {"zero": 0.0, "one": 1.0}
+
+
+def refuse_unbounded(convention: Convention) -> None:
+    """ConventionError if a judgment would change more than the gain of its document."""
+    c = convention
+    reasons = [
+        (c.unjudged == "drop", "unjudged=drop takes unjudged documents off their list; set unjudged=zero"),
+        (TIES[c.ties].by == "gain", f"ties={c.ties} orders documents by their gain; set ties=doc_id_desc"),
+        (
+            c.ideal not in ("judged", "judged_capped"),
+            f"ideal={c.ideal} is not of the judged documents; set ideal=judged",
+        ),
+    ]
+    found = [reason for wrong, reason in reasons if wrong]
+    if found:
+        raise ConventionError(f"bounds: none under this convention: {'; '.join(found)}")
+
+
+def of_queries(documents: DataFrame, key: list[str], convention: Convention, depth: Cutoff) -> DataFrame:
+    """One row per judged query: its key, JUDGED_GAINS down to `depth`, the largest first, and GAINS.
+
+    The grades that a document can get are the whole numbers up to the highest grade of the judgments, or `max_grade`.
+    If there are other grades, they are those that the judgments have, and 0.
+    """
+    largest_first = F.sort_array(F.collect_list("gain"), asc=False)
+    own = largest_first if depth is None else F.slice(largest_first, 1, depth)
+    lowest = F.min("gain")
+    gains = F.when(F.coalesce(lowest >= 0, F.lit(True)), own).otherwise(F.array(refusal(NEGATIVE_IN_BOUNDS, key)))
+    return documents.groupBy(*key).agg(gains.alias(JUDGED_GAINS)).crossJoin(F.broadcast(_gains(documents, convention)))
+
+
+def of_lists(convention: Convention) -> dict[str, Column]:
+    """The aggregate over the documents of a list that bounds need: the ranks of the unjudged ones, ascending."""
+    listed = F.col(ranking.LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    return {"unjudged_ranks": F.sort_array(F.collect_list(F.when(listed & ~F.col("judged"), F.col(RANK))))}
+
+
+def with_bounds(table: DataFrame, convention: Convention, cutoffs: Cutoffs) -> DataFrame:
+    """The table with `ndcg_low_K` and `ndcg_high_K` at every cutoff K, null where no judgments would give a score.
+
+    It has one row per run and judged query, with dcg_K, `returned` and the column of `of_lists`, all null for a missing
+    query, and those of `of_queries`.
+    """
+    dcg = F.array(*(F.coalesce(named("dcg", k), F.lit(0.0)) for k in cutoffs))
+    ranks = F.coalesce("unjudged_ranks", F.array().cast("array<int>"))
+    rules = udfs.BoundsRules(
+        list(cutoffs),
+        convention.discount,
+        unjudged_gain(convention),
+        convention.ideal == "judged_capped",
+        _NOTHING.get(convention.no_relevant, float("nan")),
+    )
+    returned = F.coalesce("returned", F.lit(0))
+    found = udfs.bounds(dcg, ranks, returned, F.col(JUDGED_GAINS), F.col(GAINS), rules)
+    missing = F.col("returned").isNull() if convention.missing_query != "zero" else F.lit(False)
+    table = table.withColumn("bounds", found)
+    return table.withColumns(
+        {
+            named(name, k): F.when(~missing, F.nanvl(F.col("bounds")[2 * at + side], F.lit(None).cast("double")))
+            for at, k in enumerate(cutoffs)
+            for side, name in enumerate(("ndcg_low", "ndcg_high"))
+        }
+    )
+
+
+def _gains(documents: DataFrame, convention: Convention) -> DataFrame:
+    """One row with GAINS: of every grade that a document can get, and of a document without a grade."""
+    grades = documents.where(F.col("relevance") >= 0)
+    highest = F.max("relevance") if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
+    totals = grades.agg(
+        F.coalesce(highest, F.lit(0.0)).alias("highest"),
+        F.collect_set("relevance").alias("grades"),
+        F.coalesce(F.max(F.col("relevance") % 1), F.lit(0.0)).alias("rest"),
+    )
+    are_whole = (F.col("rest") == 0) & (F.col("highest") <= MOST_GRADES)
+    whole = F.sequence(F.lit(0), F.when(are_whole, F.col("highest")).otherwise(F.lit(0.0)).cast("int"))
+    every = F.array_union(whole.cast("array<double>"), F.col("grades"))
+    each = totals.select(F.explode(every).alias("relevance"))
+    worth = F.coalesce(gain(F.col("relevance"), convention), F.lit(unjudged_gain(convention)))
+    gains = each.select(worth.alias("gain")).where(F.col("gain") >= 0)
+    own = F.array(F.lit(max(unjudged_gain(convention), 0.0)))
+    return gains.agg(F.array_union(F.collect_set("gain"), own).alias(GAINS))

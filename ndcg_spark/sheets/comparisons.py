@@ -1,0 +1,168 @@
+"""Comparisons as sheets: a row per run, measure, cutoff and slice, the interval drawn as a bar."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
+
+Rows = Sequence[Mapping[str, Any]]
+
+#: How many characters a bar has; no difference is in the middle.
+_WIDTH = 25
+_HALF = _WIDTH // 2
+#: What a bar is drawn with: the interval, the difference, no difference.
+SIGNS, PLAIN_SIGNS = "─●│", "-o|"
+
+#: What each mark means.
+_MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+
+#: What each flag of a comparison means.
+FLAGS = {
+    "run_missing": "the run has no scores here",
+    "baseline_missing": "the baseline has no scores here",
+    "below_min_queries": "too few queries of this slice to be tested",
+    "without_weight": "some of the queries have no weight and are left out",
+    "unchanged": "no query has changed",
+    "too_few": "one query or none, so nothing can be tested",
+    "no_variation": "every query differs by the same, so nothing can be tested",
+    "few_changed": "fewer than 30 queries have changed: p is that of the randomization test",
+    "skewed": "the differences are skewed: p is that of the randomization test",
+    "few_effective": "the weights count for fewer than 30 queries",
+    "one_weighs_much": "one query has more than 5 % of the weight",
+    "simpson": "every slice of an attribute changes the other way",
+}
+
+
+def comparison_sheet(rows: Rows, correction: str, alpha: float, signs: str | None = SIGNS) -> Sheet:
+    """One row per comparison. The interval is drawn with the `signs`, or stands in numbers where there are none."""
+    several = len({row["dataset"] for row in rows}) > 1
+    sliced = any(row["attribute"] is not None for row in rows)
+    names = [*(["dataset"] if several else []), "run", "measure", *(["slice"] if sliced else [])]
+    numbers = ["queries", "mean", "baseline", "difference"]
+    more = ["", "interval", "p", "wins", "ties", "losses", "flags"]
+    ends = [abs(row[name]) for row in rows for name in ("interval_low", "interval_high") if row[name] is not None]
+    reach = max(ends, default=0.0)
+    cells = []
+    for row in rows:
+        own = {
+            "dataset": row["dataset"],
+            "run": row["run"],
+            "measure": _measure(row),
+            "slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}",
+        }
+        drawn = _numbers(row) if signs is None else _bar(row, reach, signs)
+        cells.append(
+            [
+                *(own[name] for name in names),
+                f"{row['queries']:,}",
+                *(rounded(row[name]) for name in ("mean", "baseline_mean")),
+                _signed(row["difference"]),
+                mark(row["p_adjusted"]),
+                drawn,
+                _p_value(row["p_adjusted"]),
+                *(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
+                " ".join(row["flags"]),
+            ]
+        )
+    headings = [*names, *numbers, *more]
+    right = [headings.index(name) for name in (*numbers, "p", "wins", "ties", "losses")]
+    return sheet(headings, cells, right, _notes(rows, correction, alpha, reach, drawn=signs is not None))
+
+
+def query_sheet(rows: Rows) -> Sheet:
+    """The queries that lost and won most, of each run."""
+    headings = ["run", "measure", "query", "baseline", "score", "difference"]
+    cells = (
+        [
+            *(row["run"], _measure(row), row["query_id"]),
+            *(rounded(row["baseline_score"]), rounded(row["score"]), _signed(row["difference"])),
+        ]
+        for row in rows
+    )
+    return sheet(headings, cells, (3, 4, 5))
+
+
+def transition_sheet(rows: Rows) -> Sheet | None:
+    """What queries whose status has changed do to the means; None where all statuses are as they were."""
+    changed = [row for row in rows if row["status"] != row["baseline_status"]]
+    if not changed:
+        return None
+    headings = ["run", "measure", "was", "is", "queries", "change of the mean"]
+    cells = (
+        [
+            *(row["run"], _measure(row), row["baseline_status"] or "not there", row["status"] or "not there"),
+            *(f"{row['queries']:,}", _signed(row["change"])),
+        ]
+        for row in changed
+    )
+    return sheet(headings, cells, (4, 5))
+
+
+def mark(p_value: float | None) -> str:
+    """One, two or three stars for a p value below 0.05, 0.01 and 0.001."""
+    return "" if p_value is None else next((stars for limit, stars in _MARKS if p_value < limit), "")
+
+
+def _measure(row: Mapping[str, Any]) -> str:
+    weighted = " weighted" if row.get("weight_effective_n") is not None else ""
+    return f"{row['measure']}@{at(row['cutoff'])}{weighted}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.4f}"
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _numbers(row: Mapping[str, Any]) -> str:
+    low, high = row["interval_low"], row["interval_high"]
+    return "-" if low is None else f"{low:+.4f} to {high:+.4f}"
+
+
+def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:
+    """The interval on a line whose ends are -reach and reach."""
+    line, point, zero = tuple(signs)
+    if row["interval_low"] is None or not reach:
+        return ""
+    low, here, high = (
+        round(_HALF * (1 + row[name] / reach)) for name in ("interval_low", "difference", "interval_high")
+    )
+    drawn = [line if low <= place <= high else " " for place in range(_WIDTH)]
+    drawn[_HALF] = zero
+    drawn[here] = point
+    return "".join(drawn)
+
+
+def _notes(rows: Rows, correction: str, alpha: float, reach: float, *, drawn: bool) -> list[str]:
+    tested = sum(row["p_adjusted"] is not None for row in rows)
+    adjusted = (
+        f", adjusted for {tested:,} comparisons ({_CORRECTIONS[correction]})" if correction in _CORRECTIONS else ""
+    )
+    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if drawn else ""
+    baselines = sorted({_baseline(row) for row in rows})
+    notes = [
+        f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}",
+        f"p: two-sided {_test(rows)}" + adjusted + "; * below 0.05, ** below 0.01, *** below 0.001",
+        f"interval: {100 * (1 - alpha):g} % of the mean difference over the queries that both have{scale}",
+    ]
+    flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
+    return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
+
+
+def _test(rows: Rows) -> str:
+    is_randomized = all("randomization" in row["test"] for row in rows if row["test"])
+    return "randomization test" if is_randomized and any(row["test"] for row in rows) else "paired t test"
+
+
+def _baseline(row: Mapping[str, Any]) -> str:
+    return f"{row['baseline']}{_night([row])}"
+
+
+def _night(rows: Rows) -> str:
+    nights = {row["baseline_night"] for row in rows}
+    return f" of {nights.pop()}" if len(nights) == 1 and None not in nights else ""

@@ -1,0 +1,82 @@
+"""Evaluates the example as four weeks of nights, so that there is something to follow, explain and report.
+
+python scripts/example_nights.py OUTPUT : scripts/run-example.sh --nights calls it.
+
+The scores of the rankers vary a little from night to night. From the third week on more documents are judged, and one
+night the ranker `dense` is broken. The same nights come out every time.
+"""
+
+import datetime
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from ndcg_spark.config import EvaluationConfig, load
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.evaluating import run_on
+
+ROOT = Path(__file__).resolve().parents[1]
+FIRST, NIGHTS = datetime.date(2026, 10, 24), 28
+#: The night from which on more is judged, and that on which a ranker is broken, from 0.
+MORE_JUDGED, BROKEN = 14, 24
+
+
+def main(output: str) -> None:
+    """Evaluate every night and say what to do with them."""
+    with open_engine("embedded") as engine, tempfile.TemporaryDirectory() as folder:
+        for number in range(NIGHTS):
+            _evaluate(engine, Path(folder), output, number)
+            sys.stderr.write(f"\rnight    {number + 1} of {NIGHTS}")
+    sys.stderr.write(f"\nwrote    {output}\n")
+    for command in (
+        f"ndcg-spark trend {output}",
+        f"ndcg-spark explain {output} --query wireless-mouse --run dense --baseline bm25",
+        f"ndcg-spark report {output} --baseline bm25 --html report.html",
+    ):
+        sys.stdout.write(f"{command}\n")
+
+
+def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
+    chance = random.Random(number)  # noqa: S311  # it makes an example
+    judgments = folder / "judgments.qrels"
+    judgments.write_text(_judgments(number), encoding="utf-8")
+    for file in sorted((ROOT / "conf/example/runs").glob("*.run")):
+        lines = [_varied(line, number, chance) for line in file.read_text(encoding="utf-8").splitlines()]
+        (folder / file.name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    settings = {
+        "judgments": {"path": str(judgments)},
+        "results": {"path": [str(file) for file in sorted(folder.glob("*.run"))]},
+        "output": output,
+        "documents": "top",
+        "date": (FIRST + datetime.timedelta(days=number)).isoformat(),
+    }
+    config: EvaluationConfig = load(ROOT / "conf/example.toml", settings)
+    run_on(engine, config, lambda *_: None, Clock())
+
+
+def _judgments(number: int) -> str:
+    """The judgments, from a night on with two more of each query."""
+    text = (ROOT / "conf/example/judgments.qrels").read_text(encoding="utf-8")
+    if number < MORE_JUDGED:
+        return text
+    judged = {(line.split()[0], line.split()[2]) for line in text.splitlines()}
+    more: dict[str, list[str]] = {}
+    for line in (ROOT / "conf/example/runs/dense.run").read_text(encoding="utf-8").splitlines():
+        query, _, document = line.split()[:3]
+        known = any(line.startswith(f"{query} ") for line in text.splitlines())
+        if known and (query, document) not in judged and len(more.setdefault(query, [])) < 2:
+            more[query].append(f"{query} 0 {document} {len(more[query])}\n")
+    return text + "".join(line for lines in more.values() for line in lines)
+
+
+def _varied(line: str, number: int, chance: random.Random) -> str:
+    """A result whose score varies a little; on the broken night the scores of one ranker are upside down."""
+    query, zero, document, rank, score, run = line.split()
+    value = float(score) * (1 + chance.uniform(-0.001, 0.001))
+    return f"{query} {zero} {document} {rank} {-value if number == BROKEN and run == 'dense' else value:.6f} {run}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

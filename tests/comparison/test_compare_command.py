@@ -1,0 +1,280 @@
+"""The command `compare` on published nights, and `evaluate --baseline`, as people and programs meet them."""
+
+import csv
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from programs import command_line
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.job.comparing import measures_of
+from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.sheets import comparisons
+from ndcg_spark.sheets.comparisons import FLAGS, comparison_sheet, mark
+
+QUERIES = [f"q{at}" for at in range(12)]
+QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))
+
+
+def run_file(name, lists):
+    """A TREC run whose list of each query is a text such as 'abc'."""
+    return "".join(
+        f"{query} Q0 {doc} {rank} {10 - rank} {name}\n"
+        for query, docs in zip(QUERIES, lists, strict=True)
+        for rank, doc in enumerate(docs, 1)
+    )
+
+
+OLD = ["bac"] * 10 + ["abc"] * 2
+NEW = ["abc"] * 9 + ["bac"] + ["cab", ""]
+
+
+def ndcg_spark(folder, *arguments, **environment):
+    return command_line(*arguments, cwd=folder, COLUMNS="100", NO_COLOR="1", **environment)
+
+
+def evaluate(folder, *arguments):
+    tables = ("evaluate", "qrels.txt", "old.run", "new.run", "--cutoffs", "1,3", "--engine", "embedded")
+    return ndcg_spark(folder, *tables, *arguments)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two nights of two runs: in the second the new run is better, except for three queries."""
+    folder = tmp_path_factory.mktemp("nights")
+    (folder / "qrels.txt").write_text(QRELS, encoding="utf-8")
+    (folder / "old.run").write_text(run_file("old", OLD), encoding="utf-8")
+    for date, lists in (("2026-11-19", OLD), ("2026-11-20", NEW)):
+        (folder / "new.run").write_text(run_file("new", lists), encoding="utf-8")
+        done = evaluate(folder, "--output", "out", "--date", date)
+        assert done.returncode == 0, done.stderr
+    rows = "".join(f"{query},{('de', 'en')[at % 2]}\n" for at, query in enumerate(QUERIES))
+    (folder / "slices.csv").write_text("qid,language\n" + rows, encoding="utf-8")
+    (folder / "weights.jsonl").write_text(
+        "".join(f'{{"query_id": "{query}", "weight": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
+        encoding="utf-8",
+    )
+    return folder
+
+
+def compare(folder, *arguments, **environment):
+    return ndcg_spark(folder, "compare", "out", *arguments, **environment)
+
+
+def test_a_night_is_compared_with_one_of_its_runs(folder):
+    done = compare(folder, "--baseline", "old", "--measures", "ndcg@3", "--queries", "2", PYTHONIOENCODING="utf-8")
+    assert done.returncode == 0, done.stderr
+    heading, row, *rest = done.stdout.splitlines()
+    assert heading.split()[:6] == ["run", "measure", "queries", "mean", "baseline", "difference"]
+    assert row.split()[:3] == ["new", "ndcg@3", "12"]
+    assert "│" in row
+    assert "●" in row
+    assert row.endswith("9     1       2  few_changed skewed")
+    assert "baseline: old" in rest
+    assert any(line.startswith("few_changed: fewer than 30 queries have changed") for line in rest)
+    # Of two losses and nine equal wins two each, the largest first and equal ones by their names.
+    named = [line.split()[2] for line in rest if line.startswith("new") and "ndcg@3   q" in line]
+    assert named == ["q11", "q10", "q0", "q1"]
+    assert any("missing" in line for line in rest)
+    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "compared"]
+
+
+def test_a_night_is_compared_with_another_run_by_run(folder):
+    done = compare(folder, "--baseline-date", "2026-11-19", "--json")
+    found = json.loads(done.stdout)
+    rows = {(row["run"], row["cutoff"]): row for row in found["comparisons"]}
+    assert list(rows) == [("new", 1), ("new", 3), ("old", 1), ("old", 3)]
+    assert list(found["comparisons"][0]) == COMPARISONS.names
+    assert rows["old", 3] | {"flags": ["unchanged"], "p_value": 1.0, "baseline_night": "2026-11-19"} == rows["old", 3]
+    assert rows["new", 3]["wins"] == 9
+    # At rank 1 the gain of grade 2 is 3, and of grade 1 it is 1: NDCG 1 and 1/3.
+    assert rows["new", 1]["baseline_mean"] == pytest.approx((10 / 3 + 2) / 12)
+    assert rows["new", 1]["mean"] == pytest.approx((9 + 1 / 3 + 0 + 0) / 12)
+    lost = [part for part in found["transitions"] if part["status"] == "missing"]
+    assert [(part["run"], part["cutoff"], part["queries"], part["change"]) for part in lost] == [
+        ("new", 1, 1, pytest.approx(-1 / 12)),
+        ("new", 3, 1, pytest.approx(-1 / 12)),
+    ]
+
+
+def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
+    done = compare(
+        folder, "--baseline", "old", "--slices", "slices.csv", "--weights", "weights.jsonl", "--format", "csv"
+    )
+    rows = [row for row in csv.DictReader(io.StringIO(done.stdout)) if row["cutoff"] == "3"]
+    assert [(row["attribute"], row["value"], bool(row["weight_effective_n"])) for row in rows] == [
+        ("", "", False),
+        ("", "", True),
+        ("language", "de", False),
+        ("language", "de", True),
+        ("language", "en", False),
+        ("language", "en", True),
+    ]
+    assert [int(row["queries"]) for row in rows] == [12, 12, 6, 6, 6, 6]
+    # 78 is the sum of the weights and 650 that of their squares.
+    assert float(rows[1]["weight_effective_n"]) == pytest.approx(78**2 / 650)
+    assert rows[2]["flags"].split()[0] == "below_min_queries"
+
+
+@pytest.mark.parametrize("style", ["markdown", "latex"])
+def test_what_is_pasted_has_intervals_in_numbers(folder, style):
+    done = compare(folder, "--baseline", "old", "--format", style)
+    assert done.returncode == 0
+    assert " to +" in done.stdout
+    assert "●" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "there is no baseline; give --baseline RUN"),
+        (["--baseline", "odl"], 2, "no run is called 'odl', did you mean 'old'?; there are new, old"),
+        (["--baseline", "old", "--run", "nwe"], 2, "run: no run is called 'nwe', did you mean 'new'?"),
+        (["--baseline", "old", "--date", "2026-11-18"], 4, "no night of 2026-11-18; the newest is of 2026-11-20"),
+        (["--baseline", "old", "--date", "today"], 2, "--date 'today' is no date; write YYYY-MM-DD"),
+        (["--baseline-date", "last_good"], 4, "no night of default before 2026-11-20 has passed the gate"),
+        (["--baseline-date", "2026-11-01"], 4, "no night of default is of 2026-11-01"),
+        (["--baseline-date", "last_god"], 2, "--baseline-date 'last_god' is no date"),
+        (["--baseline", "old", "--measures", "ndgc"], 2, "no column 'ndgc' in query_scores, did you mean 'ndcg'?"),
+        (["--baseline", "old", "--measures", "ndcg@7"], 2, "baseline: it has no scores to compare with"),
+        (["--baseline", "old", "--measures", "ndcg@x"], 2, "'x' is no cutoff"),
+        (["--baseline", "old", "--correction", "tukey"], 2, "correction: 'tukey' is none; one of holm, bh, none"),
+        (["--baseline", "old", "--test", "sign"], 2, "test: 'sign' is none; one of t, randomization"),
+        (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
+        (["--baseline", "old", "--slices", "old.run"], 3, "has no ending that tells its format"),
+        (["--baseline", "old", "--weights", "slices.csv"], 3, "query_weights: 1 column(s) missing, weight"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_compared_is_refused_in_words(folder, arguments, code, words):
+    done = compare(folder, *arguments)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
+    copied = tmp_path / "out"
+    for path in (folder / "out").rglob("*"):
+        target = copied / path.relative_to(folder / "out")
+        if path.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    (record,) = (copied / "_evaluations/dataset=default/evaluated_on=2026-11-19").glob("*.json")
+    kept = json.loads(record.read_text(encoding="utf-8"))
+    for verdict, code in (("fail", 4), ("pass", 0)):
+        record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict}}), encoding="utf-8")
+        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--json")
+        assert done.returncode == code, done.stderr
+    assert {row["baseline_night"] for row in json.loads(done.stdout)["comparisons"]} == {"2026-11-19"}
+
+
+def test_a_broken_line_of_a_table_about_queries_is_refused(folder, tmp_path):
+    (tmp_path / "broken.csv").write_text("query_id,language\nq0,de,en\n", encoding="utf-8")
+    done = compare(folder, "--baseline", "old", "--slices", tmp_path / "broken.csv")
+    assert done.returncode == 3
+    assert "query_attributes: 1 line(s) of" in done.stderr
+    assert "q0,de,en" in done.stderr
+
+
+# evaluate --baseline
+
+
+def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folder):
+    done = evaluate(folder, "--baseline", "old", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["output"] is None
+    expected = json.loads(compare(folder, "--baseline", "old", "--json").stdout)["comparisons"]
+    own = {"evaluation_id", "evaluated_on"}
+    for row, other in zip(found["comparisons"], expected, strict=True):
+        rounded = {name: pytest.approx(v) if isinstance(v, float) else v for name, v in other.items()}
+        assert {**row, **dict.fromkeys(own)} == {**rounded, **dict.fromkeys(own)}
+
+
+def test_in_csv_a_comparison_stands_beside_the_scores(folder):
+    done = evaluate(folder, "--baseline", "old", "--format", "csv")
+    rows = {(row["run"], row["cutoff"]): row for row in csv.DictReader(io.StringIO(done.stdout))}
+    assert rows["old", "3"] | {"baseline": "", "p_value": "", "flags": ""} == rows["old", "3"]
+    new = rows["new", "3"]
+    assert new | {"baseline": "old", "wins": "9", "losses": "2", "test": "randomization"} == new
+    assert float(new["difference"]) == pytest.approx(float(new["ndcg"]) - float(rows["old", "3"]["ndcg"]))
+
+
+def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_path):
+    done = evaluate(folder, "--baseline", "old", "--output", tmp_path / "out", "--date", "2026-11-21")
+    assert done.returncode == 0, done.stderr
+    assert "randomization" in done.stdout
+    assert pq.read_table(tmp_path / "out" / "query_scores").num_rows == 2 * 2 * 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--baseline", "odl"], "baseline: no run is called 'odl', did you mean 'old'?; there are new, old"),
+        (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
+        (
+            ["--baseline", "old", "--explain-plan"],
+            "--explain-plan prints text; leave --format, --json, --baseline",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_evaluation_that_cannot_be_compared_is_refused_before_it_is_scored(folder, tmp_path, arguments, words):
+    done = evaluate(folder, *arguments, "--output", tmp_path / "out")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (tmp_path / "out" / "query_scores").exists()
+
+
+# Arguments and sheets
+
+
+def test_measures_are_named_with_their_cutoffs():
+    assert measures_of("ndcg") == {"ndcg": None}
+    assert measures_of("ndcg@10, ndcg@all,dcg") == {"ndcg": [10, None], "dcg": None}
+    assert measures_of("ndcg@3,ndcg") == {"ndcg": None}
+    for wrong in ("", "ndcg,,dcg", "ndcg@0", "ndcg@ten", "ndcg@"):
+        with pytest.raises(ConfigurationError):
+            measures_of(wrong)
+
+
+def row(**more):
+    numbers = {"queries": 50, "mean": 0.6, "baseline_mean": 0.5, "difference": 0.1, "wins": 1, "ties": 2, "losses": 3}
+    interval = {"interval_low": 0.05, "interval_high": 0.15, "p_value": 0.002, "p_adjusted": 0.004}
+    names = {"dataset": "d", "run": "r", "baseline": "b", "baseline_night": None, "measure": "ndcg", "cutoff": 10}
+    rest = {"attribute": None, "value": None, "flags": [], "weight_effective_n": None, "test": "t"}
+    return {**names, **numbers, **interval, **rest, **more}
+
+
+def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
+    rows = [
+        row(),
+        row(difference=-0.15, interval_low=-0.30, interval_high=0.0),
+        row(interval_low=None, p_adjusted=None),
+    ]
+    drawn = [cells[7] for cells in comparison_sheet(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
+    # 25 characters from -0.30 to 0.30: one for every 0.025.
+    assert drawn[0] == " " * 12 + "|" + " " + "--o--" + " " * 6
+    assert drawn[1] == "------o-----|" + " " * 12
+    assert drawn[2] == ""
+
+
+def test_significance_is_marked_and_explained():
+    assert [mark(p) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
+    sheet = comparison_sheet([row(), row(flags=["few_changed"])], "bh", 0.01)
+    assert [cells[6] for cells in sheet.rows] == ["**", "**"]
+    assert (
+        "adjusted for 2 comparisons (Benjamini-Hochberg); * below 0.05, ** below 0.01, *** below 0.001"
+        in sheet.notes[1]
+    )
+    assert sheet.notes[2].startswith("interval: 99 %")
+    assert sheet.notes[3] == f"few_changed: {FLAGS['few_changed']}"
+    assert "adjusted" not in comparison_sheet([row()], "none", 0.05).notes[1]
+    assert sheet.notes[1].startswith("p: two-sided paired t test, adjusted")
+    randomized = comparison_sheet([row(test="randomization"), row(test=None)], "none", 0.05)
+    assert randomized.notes[1].startswith("p: two-sided randomization test; *")

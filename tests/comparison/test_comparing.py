@@ -1,0 +1,430 @@
+"""Comparisons from tables to rows, on the embedded engine."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from paired import NIGHT, attributes, pairs_of, scores, weights
+from scipy import stats
+
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.schemas import COMPARISONS
+
+BEFORE = datetime.date(2026, 11, 19)
+#: So many normal differences are not skewed enough to be doubted.
+MANY = 400
+
+
+def of_run(rows, run, **more):
+    """The one row of a run, on all queries and without weights unless `more` says otherwise."""
+    wanted = {"run": run, "attribute": None, "value": None, **more}
+    found = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+    assert len(found) == 1, rows
+    return found[0]
+
+
+def checked_with_scipy(row, run, baseline):
+    """That a row is what scipy says of both scores."""
+    expected = stats.ttest_rel(run, baseline)
+    low, high = expected.confidence_interval(0.95)
+    assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-10)
+    assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-10, abs=1e-14)
+    assert row["difference"] == pytest.approx(np.mean(run) - np.mean(baseline), rel=1e-10, abs=1e-15)
+    assert [row["mean"], row["baseline_mean"]] == pytest.approx([np.mean(run), np.mean(baseline)], rel=1e-12)
+    assert row["relative_difference"] == pytest.approx(np.mean(run) / np.mean(baseline) - 1, rel=1e-9)
+
+
+def test_a_comparison_is_that_of_scipy_and_counts_wins_and_losses(embedded):
+    baseline, run = pairs_of("normal", MANY, 0)
+    run[:3] = baseline[:3] + np.array([1e-10, 0.0, -0.25])
+    rows = embedded.rows(scores({"old": baseline, "new": run}, dataset="d", evaluated_on=NIGHT), "old")
+    assert [list(row) for row in rows] == [COMPARISONS.names]
+    checked_with_scipy(rows[0], run, baseline)
+    apart = run - baseline
+    assert rows[0] | {"wins": (apart > 1e-9).sum(), "losses": (apart < -1e-9).sum()} == rows[0]
+    assert rows[0] | {"ties": 2, "changed_queries": MANY - 2, "large_losses": (apart <= -0.2).sum()} == rows[0]
+    assert rows[0]["large_losses"] >= 1
+    keys = {"dataset": "d", "evaluated_on": NIGHT, "run": "new", "baseline": "old", "baseline_night": None}
+    assert rows[0] | {**keys, "measure": "ndcg", "cutoff": 10, "test": "t", "flags": [], "queries": MANY} == rows[0]
+
+
+def test_the_example_of_the_guide_is_as_it_is_worked_out_there(embedded):
+    old = [0.50, 0.40, 0.90, 0.10, 0.60, 0.70, 0.30, 0.80]
+    new = [0.65, 0.45, 0.90, 0.30, 0.50, 0.80, 0.35, 0.95]
+    named = {name: dict(zip("abcdefgh", values, strict=True)) for name, values in (("old", old), ("new", new))}
+    (row,) = embedded.rows(scores(named), "old")
+    assert (row["wins"], row["ties"], row["losses"], row["flags"]) == (6, 1, 1, ["few_changed", "skewed"])
+    printed = {"difference": 0.0750, "effect_size": 0.7783, "minimum_detectable": 0.1111, "p_value": 0.0944}
+    interval = {"interval_low": -0.0056, "interval_high": 0.1556}
+    assert {name: round(row[name], 4) for name in printed | interval} == printed | interval
+    assert row["p_value"] == pytest.approx(24 / 256, abs=3 * (0.0938 * 0.9062 / 10_000) ** 0.5)
+
+
+def test_many_runs_and_cutoffs_are_adjusted_together(embedded):
+    chance = np.random.default_rng(1)
+    baseline = chance.random(MANY)
+    runs = {f"r{at}": baseline + chance.normal(0.01 * at, 0.1, MANY) for at in range(8)}
+    tables = [scores({"old": baseline, **runs}, cutoff=cutoff) for cutoff in (5, 10, None)]
+    rows = embedded.rows(pa.concat_tables(tables), "old")
+    assert [(row["run"], row["cutoff"]) for row in rows] == [(run, cutoff) for run in runs for cutoff in (5, 10, None)]
+    for row in rows:
+        checked_with_scipy(row, runs[row["run"]], baseline)
+    smallest = min(row["p_value"] for row in rows)
+    assert min(row["p_adjusted"] for row in rows) == pytest.approx(24 * smallest)
+    only = embedded.rows(pa.concat_tables(tables), "old", cutoffs=[None], correction="none")
+    assert [(row["cutoff"], row["p_adjusted"] == row["p_value"]) for row in only] == [(None, True)] * 8
+
+
+def test_any_column_of_numbers_is_a_measure(embedded):
+    baseline, run = pairs_of("normal", MANY, 2)
+    table = scores({"old": baseline, "new": run}).rename_columns({"ndcg": "precision"})
+    (row,) = embedded.rows(table, "old", measure="precision")
+    assert row["measure"] == "precision"
+    checked_with_scipy(row, run, baseline)
+
+
+def test_differences_far_from_zero_keep_their_digits(embedded):
+    baseline, run = pairs_of("normal", MANY, 3)
+    (row,) = embedded.rows(scores({"old": baseline, "new": run + 1e5}), "old")
+    checked_with_scipy(row, run + 1e5, baseline)
+
+
+@pytest.mark.parametrize(
+    ("apart", "expected"),
+    [
+        (
+            [0.0] * MANY,
+            {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "interval_high": 0.0, "test": "t"},
+        ),
+        ([0.1] * MANY, {"flags": ["no_variation"], "p_value": None, "interval_low": None, "test": None}),
+        ([0.1], {"flags": ["too_few"], "p_value": None, "interval_low": None, "difference": pytest.approx(0.1)}),
+        ([0.0], {"flags": ["unchanged", "too_few"], "p_value": 1.0, "interval_low": None}),
+        ([0.1, -0.3], {"flags": ["few_changed"], "test": "randomization", "p_value": 1.0}),
+        ([0.0] * 50 + [0.5, -0.1] * 5, {"flags": ["few_changed", "skewed"], "test": "randomization"}),
+    ],
+    ids=["unchanged", "the same", "one", "one unchanged", "two", "skewed"],
+)
+def test_where_t_cannot_be_trusted_the_row_says_so(embedded, apart, expected):
+    baseline = np.full(len(apart), 0.5)
+    (row,) = embedded.rows(scores({"old": baseline, "new": baseline + apart}), "old")
+    assert row | expected == row
+
+
+def test_randomization_gives_the_same_p_value_whatever_the_order_of_the_rows(embedded):
+    baseline, run = pairs_of("skewed", MANY, 4)
+    table = scores({"old": baseline, "new": run})
+    turned = table.take(np.random.default_rng(1).permutation(table.num_rows))
+    one, other = (embedded.rows(each, "old", test="randomization", seed=3)[0] for each in (table, turned))
+    assert (one["test"], one["p_value"]) == ("randomization", other["p_value"])
+    assert one["p_value"] == pytest.approx(stats.ttest_rel(run, baseline).pvalue, abs=0.05)
+
+
+def test_above_4096_queries_buckets_of_them_are_randomized(embedded):
+    baseline, run = pairs_of("zeros", 10_000, 5)
+    (row,) = embedded.rows(scores({"old": baseline, "new": run - 0.004}), "old", test="randomization")
+    assert (row["queries"], row["test"]) == (10_000, "randomization")
+    assert row["p_value"] == pytest.approx(stats.ttest_rel(run - 0.004, baseline).pvalue, abs=0.02)
+    assert 0.001 < row["p_value"] < 0.999
+
+
+# Pairing
+
+
+def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost(embedded):
+    tonight = pa.concat_tables(
+        [
+            scores({"a": {"q1": 0.5, "q2": 0.75}, "b": {"q1": 1.0}}, evaluated_on=NIGHT, status="scored"),
+            scores({"a": {"q3": 0.0}}, evaluated_on=NIGHT, status="missing"),
+            scores({"a": {"q5": None}}, evaluated_on=NIGHT, status="no_relevant"),
+        ]
+    )
+    before = pa.concat_tables(
+        [
+            scores({"a": {"q1": 0.25, "q3": 0.5, "q4": 1.0}, "c": {"q1": 0.5}}, evaluated_on=BEFORE, status="scored"),
+            scores({"a": {"q5": None}}, evaluated_on=BEFORE, status="no_relevant"),
+        ]
+    )
+    found = embedded.compared(tonight, before)
+    a, b, c = found.rows
+    # q1 and q3 pair; q2 is new, q4 is gone, and q5 is in neither mean.
+    assert a | {"run": "a", "queries": 2, "unpaired_queries": 2, "difference": (0.25 - 0.5) / 2} == a
+    assert a | {"baseline": "a", "evaluated_on": NIGHT, "baseline_night": BEFORE} == a
+    assert b | {"queries": 0, "unpaired_queries": 1, "flags": ["baseline_missing", "too_few"], "mean": None} == b
+    assert c | {"queries": 0, "unpaired_queries": 1, "flags": ["run_missing", "too_few"], "p_value": None} == c
+    parts = {
+        (p["baseline_status"], p["status"]): (p["queries"], p["change"]) for p in found.transitions if p["run"] == "a"
+    }
+    assert parts == {
+        ("scored", "scored"): (1, 0.5 / 3 - 0.25 / 3),
+        (None, "scored"): (1, 0.75 / 3),
+        ("scored", "missing"): (1, 0.0 - 0.5 / 3),
+        ("scored", None): (1, pytest.approx(-1.0 / 3)),
+        ("no_relevant", "no_relevant"): (1, 0.0),
+    }
+    whole = (0.5 + 0.75 + 0.0) / 3 - (0.25 + 0.5 + 1.0) / 3
+    assert sum(change for _, change in parts.values()) == pytest.approx(whole, abs=1e-15)
+
+
+def test_every_night_of_a_table_is_compared_with_its_own_baseline(embedded):
+    one = scores({"old": [0.1, 0.2], "new": [0.2, 0.4]}, evaluated_on=BEFORE)
+    two = scores({"old": [0.5, 0.6], "new": [0.5, 0.5]}, evaluated_on=NIGHT)
+    rows = embedded.rows(pa.concat_tables([one, two]), "old")
+    assert [(row["evaluated_on"], row["difference"]) for row in rows] == [
+        (BEFORE, pytest.approx(0.15)),
+        (NIGHT, pytest.approx(-0.05)),
+    ]
+
+
+def test_every_run_can_be_compared_with_one_run_of_another_night(embedded):
+    tonight, before = scores({"a": [0.5], "b": [0.75]}), scores({"a": [0.1], "b": [0.25]}, evaluated_on=BEFORE)
+    found = embedded.compared(tonight, before, "b")
+    assert [(row["run"], row["baseline"], row["difference"]) for row in found.rows] == [
+        ("a", "b", 0.25),
+        ("b", "b", 0.5),
+    ]
+
+
+def test_a_run_that_is_asked_for_and_nowhere_has_a_row(embedded):
+    table = scores({"old": [0.5] * 3, "new": [0.6] * 3})
+    found = embedded.compared(table, None, "old", runs=["gone"])
+    assert [(row["run"], row["queries"], row["flags"]) for row in found.rows] == [
+        ("gone", 0, ["run_missing", "too_few"])
+    ]
+
+
+@pytest.mark.parametrize("column", ["dataset", "cutoff", "status", "evaluated_on", "evaluation_id"])
+def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column):
+    more = {"dataset": "d", "status": "scored", "evaluated_on": NIGHT, "evaluation_id": "e"}
+    table = scores({"old": [0.5, 0.25], "new": [0.6, 0.25]}, **more).drop_columns([column])
+    (row,) = embedded.rows(table, "old")
+    assert row[column if column in row else "queries"] == {"dataset": "default", "status": 2}.get(column)
+    assert row["queries"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl', did you mean 'old'?; there are new, old"),
+        ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores, did you mean 'ndcg'?"),
+        ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
+        ({"cutoffs": [3]}, ConfigurationError, "baseline: it has no scores"),
+        ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are those at 10"),
+        ({"cutoffs": 0}, ConfigurationError, "cutoffs: 0 is no cutoff"),
+        ({"correction": "bonferroni"}, ConfigurationError, "correction: 'bonferroni' is none; one of holm, bh, none"),
+        ({"test": "wilcoxon"}, ConfigurationError, "test: 'wilcoxon' is none; one of t, randomization"),
+        ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
+        ({"tie": -1.0}, ConfigurationError, "tie: -1.0"),
+        ({"baseline": None}, InputError, "NoneType is no table"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_in_words(embedded, options, error, words):
+    table = scores({"old": [0.5, 0.25], "new": [0.6, 0.25]})
+    with pytest.raises(error) as refused:
+        embedded.rows(table, **{"baseline": "old", **options})
+    assert words in str(refused.value)
+
+
+def test_scores_that_are_there_twice_are_refused(embedded):
+    old, new = scores({"old": [0.5, 0.25]}), scores({"new": [0.6, 0.25]})
+    with pytest.raises(InputError, match=r"^query_scores: 2 row\(s\) of run=new are there twice"):
+        embedded.rows(pa.concat_tables([old, new, new]), "old")
+    with pytest.raises(InputError, match=r"^baseline: 1 row\(s\) too many paired with run=new"):
+        embedded.rows(pa.concat_tables([old, old.slice(0, 1), new]), "old")
+
+
+def test_a_baseline_of_several_nights_is_refused(embedded):
+    nights = [scores({"a": [0.5, 0.25]}, evaluated_on=night) for night in (BEFORE, NIGHT)]
+    with pytest.raises(InputError, match=r"^baseline: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):
+        embedded.rows(nights[1], pa.concat_tables(nights))
+
+
+# Slices
+
+
+def test_each_value_of_an_attribute_is_compared_and_so_are_queries_without_any(embedded):
+    baseline, run = pairs_of("normal", 200, 6)
+    languages = {f"q{at}": {"language": ("de", "en")[at % 2]} for at in range(150)}
+    both = {"q0": {"language": ["de", "en"]}, "nowhere": {"language": "de"}}
+    found = embedded.compared(
+        scores({"old": baseline, "new": run}), None, "old", attributes=attributes(languages | both)
+    )
+    assert [(row["attribute"], row["value"], row["queries"]) for row in found.rows] == [
+        (None, None, 200),
+        ("language", "de", 75),
+        ("language", "en", 76),
+        ("language", "(none)", 50),
+    ]
+    de = np.arange(0, 150, 2)
+    checked_with_scipy(found.rows[1], run[de], baseline[de])
+    checked_with_scipy(found.rows[3], run[150:], baseline[150:])
+    checked_with_scipy(found.rows[0], run, baseline)
+    assert found.warnings == ["query_attributes: 1 of its 151 queries have no scores, and count for nothing"]
+
+
+def test_a_wide_table_has_a_slice_for_each_value_of_each_column(embedded):
+    table = scores({"old": [0.5] * 4, "new": [0.5, 0.6, 0.7, 0.8]})
+    wide = pa.table({"query_id": ["q0", "q1", "q2"], "language": ["de", None, "en"], "words": [1, 2, 2]})
+    rows = embedded.rows(table, "old", attributes=wide)
+    assert {(row["attribute"], row["value"]): (row["queries"], row["difference"]) for row in rows} == {
+        (None, None): (4, pytest.approx(0.15)),
+        ("language", "de"): (1, 0.0),
+        ("language", "en"): (1, pytest.approx(0.2)),
+        ("language", "(none)"): (2, pytest.approx(0.2)),
+        ("words", "1"): (1, 0.0),
+        ("words", "2"): (2, pytest.approx(0.15)),
+        ("words", "(none)"): (1, pytest.approx(0.3)),
+    }
+
+
+def test_a_slice_of_few_queries_is_shown_and_not_tested(embedded):
+    baseline, run = pairs_of("normal", MANY, 7)
+    table, sizes = scores({"old": baseline, "new": run}), {f"q{at}": {"size": "small"} for at in range(9)}
+    rows = embedded.rows(table, "old", attributes=attributes(sizes))
+    small = of_run(rows, "new", attribute="size", value="small")
+    assert small["difference"] == pytest.approx((run - baseline)[:9].mean())
+    assert small["flags"][:2] == ["below_min_queries", "few_changed"]
+    assert [small[name] for name in ("p_value", "p_adjusted", "interval_low", "test")] == [None] * 4
+    # Two comparisons are tested: all queries, and those without a size.
+    whole = of_run(rows, "new")
+    assert whole["p_adjusted"] == pytest.approx(
+        min(1.0, max(2 * min(r["p_value"] for r in rows if r["p_value"]), whole["p_value"]))
+    )
+
+
+def test_all_queries_gain_where_every_slice_loses_and_the_row_says_so(embedded):
+    """Simpson's paradox: tonight has more of the easy queries."""
+    easy, hard = [f"e{at}" for at in range(20)], [f"h{at}" for at in range(20)]
+    before = scores({"a": dict.fromkeys(easy[:5], 0.9) | dict.fromkeys(hard, 0.3)}, evaluated_on=BEFORE)
+    tonight = scores({"a": dict.fromkeys(easy, 0.85) | dict.fromkeys(hard[:5], 0.25)}, evaluated_on=NIGHT)
+    kinds = {query: {"kind": "easy" if query in easy else "hard"} for query in easy + hard}
+    found = embedded.compared(tonight, before, attributes=attributes(kinds))
+    assert "simpson" in found.rows[0]["flags"]
+    assert [sentence for sentence in found.warnings if sentence.startswith("kind: run=a changes by +0.3100 in ndcg@10")]
+    same = embedded.compared(
+        scores({"a": dict.fromkeys(easy + hard, 0.5)}, evaluated_on=NIGHT), before, attributes=attributes(kinds)
+    )
+    assert same.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (attributes({"q0": {"a": ["x", "x"]}}), "1 row(s) that are there twice, e.g. of query_id=q0"),
+        (attributes({"q0": {"a": ""}}), "1 row(s) with an empty query_id, attribute or value"),
+        (pa.table({"query_id": ["q0"], "value": ["x"]}), "only one of the columns attribute and value"),
+        (pa.table({"query_id": ["q0"]}), "no query_id, or nothing beside it"),
+        (pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)}), "more than 1,000 slices"),
+    ],
+    ids=["twice", "empty", "half", "nothing", "many"],
+)
+def test_attributes_that_break_their_contract_are_refused(embedded, table, words):
+    with pytest.raises(InputError, match=r"^query_attributes: ") as refused:
+        embedded.rows(scores({"old": [0.5], "new": [0.6]}), "old", attributes=table)
+    assert words in str(refused.value)
+
+
+# Weights
+
+
+def test_weights_give_a_second_row_with_the_error_of_weighted_least_squares(embedded):
+    api = pytest.importorskip("statsmodels.api", reason="needs statsmodels: pip install --group parity")
+    baseline, run = pairs_of("normal", 200, 8)
+    weight = np.random.default_rng(9).uniform(0.5, 2.0, 200)
+    plain, weighted = embedded.rows(scores({"old": baseline, "new": run}), "old", weights=weights(weight))
+    checked_with_scipy(plain, run, baseline)
+    assert (plain["weight_effective_n"], plain["test"], weighted["test"]) == (None, "t", "weighted t")
+    fitted = api.WLS(run - baseline, np.ones(200), weights=weight).fit(cov_type="HC1", use_t=True)
+    low, high = fitted.conf_int()[0]
+    assert weighted["difference"] == pytest.approx(fitted.params[0], rel=1e-12)
+    assert weighted["p_value"] == pytest.approx(fitted.pvalues[0], rel=1e-10)
+    assert [weighted["interval_low"], weighted["interval_high"]] == pytest.approx([low, high], rel=1e-10)
+    assert weighted["mean"] == pytest.approx(np.average(run, weights=weight))
+    assert weighted["weight_effective_n"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    assert (weighted["flags"], weighted["queries"], weighted["wins"]) == ([], 200, plain["wins"])
+
+
+def test_weights_that_hang_on_few_queries_and_queries_without_any_are_told(embedded):
+    baseline, run = pairs_of("normal", MANY, 10)
+    table = scores({"old": baseline, "new": run})
+    found = embedded.compared(table, None, "old", weights=weights([100.0, *[1.0] * 39]))
+    assert found.rows[1]["flags"] == ["without_weight", "few_effective", "one_weighs_much"]
+    assert found.rows[1]["queries"] == 40
+    assert found.warnings == []
+    found = embedded.compared(table, None, "old", weights=weights([1.0] * (MANY + 3)))
+    assert found.warnings == ["query_weights: 3 of its 403 queries have no scores, and count for nothing"]
+
+
+def test_equal_weights_change_nothing(embedded):
+    baseline, run = pairs_of("skewed", MANY, 11)
+    plain, weighted = embedded.rows(
+        scores({"old": baseline, "new": run}), "old", weights=weights([3.0] * MANY), test="randomization"
+    )
+    assert weighted["test"] == "weighted randomization"
+    assert weighted["weight_effective_n"] == pytest.approx(MANY)
+    for name in ("difference", "interval_low", "interval_high", "p_value"):
+        assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (weights([1.0, 0.0]), "1 weight(s) that are no finite number above 0, e.g. of query_id=q1"),
+        (weights([float("inf"), 1.0]), "1 weight(s) that are no finite number above 0, e.g. of query_id=q0"),
+        (weights([None]), "1 weight(s) that are no finite number above 0"),
+        (pa.concat_tables([weights([1.0])] * 2), "1 quer(ies) with more than one weight, e.g. query_id=q0"),
+        (pa.table({"query_id": [None], "weight": [1.0]}), "1 empty query_id"),
+        (pa.table({"query_id": ["q0"]}), "1 column(s) missing, weight"),
+    ],
+    ids=["zero", "infinite", "null", "twice", "empty", "none"],
+)
+def test_weights_that_break_their_contract_are_refused(embedded, table, words):
+    with pytest.raises(InputError, match=r"^query_weights: ") as refused:
+        embedded.rows(scores({"old": [0.5], "new": [0.6]}), "old", weights=table)
+    assert words in str(refused.value)
+
+
+# Other tools
+
+
+def test_wins_ties_and_losses_are_those_of_ranx(embedded):
+    ranx = pytest.importorskip("ranx", reason="needs ranx: pip install --group parity")
+    chance = np.random.default_rng(12)
+    grades = {f"q{q}": {f"d{d}": int(chance.integers(0, 3)) for d in range(10)} for q in range(40)}
+    lists = {
+        run: {query: {doc: float(chance.integers(0, 5)) for doc in of_query} for query, of_query in grades.items()}
+        for run in ("old", "new", "other")
+    }
+    judged = {
+        query: {doc: grade for doc, grade in of_query.items() if grade} or {"d0": 1}
+        for query, of_query in grades.items()
+    }
+    runs = [ranx.Run(lists[name], name=name) for name in lists]
+    report = ranx.compare(ranx.Qrels(judged), runs, metrics=["precision@5"], make_comparable=True)
+    per_query = {run.name: {query: float(value) for query, value in run.scores["precision@5"].items()} for run in runs}
+    rows = embedded.rows(scores(per_query), "old")
+    for row in rows:
+        theirs = report.win_tie_loss[row["run"], "old"]["precision@5"]
+        assert (row["wins"], row["ties"], row["losses"]) == (theirs["W"], theirs["T"], theirs["L"])
+        if row["test"] == "t":
+            values = [[per_query[name][query] for query in per_query["old"]] for name in (row["run"], "old")]
+            checked_with_scipy(row, *values)
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed", "discrete", "zeros"])
+def test_random_pairs_are_those_of_scipy_however_few_or_many(embedded, kind):
+    pairs = {n: pairs_of(kind, n, 13) for n in (1, 2, 3, 5, 10, 30, 100, 500)}
+    tables = [scores({"old": old, "new": new}, dataset=f"{n:03}") for n, (old, new) in pairs.items()]
+    rows = embedded.rows(pa.concat_tables(tables), "old")
+    for (old, new), row in zip(pairs.values(), rows, strict=True):
+        apart = new - old
+        assert row["difference"] == pytest.approx(apart.mean(), rel=1e-10, abs=1e-15)
+        assert row["wins"] - row["losses"] == (apart > 1e-9).sum() - (apart < -1e-9).sum()
+        if len(old) > 1 and np.ptp(apart) > 0:
+            low, high = stats.ttest_rel(new, old).confidence_interval(0.95)
+            assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-10, abs=1e-14)
+        if row["test"] == "t" and row["flags"] == []:
+            checked_with_scipy(row, new, old)
+    assert kind not in ("normal", "discrete") or rows[-1]["test"] == "t"

@@ -1,0 +1,391 @@
+"""The gate as a function of plain data: each rule, each reason for no verdict, and how findings become a verdict."""
+
+import json
+
+import numpy as np
+import pytest
+from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, night, row, spread, verdict
+
+from ndcg_spark.comparison.deciding import allowed_drop
+from ndcg_spark.comparison.gate import decide
+from ndcg_spark.comparison.sides import Changes, of_record, refused_judgments
+from ndcg_spark.comparison.verdict import exit_code_of
+from ndcg_spark.convention.convention import Convention
+
+#: Differences of 100 queries: far below what is allowed and sure of it; below, and not sure; a little, sure or not.
+FAR, UNSURE, LITTLE, LOOSE = spread(-0.05, 0.05), spread(-0.02, 0.2), spread(-0.005, 0.01), spread(-0.005, 0.2)
+
+RULES = [
+    ("regression", FAR, "fail", "dropped"),
+    ("regression", UNSURE, "none", "drop_not_significant"),
+    ("regression", LITTLE, "pass", "drop_ruled_out"),
+    ("regression", LOOSE, "pass", "no_drop_seen"),
+    ("regression", spread(0.05, 0.05), "pass", "drop_ruled_out"),
+    ("noninferiority", FAR, "fail", "dropped"),
+    ("noninferiority", UNSURE, "none", "drop_not_ruled_out"),
+    ("noninferiority", LITTLE, "pass", "drop_ruled_out"),
+    ("noninferiority", LOOSE, "none", "drop_not_ruled_out"),
+    ("threshold", FAR, "fail", "dropped"),
+    ("threshold", UNSURE, "fail", "dropped"),
+    ("threshold", LOOSE, "pass", "within_limit"),
+    *((rule, np.zeros(100), "pass", "unchanged") for rule in ("regression", "noninferiority", "threshold")),
+    *((rule, np.full(100, -0.5), "none", "degenerate") for rule in ("regression", "noninferiority")),
+    *((rule, np.full(100, 0.5), "none", "degenerate") for rule in ("regression", "noninferiority")),
+    ("threshold", np.full(100, -0.5), "fail", "dropped"),
+]
+
+
+@pytest.mark.parametrize(("rule", "differences", "word", "code"), RULES)
+def test_a_rule_decides_by_the_drop_and_its_interval(rule, differences, word, code):
+    found = verdict(gate(rule=rule), row(differences))
+    (finding,) = found.findings
+    assert (found.verdict, finding.code, found.exit_code) == (word, code, {"pass": 0, "fail": 5, "none": 6}[word])
+    assert (finding.value, finding.threshold) == (pytest.approx(differences.mean()), -0.01)
+
+
+def test_a_drop_of_exactly_what_is_allowed_is_allowed():
+    found = verdict(gate(), row(spread(-0.01, 0.01)))
+    assert (found.verdict, found.findings[0].code) == ("pass", "no_drop_seen")
+
+
+def test_a_failure_says_what_was_measured_and_what_is_allowed():
+    found = verdict(gate(), row(FAR))
+    low, high = found.findings[0].interval_low, found.findings[0].interval_high
+    assert found.reason == (
+        f"ndcg@10 of hybrid fell by 0.0500 against last_good (2026-11-19), from 0.6000 to 0.5500 (95 % interval "
+        f"{low:+.4f} to {high:+.4f}, adjusted p {found.findings[0].p_adjusted:.2g}, 100 queries); 0.0100 is allowed"
+    )
+
+
+def test_a_pass_that_proves_nothing_says_how_low_it_could_be_and_what_would_have_been_seen():
+    (finding,) = verdict(gate(), row(LOOSE)).findings
+    assert finding.reason.endswith(
+        f"no drop of more than 0.0100 was seen, but it could be as low as {finding.interval_low:+.4f}; "
+        f"detectable: {finding.minimum_detectable:.4f}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("absolute", "relative", "baseline_mean", "allowed"),
+    [(0.01, None, 0.6, 0.01), (None, 0.02, 0.6, 0.012), (0.01, 0.02, 0.6, 0.01), (0.1, 0.02, 0.6, 0.012)],
+)
+def test_of_an_absolute_and_a_relative_limit_the_stricter_counts(absolute, relative, baseline_mean, allowed):
+    assert allowed_drop(absolute, relative, baseline_mean) == pytest.approx(allowed)
+
+
+def test_of_a_mean_of_nothing_no_part_can_be_lost():
+    assert allowed_drop(0.01, 0.5, 0.0) == 0.01
+    found = verdict(gate({"max_relative_drop": 0.5}), row(spread(0.01, 0.01), baseline_mean=0.0))
+    assert (found.verdict, found.code) == ("none", "baseline_is_zero")
+
+
+def test_holm_asks_more_of_each_failure_the_more_is_checked():
+    one, ten = gate(), gate(*({"max_drop": 0.01} for _ in range(10)))
+    rows = row(spread(-0.03, 0.12))
+    assert 0.005 < rows["p_value"] < 0.05
+    assert (verdict(one, rows).verdict, verdict(ten, rows).verdict) == ("fail", "none")
+    assert verdict(gate(*({"max_drop": 0.01} for _ in range(10)), correction="none"), rows).verdict == "fail"
+    assert verdict(ten, rows).findings[0].p_adjusted == pytest.approx(10 * rows["p_value"])
+
+
+def test_checks_that_only_warn_take_nothing_from_those_that_fail():
+    checks = [{"max_drop": 0.01}, *({"max_drop": 0.01, "severity": "warn"} for _ in range(9))]
+    assert verdict(gate(*checks), row(spread(-0.03, 0.12))).verdict == "fail"
+
+
+REFUSALS = [
+    ("no_baseline", {"night": None}, "there is no earlier night whose verdict was a pass; --accept-baseline REASON"),
+    (
+        "other_convention",
+        {"night": night(YESTERDAY, options=Convention(gain="linear").options())},
+        "2026-11-19 was scored under another convention, gain=linear there and exp2 here",
+    ),
+    ("missing_run", {"night": night(YESTERDAY, runs=[])}, "hybrid has no results in 2026-11-19; find out"),
+    (
+        "other_cutoffs",
+        {"night": night(YESTERDAY, scores=[{"run": "hybrid", "cutoff": 20}])},
+        "ndcg@10 of hybrid was not evaluated in 2026-11-19",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "baseline", "sentence"), REFUSALS)
+def test_what_cannot_be_compared_has_no_verdict_though_it_fell(code, baseline, sentence):
+    found = verdict(gate(), row(FAR), **baseline)
+    assert (found.verdict, found.code, found.exit_code) == ("none", code, 6)
+    assert found.reason.startswith(sentence)
+
+
+ROWS = [
+    ("not_measured", {"queries": 0, "difference": None, "mean": None}, "no query has a value here and against"),
+    ("too_many_unpaired", {"unpaired_queries": 1}, "1 of 101 queries have a value on one side only"),
+    ("too_few_queries", {"queries": 49}, "only 49 queries to judge by, and min_queries is 50"),
+]
+
+
+@pytest.mark.parametrize(("code", "changed", "sentence"), ROWS)
+def test_a_comparison_of_too_little_has_no_verdict(code, changed, sentence):
+    found = verdict(gate(), row(FAR, **changed))
+    assert (found.verdict, found.code, found.exit_code) == ("none", code, 6)
+    assert sentence in found.reason
+
+
+def test_so_many_queries_may_be_unpaired_as_the_gate_says():
+    assert verdict(gate(max_unpaired_fraction=0.01), row(LITTLE, unpaired_queries=1)).verdict == "pass"
+
+
+def test_a_cutoff_that_this_night_has_not_is_told():
+    tonight = night(scores=[{"run": "hybrid", "cutoff": 5, "ndcg": 0.6, "queries": 100}])
+    for checked in (gate(), gate({"min_value": 0.1}, baseline=[])):
+        found = decide(checked, tonight, [against(checked, row(LITTLE), tonight=tonight)] if checked.baseline else [])
+        assert (found.code, found.reason) == (
+            "other_cutoffs",
+            "ndcg@10 of hybrid was not evaluated in this night; name a cutoff that it has",
+        )
+
+
+def test_a_row_that_is_not_there_is_no_pass():
+    assert verdict(gate(), row(LITTLE, cutoff=5)).code == "not_measured"
+    assert verdict(gate()).code == "not_measured"
+
+
+def test_a_gate_without_checks_has_no_verdict():
+    empty = gate().model_copy(update={"check": ()})
+    assert (verdict(empty, row(LITTLE)).verdict, verdict(empty, row(LITTLE)).code) == ("none", "no_checks")
+
+
+def test_a_night_without_any_run_to_judge_has_no_verdict():
+    own = gate(baseline=[{"run": "hybrid"}])
+    assert verdict(own, row(LITTLE)).code == "missing_run"
+
+
+def test_a_run_of_the_baseline_that_did_not_arrive_has_no_verdict():
+    found = verdict(gate(), row(LITTLE), night=night(YESTERDAY, runs=["hybrid", "other"]))
+    assert (found.verdict, found.code) == ("none", "missing_run")
+
+
+def test_a_run_that_is_named_and_did_not_arrive_has_no_verdict():
+    found = verdict(gate({"max_drop": 0.01, "runs": ["hybrid", "dense"]}), row(LITTLE))
+    assert [finding.outcome for finding in found.findings] == ["pass", "incomparable"]
+    assert found.reason == "dense has no results in this night; find out why it did not arrive"
+
+
+def test_a_date_that_is_this_night_is_no_baseline_of_it():
+    found = verdict(gate(baseline=[{"night": TONIGHT}]), row(LITTLE))
+    assert (found.verdict, found.code) == ("none", "baseline_is_this_night")
+
+
+def test_another_run_of_the_night_is_a_baseline_and_is_not_judged_itself():
+    of_run = gate(baseline=[{"run": "bm25"}])
+    tonight = night(runs=["bm25", "dense", "hybrid"])
+    rows = [row(LITTLE, run="dense"), row(FAR, run="hybrid")]
+    found = verdict(of_run, *rows, tonight=tonight)
+    assert [(finding.run, finding.outcome) for finding in found.findings] == [("dense", "pass"), ("hybrid", "fail")]
+    assert found.findings[1].reason.startswith("ndcg@10 of hybrid fell by 0.0500 against run bm25")
+    assert verdict(of_run, *rows).reason == "the baseline bm25 has no results in this night"
+
+
+def test_with_two_baselines_slow_drift_fails_against_the_anchor_alone():
+    both = gate({"max_drop": 0.01}, baseline=[{"night": "last_good"}, {"night": ANCHOR, "max_drop": 0.02}])
+    drift = [against(both, row(spread(-0.008, 0.02))), against(both, row(spread(-0.03, 0.02)), at=1)]
+    found = decide(both, night(), drift)
+    assert (found.verdict, found.exit_code) == ("fail", 5)
+    assert [(f.baseline, f.baseline_night, f.threshold, f.outcome) for f in found.findings] == [
+        ("last_good", YESTERDAY, -0.01, "pass"),
+        (ANCHOR, ANCHOR, -0.02, "fail"),
+    ]
+    assert decide(both, night(), [drift[0], against(both, at=1, night=None)]).code == "no_baseline"
+
+
+def test_what_failed_goes_before_what_could_not_be_judged():
+    both = gate({"max_drop": 0.01}, baseline=[{"night": "last_good"}, {"night": ANCHOR}])
+    found = decide(both, night(), [against(both, night=None), against(both, row(FAR), at=1)])
+    assert (found.verdict, found.code) == ("fail", "dropped")
+
+
+def test_a_slice_has_its_own_tolerance_and_may_only_warn():
+    checks = [
+        {"max_drop": 0.01},
+        {"max_drop": 0.03, "slice": "language=de"},
+        {"max_drop": 0.03, "slice": "language=fr", "severity": "warn"},
+    ]
+    slices = [row(spread(-0.02, 0.02), attribute="language", value="de"), row(FAR, attribute="language", value="fr")]
+    found = verdict(gate(*checks), row(LITTLE), *slices)
+    assert (found.verdict, found.exit_code) == ("pass", 0)
+    assert [finding.outcome for finding in found.findings] == ["pass", "pass", "fail"]
+    (warning,) = found.warnings
+    assert warning.startswith("ndcg@10 of hybrid, language=fr, fell by 0.0500")
+    assert found.reason == "2 of 3 findings pass, and the others only warn"
+
+
+def test_a_slice_that_is_configured_and_absent_has_no_verdict():
+    checks = [{"max_drop": 0.01}, {"max_drop": 0.01, "slice": "language=xx"}]
+    empty = row([], attribute="language", value="xx")
+    for rows in ([row(LITTLE)], [row(LITTLE), empty]):
+        found = verdict(gate(*checks), *rows)
+        assert (found.verdict, found.code) == ("none", "missing_slice")
+
+
+@pytest.mark.parametrize(("says", "word"), [("no_verdict", "none"), ("warn", "pass"), ("fail", "fail")])
+def test_the_gate_says_what_follows_where_the_queries_are_too_few_to_tell(says, word):
+    found = verdict(gate(on_inconclusive=says), row(UNSURE))
+    assert (found.verdict, len(found.warnings)) == (word, says == "warn")
+
+
+@pytest.mark.parametrize(("least", "word"), [(0.6, "pass"), (0.61, "fail")])
+def test_a_mean_is_held_to_its_least_value_without_any_baseline(least, word):
+    found = decide(gate({"min_value": least}, baseline=[]), night(), [])
+    assert (found.verdict, found.findings[0].value) == (word, 0.6)
+    if word == "fail":
+        assert found.reason == "ndcg@10 of hybrid is 0.6000, below the 0.6100 that it must have"
+
+
+def test_the_least_value_of_a_slice_is_held_by_the_mean_of_its_pairs():
+    held = gate({"min_value": 0.6, "slice": "language=de"})
+    found = verdict(held, row(FAR, attribute="language", value="de"))
+    assert (found.verdict, found.code, found.findings[0].value) == ("fail", "below_min_value", pytest.approx(0.55))
+
+
+def test_a_mean_of_nothing_or_of_too_few_is_no_pass():
+    least = gate({"min_value": 0.1}, baseline=[])
+    for scores, code in (
+        ({"ndcg": None, "queries": 0}, "not_measured"),
+        ({"ndcg": 0.9, "queries": 49}, "too_few_queries"),
+    ):
+        tonight = night(scores=[{"run": "hybrid", "cutoff": 10, **scores}])
+        assert decide(least, tonight, []).code == code
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.04, "pass"), (0.03, "fail")])
+def test_so_many_queries_may_lose_so_much(share, word):
+    held = gate({"max_share_losing": {"by": 0.2, "share": share}})
+    found = verdict(held, row([-0.2] * 4 + [0.01] * 96))
+    assert (found.verdict, found.findings[0].value) == (word, 0.04)
+    if word == "fail":
+        assert found.reason == (
+            "ndcg@10 of hybrid: 4 of 100 queries (4.00%) lost 0.2 or more against last_good (2026-11-19); 3.00% may"
+        )
+
+
+def test_another_size_of_a_loss_has_rows_of_its_own():
+    held = gate({"max_share_losing": {"by": 0.5, "share": 0.01}})
+    rows = row([-0.2] * 4 + [0.01] * 96)
+    assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 0}]}).verdict == "pass"
+    assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 2}]}).verdict == "fail"
+
+
+def test_weights_have_rows_of_their_own():
+    held = gate({"max_drop": 0.01, "weighted": True})
+    assert verdict(held, row(FAR)).code == "not_measured"
+    found = verdict(held, row(FAR), row(LITTLE, weight_effective_n=80.0))
+    assert (found.verdict, found.findings[0].reason.split()[0]) == ("pass", "weighted")
+
+
+@pytest.mark.parametrize(("says", "word"), [("note", "pass"), ("fail", "fail")])
+def test_the_same_results_again_are_told_and_fail_if_asked(says, word):
+    stale = night(YESTERDAY, results=night().results)
+    found = verdict(gate(on_same_results=says), row(np.zeros(100)), night=stale)
+    assert found.verdict == word
+    told = "the results are the very rows of 2026-11-19; find out whether they are new"
+    assert found.warnings == (told,) if says == "note" else found.reason == told
+
+
+def test_an_accepted_night_passes_where_there_would_be_no_verdict():
+    first = gate()
+    found = decide(first, night(), [against(first, night=None)], accepted="the first night")
+    assert (found.verdict, found.code, found.exit_code, found.accepted) == ("pass", "accepted", 0, "the first night")
+    assert found.reason.startswith("accepted as a baseline: the first night (otherwise none: there is no earlier night")
+
+
+def test_a_failure_stays_one_though_the_night_is_accepted_as_a_baseline():
+    found = decide(gate(), night(), [against(gate(), row(FAR))], accepted="the new index")
+    assert (found.verdict, found.exit_code, found.accepted) == ("fail", 5, "the new index")
+
+
+CHANGES = [
+    ("refuse", Changes(100, 0), None),
+    ("refuse", Changes(100, 1, "q7"), "the judgments of 1 of 100 queries are not those of 2026-11-19, e.g. q7; on_"),
+    ("unchanged_queries", Changes(100, 1, "q7"), None),
+    (
+        "unchanged_queries",
+        Changes(100, 100, "q7"),
+        "the judgments of 100 of 100 queries are not those of 2026-11-19, so",
+    ),
+    ("refuse", None, "the judgments are not those of 2026-11-19, and an older version wrote that night"),
+    ("unchanged_queries", None, "the judgments are not those of 2026-11-19, and an older version wrote that night"),
+]
+
+
+@pytest.mark.parametrize(("says", "changes", "sentence"), CHANGES)
+def test_other_judgments_are_refused_unless_the_gate_compares_the_unchanged_queries(says, changes, sentence):
+    found = refused_judgments(gate(on_changed_judgments=says), night(YESTERDAY), changes)
+    if sentence is None:
+        assert found is None
+    else:
+        assert (found[0], found[1].startswith(sentence)) == ("other_judgments", True)
+
+
+def test_the_share_of_unchanged_queries_is_told():
+    found = verdict(gate(on_changed_judgments="unchanged_queries"), row(LITTLE), changes=Changes(125, 25, "q7"))
+    (warning,) = found.warnings
+    assert warning.startswith("100 of 125 queries (80.00%) were compared with last_good (2026-11-19)")
+    assert found.baselines[0] == {
+        "baseline": "last_good",
+        "night": YESTERDAY,
+        "evaluation_id": f"id of {YESTERDAY}",
+        "judged_queries": 125,
+        "queries_with_other_judgments": 25,
+    }
+
+
+def test_a_convention_is_its_options_and_not_its_name():
+    record = {"options": {**Convention.preset("xgboost").options()}, "convention": "xgboost"}
+    same = of_record("web", YESTERDAY, record, night(YESTERDAY).scores)
+    tonight = night(options=Convention.preset("lightgbm").options())
+    different = {k for k, v in Convention.preset("lightgbm").options().items() if record["options"][k] != v}
+    found = verdict(gate(), row(LITTLE), night=same, tonight=tonight)
+    assert found.verdict == ("none" if different else "pass")
+
+
+def test_an_option_that_an_older_version_did_not_know_has_its_default():
+    older = {name: value for name, value in Convention().options().items() if name != "min_relevance"}
+    assert verdict(gate(), row(LITTLE), night=night(YESTERDAY, options=older)).verdict == "pass"
+    tonight = night(options=Convention(min_relevance=2).options())
+    assert (
+        verdict(gate(), row(LITTLE), night=night(YESTERDAY, options=older), tonight=tonight).code == "other_convention"
+    )
+
+
+def test_of_several_nights_one_that_fails_goes_before_one_without_a_verdict():
+    passed, failed, none = (verdict(gate(), row(each)) for each in (LITTLE, FAR, UNSURE))
+    assert exit_code_of([passed, none, failed]) == 5
+    assert exit_code_of([none, passed]) == 6
+    assert exit_code_of([passed]) == 0
+
+
+def test_a_verdict_is_plain_json():
+    found = verdict(gate(), row(FAR)).as_json()
+    assert json.loads(json.dumps(found)) == found
+    assert (found["verdict"], found["findings"][0]["cutoff"]) == ("fail", "10")
+
+
+def test_a_system_that_does_not_change_fails_in_at_most_alpha_of_its_nights():
+    """1,000 nights of three runs, each on a fresh sample of queries, with the same baseline: nothing has changed."""
+    chance = np.random.default_rng(20)
+    held = gate({"max_drop": 0.0})
+    tonight = night(runs=["a", "b", "c"])
+    words = []
+    for _ in range(1000):
+        rows = [row(chance.normal(0, 0.1, 200) * (chance.random(200) < 0.3), run=run) for run in "abc"]
+        words.append(verdict(held, *rows, tonight=tonight, night=night(YESTERDAY, runs=["a", "b", "c"])).verdict)
+    # A failure is one of two tails, so half of alpha; with Holm, over all runs.
+    assert words.count("fail") <= 50
+    assert words.count("pass") >= 100
+
+
+def test_a_drop_of_twice_what_is_detectable_is_found_in_four_of_five_nights_and_more():
+    chance = np.random.default_rng(21)
+    held = gate({"max_drop": 0.0})
+    drop = 2 * row(spread(0, 0.1, 200))["minimum_detectable"]
+    words = [verdict(held, row(chance.normal(-drop, 0.1, 200))).verdict for _ in range(1000)]
+    assert words.count("fail") >= 800

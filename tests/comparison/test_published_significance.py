@@ -1,0 +1,105 @@
+"""Significance that others published for real scores, and a whole TREC task beside scipy."""
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from paired import scores
+from programs import command_line
+from scipy import stats
+
+#: Of the rows 2 to 4 of the matrix of PermTest against row 1: difference, t, p, interval, wins, ties and losses, and
+#: the p value of every sign counted out. The upper end of row 4 is scipy's own (0.0476...); the README of the data has
+#: 0.0475622790 there, which is not as far from the difference as the lower end is.
+PERMTEST = {
+    "2": (0.00117549, 1.8535340832839975, 0.0647175091269526, -7.217185e-05, 0.0024231595, 33, 267, 24, 0.060973),
+    "3": (0.00310673, 0.9771648337085989, 0.3292188362245391, -0.0031480786, 0.0093615353, 86, 143, 95, 0.332143),
+    "4": (0.03525858, 5.61041332225996, 4.34324854325424e-08, 0.0228948815, 0.0476222790, 152, 113, 59, 2.563e-09),
+}
+#: The least p value of 10,000 random signs, and their error where the true one is 0.33.
+LEAST, ERROR = 1 / 10_001, 0.0047
+
+
+def monte_carlo(p_value):
+    return pytest.approx(p_value, abs=3 * (p_value * (1 - p_value) / 10_000) ** 0.5 + LEAST)
+
+
+def test_two_systems_of_trec_8_have_the_significance_that_was_published(embedded, shared_data):
+    with (shared_data / "significance" / "adhoc8_ap_125_126.csv").open(encoding="utf-8") as file:
+        topics = list(csv.DictReader(file))
+    both = {name: {topic["query_id"]: float(topic[name]) for topic in topics} for name in ("baseline", "experimental")}
+    rows = [embedded.rows(scores(both), "baseline", test=test, correction="none")[0] for test in ("t", "randomization")]
+    assert [row["queries"] for row in rows] == [50, 50]
+    # Urbano, Lima and Hanjalic (2019): t test 0.0013193972, permutation test 0.001188.
+    t = rows[0]["difference"] / ((rows[0]["interval_high"] - rows[0]["interval_low"]) / 2 / stats.t.ppf(0.975, 49))
+    assert t == pytest.approx(3.4072971704672885, rel=1e-10)
+    assert 2 * stats.t.sf(t, 49) == pytest.approx(0.0013193972, abs=5e-11)
+    if rows[0]["test"] == "t":
+        assert rows[0]["p_value"] == pytest.approx(0.0013193972019333376, rel=1e-10)
+    assert rows[1]["p_value"] == monte_carlo(0.001188)
+
+
+@pytest.mark.parametrize("test", ["t", "randomization"])
+def test_four_systems_on_324_queries_have_the_significance_that_was_published(embedded, shared_data, test):
+    matrix = np.loadtxt(shared_data / "significance" / "permtest_ndcg.tsv")
+    table = scores({str(at): values for at, values in enumerate(matrix, 1)})
+    rows = {row["run"]: row for row in embedded.rows(table, "1", test=test, correction="none")}
+    assert rows.keys() == PERMTEST.keys()
+    for run, (difference, t, p_value, low, high, wins, ties, losses, exact) in PERMTEST.items():
+        row = rows[run]
+        assert row["difference"] == pytest.approx(difference, abs=5e-9)
+        assert row["difference"] * stats.t.ppf(0.975, 323) / (row["difference"] - row["interval_low"]) == pytest.approx(
+            t
+        )
+        assert row["interval_low"] == pytest.approx(low, abs=5e-11 + abs(low) * 1e-6)
+        assert row["interval_high"] == pytest.approx(high, abs=5e-11 + high * 1e-6)
+        assert (row["wins"], row["ties"], row["losses"]) == (wins, ties, losses)
+        if row["test"] == "t":
+            assert row["p_value"] == pytest.approx(p_value, rel=1e-10)
+        else:
+            assert row["p_value"] == monte_carlo(exact)
+
+
+@pytest.fixture(scope="module")
+def trec_covid(shared_data, tmp_path_factory):
+    """The query scores of the 143 runs of TREC-COVID round 1."""
+    output, folder = tmp_path_factory.mktemp("trec-covid"), shared_data / "trec-covid-round1"
+    done = command_line(
+        *("evaluate", folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", "--cutoffs", "10"),
+        *("--engine", "embedded", "--output", output, "--date", "2020-05-01"),
+        cwd=output,
+    )
+    assert done.returncode == 0, done.stderr
+    return ds.dataset(output / "query_scores", partitioning="hive").to_table()
+
+
+def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(embedded, trec_covid):
+    per_query = {}
+    for row in trec_covid.select(["run", "query_id", "ndcg"]).to_pylist():
+        per_query.setdefault(row["run"], {})[row["query_id"]] = row["ndcg"]
+    baseline = per_query.pop("sab20.1.meta.docs")
+    topics = sorted(baseline)
+    columns = {"dataset": pa.array(trec_covid["dataset"].cast(pa.string()))}
+    plain = trec_covid.set_column(trec_covid.schema.get_field_index("dataset"), "dataset", columns["dataset"])
+    rows = embedded.rows(plain, "sab20.1.meta.docs")
+    assert {row["run"] for row in rows} == per_query.keys()
+    assert len(rows) == 142
+    tested = 0
+    for row in rows:
+        values = [[scored[topic] for topic in topics] for scored in (per_query[row["run"]], baseline)]
+        expected = stats.ttest_rel(*values)
+        interval = expected.confidence_interval(0.95)
+        assert row["queries"] == 30
+        assert [row["interval_low"], row["interval_high"]] == pytest.approx(list(interval), rel=1e-10, abs=1e-13)
+        if row["test"] == "t":
+            tested += 1
+            assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-10)
+        else:
+            assert {"few_changed", "skewed"} & set(row["flags"])
+            # The two tests of the same differences are never far apart.
+            assert row["p_value"] == pytest.approx(expected.pvalue, abs=0.05)
+    assert tested > 20
+    p_values = sorted(row["p_value"] for row in rows)
+    assert min(row["p_adjusted"] for row in rows) == pytest.approx(142 * p_values[0])

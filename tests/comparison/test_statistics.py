@@ -1,0 +1,172 @@
+"""The statistics, beside those of scipy and statsmodels, and of formulas worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from paired import pairs_of
+from scipy import stats
+
+from ndcg_spark.comparison import statistics
+from ndcg_spark.comparison.statistics import Moments
+
+KINDS = ("normal", "skewed", "discrete", "zeros")
+SIZES = (2, 3, 5, 10, 25, 50, 200, 500)
+
+
+def moments(values):
+    return Moments.of(len(values), np.mean(values), np.var(values), stats.skew(values) if np.ptp(values) else 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_paired_t_test_and_its_interval_are_those_of_scipy(kind):
+    compared = 0
+    for n in SIZES:
+        for seed in range(20):
+            baseline, run = pairs_of(kind, n, seed)
+            apart = run - baseline
+            if apart.std() == 0:
+                continue
+            found = statistics.paired_t(n, apart.mean(), apart.std(ddof=1), 0.1)
+            expected = stats.ttest_rel(run, baseline)
+            low, high = expected.confidence_interval(0.9)
+            assert found.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+            assert [found.interval_low, found.interval_high] == pytest.approx([low, high], rel=1e-10, abs=1e-15)
+            assert found.effect_size == pytest.approx(expected.statistic / math.sqrt(n), rel=1e-10)
+            compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize(("n", "deviation"), [(0, 0.0), (1, 0.0), (1, 0.5), (10, 0.0)])
+def test_there_is_no_answer_for_fewer_than_two_queries_or_without_variation(n, deviation):
+    found = statistics.paired_t(n, 0.1, deviation)
+    assert np.isnan([found.p_value, found.interval_low, found.effect_size, found.minimum_detectable]).all()
+
+
+@pytest.mark.parametrize("n", [10, 11, 25, 50, 200, 1000])
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_the_minimum_detectable_difference_is_found_with_a_power_of_four_fifths(n, alpha):
+    power = pytest.importorskip("statsmodels.stats.power", reason="needs statsmodels: pip install --group parity")
+    effect = power.TTestPower().solve_power(nobs=n, alpha=alpha, power=0.8)
+    # The formula takes the central t for the noncentral: 0.2 % at 5 %, and a little more in the far tail of a few.
+    assert statistics.paired_t(n, 0.0, 1.0, alpha).minimum_detectable == pytest.approx(
+        effect, rel=0.002 if alpha == 0.05 else 0.02
+    )
+
+
+@pytest.mark.parametrize(("correction", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
+def test_adjusted_p_values_are_those_of_statsmodels(correction, theirs):
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="needs statsmodels")
+    chance = np.random.default_rng(3)
+    for count in (1, 2, 3, 10, 142):
+        p_values = chance.random(count) ** 3
+        p_values[chance.random(count) < 0.3] = p_values[0]
+        expected = multitest.multipletests(p_values, method=theirs)[1]
+        assert statistics.CORRECTIONS[correction](p_values) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+def test_adjusted_p_values_by_hand():
+    assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx([3 * 0.01, 2 * 0.03, 2 * 0.03])
+    assert statistics.benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([3 * 0.01, 0.04, 0.04])
+    assert statistics.unadjusted([0.5, 0.01]) == pytest.approx([0.5, 0.01])
+
+
+@pytest.mark.parametrize("correction", statistics.CORRECTIONS)
+def test_what_was_not_tested_does_not_count_among_the_p_values(correction):
+    found = statistics.CORRECTIONS[correction]([0.01, math.nan, 0.03])
+    without = statistics.CORRECTIONS[correction]([0.01, 0.03])
+    assert found[[0, 2]] == pytest.approx(without)
+    assert math.isnan(found[1])
+    assert len(statistics.CORRECTIONS[correction]([])) == 0
+
+
+def test_the_error_of_a_weighted_mean_is_that_of_weighted_least_squares():
+    api = pytest.importorskip("statsmodels.api", reason="needs statsmodels")
+    chance = np.random.default_rng(4)
+    for n in (2, 5, 50, 500):
+        apart, weight = chance.normal(0.02, 0.1, n), chance.exponential(1.0, n) + 0.01
+        mean = (weight * apart).sum() / weight.sum()
+        found = statistics.weighted_error(n, (weight**2 * (apart - mean) ** 2).sum(), weight.sum())
+        expected = api.WLS(apart, np.ones(n), weights=weight).fit(cov_type="HC1")
+        assert mean == pytest.approx(expected.params[0], rel=1e-12)
+        assert float(found) == pytest.approx(expected.bse[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_moments_of_parts_add_up_to_those_of_the_whole(kind):
+    baseline, run = pairs_of(kind, 500, 1)
+    apart = run - baseline
+    parts = sum((moments(part) for part in np.split(apart, [1, 2, 40, 300])), Moments())
+    assert (parts.n, parts.mean) == (500, pytest.approx(apart.mean(), rel=1e-12))
+    assert parts.deviation == pytest.approx(apart.std(ddof=1), rel=1e-12)
+    assert parts.skewness == pytest.approx(stats.skew(apart), rel=1e-10)
+
+
+def test_moments_far_from_zero_keep_their_digits():
+    apart = 1e6 + np.random.default_rng(5).normal(0, 1, 1000)
+    parts = moments(apart[:300]) + moments(apart[300:])
+    # The differences themselves have 10 digits after the point. Squares less the square of the sum would have none.
+    assert parts.deviation == pytest.approx(apart.std(ddof=1), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "changed", "flags"),
+    [
+        ([], 0, ["too_few"]),
+        ([0.1], 1, ["too_few"]),
+        ([0.0], 0, ["unchanged", "too_few"]),
+        ([0.0] * 50, 0, ["unchanged"]),
+        ([0.1] * 50, 50, ["no_variation"]),
+        ([0.3 - 0.1, 0.2, 0.1 + 0.1] * 20, 60, ["no_variation"]),
+        ([0.1, -0.1] * 14, 28, ["few_changed"]),
+        ([0.1, -0.1] * 15, 30, []),
+        ([0.0] * 300 + [0.1, -0.1] * 15, 30, []),
+        ([0.0] * 49 + [1.0] * 31, 31, []),
+        ([0.01, -0.01] * 100 + [1.0], 201, ["skewed"]),
+    ],
+)
+def test_differences_that_t_is_not_to_be_trusted_with_are_flagged(values, changed, flags):
+    found = sum((moments(np.array([value])) for value in values), Moments())
+    assert statistics.doubts(found, changed) == flags
+
+
+def test_skewness_is_too_much_for_fewer_queries_than_355_times_its_square():
+    def of(n, skewness):
+        return statistics.doubts(Moments.of(n, 0.1, 1.0, skewness), n)
+
+    assert of(355, 1.0) == []
+    assert of(354, 1.0) == ["skewed"]
+    assert of(4 * 355, -2.0) == []
+    assert of(4 * 355 - 1, -2.0) == ["skewed"]
+
+
+def test_weights_that_hang_on_few_queries_are_flagged():
+    assert statistics.doubts_of_weights(30, 0.05) == []
+    assert statistics.doubts_of_weights(29.9, 0.05) == ["few_effective"]
+    assert statistics.doubts_of_weights(30, 0.051) == ["one_weighs_much"]
+
+
+@pytest.mark.parametrize(("n", "share_of_zeros", "truth", "coverage"), [(25, 0.0, 0.02, 0.950), (50, 0.9, 0.0, 0.975)])
+def test_the_interval_covers_the_true_difference_as_often_as_it_was_measured(n, share_of_zeros, truth, coverage):
+    draws = 2_000
+    chance = np.random.default_rng(2026)
+    changed = chance.random((draws, n)) >= share_of_zeros
+    apart = np.where(changed, chance.normal(truth, 0.1, (draws, n)), 0.0)
+    found = statistics.paired_t(n, apart.mean(axis=1), apart.std(axis=1, ddof=1))
+    covered = np.mean((found.interval_low <= truth) & (truth <= found.interval_high))
+    assert covered == pytest.approx(coverage, abs=3 * math.sqrt(coverage * (1 - coverage) / draws))
+
+
+def test_one_in_twenty_tests_of_nothing_is_a_false_alarm():
+    draws, n = 2_000, 50
+    apart = np.random.default_rng(7).normal(0.0, 0.1, (draws, n))
+    found = statistics.paired_t(n, apart.mean(axis=1), apart.std(axis=1, ddof=1))
+    assert np.mean(found.p_value < 0.05) == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / draws))
+
+
+def test_the_minimum_detectable_difference_is_detected_four_times_of_five():
+    draws, n, deviation = 2_000, 50, 0.1
+    truth = float(statistics.paired_t(n, 0.0, deviation).minimum_detectable)
+    apart = np.random.default_rng(8).normal(truth, deviation, (draws, n))
+    found = statistics.paired_t(n, apart.mean(axis=1), apart.std(axis=1, ddof=1))
+    assert np.mean(found.p_value < 0.05) == pytest.approx(0.8, abs=3 * math.sqrt(0.8 * 0.2 / draws))

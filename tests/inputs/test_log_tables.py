@@ -1,0 +1,400 @@
+"""Tables of Delta and Iceberg: exactly the rows of a version are read, or it is said which version there is not."""
+
+import json
+import sys
+from pathlib import Path
+
+import checked
+import log_tables
+import pyarrow as pa
+import pytest
+from log_tables import rows
+from programs import command_line, forked
+from pyarrow import parquet
+
+pytest.importorskip("deltalake")
+pytest.importorskip("pyiceberg")
+
+#: 2001-09-09, when the first version of a table of Delta is from, and the second a day later.
+FIRST, DAY = 1_000_000_000, 86_400
+
+
+def two_days(folder: Path) -> str:
+    table = log_tables.delta(folder / "t", rows("a", "x", "y"), rows("b", "x"))
+    for version in (0, 1):
+        log_tables.written_at(table, version, FIRST + version * DAY)
+    return table
+
+
+def after(folder: Path, change) -> str:
+    """Two runs, of which a has x, y and z, in a table of Delta that was changed after."""
+    from deltalake import DeltaTable
+
+    table = log_tables.delta(folder / "t", rows("a", "x", "y", "z"), rows("b", "x"))
+    change(DeltaTable(table))
+    return table
+
+
+def overwritten(folder: Path) -> str:
+    from deltalake import write_deltalake
+
+    table = log_tables.delta(folder / "t", rows("a", "x", "y"))
+    write_deltalake(table, rows("c", "x"), mode="overwrite")
+    return table
+
+
+def widened(folder: Path) -> str:
+    table = log_tables.delta(folder / "t", rows("a", "x", "y"))
+    ranked = rows("b", "x").append_column("rank", pa.array([1]))
+    return log_tables.delta(folder / "t", ranked, schema_mode="merge") and table
+
+
+def with_vector(folder: Path) -> str:
+    table = log_tables.delta(folder / "t", rows("a", "x", "y", "z"))
+    log_tables.delete_by_vector(table, [0, 2])
+    return table
+
+
+def vacuumed(folder: Path) -> str:
+    from deltalake import DeltaTable
+
+    table = overwritten(folder)
+    DeltaTable(table).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    return table
+
+
+def broken(folder: Path) -> str:
+    table = two_days(folder)
+    log_tables.commit(table, 1).write_text("{no JSON", encoding="utf-8")
+    return table
+
+
+def listed(folder: Path) -> str:
+    lists = pa.table({"user_id": [1, 2], "item_ids": [["x", "y"], ["z"]], "scores": [[2.0, 1.0], [3.0]]})
+    return log_tables.delta(folder / "bm25", lists)
+
+
+def iceberg(folder: Path, catalog: str = "lake"):
+    return log_tables.iceberg(folder / catalog, rows("a", "x", "y", "z"), rows("b", "x"))
+
+
+def ice(folder: Path) -> str:
+    return log_tables.folder_of(iceberg(folder))
+
+
+def first_snapshot(folder: Path, catalog: str = "lake") -> dict:
+    table = iceberg(folder, catalog)
+    return {"path": log_tables.folder_of(table), "as_of": table.snapshots()[0].snapshot_id}
+
+
+def with_positions(folder: Path) -> str:
+    table = log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"))
+    log_tables.delete_by_position(table, [0, 2])
+    return log_tables.folder_of(table)
+
+
+def with_values(folder: Path) -> str:
+    table = log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"))
+    log_tables.delete_by_position(table, [0, 2], "EQUALITY_DELETES")
+    return log_tables.folder_of(table)
+
+
+def ice_after_delete(folder: Path) -> str:
+    table = iceberg(folder)
+    table.delete("run = 'a' and doc_id = 'y'")
+    return log_tables.folder_of(table)
+
+
+def two_last(folder: Path) -> str:
+    table = iceberg(folder)
+    last = Path(table.metadata_location.removeprefix("file://"))
+    last.with_name(last.name.replace("-", "-0", 1)).write_bytes(last.read_bytes())
+    return log_tables.folder_of(table)
+
+
+def plain(folder: Path) -> str:
+    parquet.write_table(rows("a", "x"), folder / "a.parquet")
+    return str(folder / "a.parquet")
+
+
+#: By name: what writes the results and gives their path or their settings, and what is read: rows by run, or words.
+CASES = {
+    "the last version": (two_days, {"a": 2, "b": 1}),
+    "a version": (lambda folder: {"path": two_days(folder), "as_of": 0}, {"a": 2}),
+    "a version as text": (lambda folder: {"path": two_days(folder), "as_of": "0"}, {"a": 2}),
+    "a time": (lambda folder: {"path": two_days(folder), "as_of": "2001-09-10T01:46:39Z"}, {"a": 2}),
+    "a time of another zone": (
+        lambda folder: {"path": two_days(folder), "as_of": "2001-09-10T03:46:40+02:00"},
+        {"a": 2, "b": 1},
+    ),
+    "a time before the first": (
+        lambda folder: {"path": two_days(folder), "as_of": "2001-09-09"},
+        r"t has no version as of 2001-09-09, its first is 0 of 2001-09-09T01:46:40Z; name a later time",
+    ),
+    "no such version": (
+        lambda folder: {"path": two_days(folder), "as_of": 7},
+        r"t has no version 7, its last one is 1; name another version",
+    ),
+    "rows that were deleted": (
+        lambda folder: after(folder, lambda table: table.delete("run = 'a' and doc_id = 'y'")),
+        {"a": 2, "b": 1},
+    ),
+    "rows that were deleted later": (
+        lambda folder: {"path": after(folder, lambda table: table.delete("run = 'a'")), "as_of": 1},
+        {"a": 3, "b": 1},
+    ),
+    "rows that were changed": (
+        lambda folder: after(folder, lambda table: table.update(updates={"run": "'c'"}, predicate="run = 'a'")),
+        {"b": 1, "c": 3},
+    ),
+    "small files made one": (lambda folder: after(folder, lambda table: table.optimize.compact()), {"a": 3, "b": 1}),
+    "overwritten": (overwritten, {"c": 1}),
+    "before it was overwritten": (lambda folder: {"path": overwritten(folder), "as_of": 0}, {"a": 2}),
+    "files that were vacuumed": (
+        lambda folder: {"path": vacuumed(folder), "as_of": 0},
+        r"t, version 0, cannot be read, .*; if its files were vacuumed or expired, name another version",
+    ),
+    "partitions": (
+        lambda folder: log_tables.delta(folder / "t", rows("a%2F/é=", "x"), rows("b c", "y", "z"), partition_by="run"),
+        {"a%2F/é=": 1, "b c": 2},
+    ),
+    "a folder with a strange name": (lambda folder: two_days(folder / "a b é#1"), {"a": 2, "b": 1}),
+    "a name that deltalake decodes": (
+        lambda folder: str(Path(two_days(folder)).rename(folder / "t%20x")),
+        "t%20x has % or .* in it, which deltalake takes for another path; rename it",
+    ),
+    "a deletion vector": (with_vector, {"a": 1}),
+    "mapped columns": (
+        lambda folder: log_tables.delta(
+            folder / "t", rows("a", "x", "y"), configuration={"delta.columnMapping.mode": "name"}
+        ),
+        {"a": 2},
+    ),
+    "a column that came later": (widened, {"a": 2, "b": 1}),
+    "lists, and a run named by the folder": (listed, {"bm25": 3}),
+    "two tables": (
+        lambda folder: {"path": [two_days(folder / name) for name in "12"], "run_from": "column"},
+        r"run_in_two_files, 2 run\(s\) with queries in two files",
+    ),
+    "a table and a file": (
+        lambda folder: {"path": [two_days(folder), plain(folder)]},
+        r"2 formats in one place, delta \(.*/t\), parquet",
+    ),
+    "a broken log": (broken, r"the table of Delta in .*/t cannot be read, .*; check its log and rights"),
+    "a file of a table": (
+        lambda folder: f"{two_days(folder)}/*.parquet",
+        r"t is a table of Delta, whose files have deleted rows too; give its folder .*/t alone",
+    ),
+    "another format": (
+        lambda folder: {"path": two_days(folder), "format": "parquet"},
+        "t is a table of delta, and format is parquet; leave the format out",
+    ),
+    "the format": (lambda folder: {"path": two_days(folder), "format": "delta"}, {"a": 2, "b": 1}),
+    "the format of a file": (
+        lambda folder: {"path": plain(folder), "format": "delta"},
+        "format is delta, and .*a.parquet is of no table of Delta or Iceberg",
+    ),
+    "a version of a file": (
+        lambda folder: {"path": plain(folder), "as_of": 3},
+        "a version is asked for, 3, and .*a.parquet is of no table of Delta or Iceberg",
+    ),
+    "columns of other tables": (
+        lambda folder: log_tables.delta(folder / "t", pa.table({"colour": ["red"]})),
+        r"2 column\(s\) missing, query_id, doc_id",
+    ),
+    "times where numbers are expected": (
+        lambda folder: log_tables.delta(
+            folder / "t", rows("a", "x").set_column(3, "score", pa.array([0], pa.timestamp("us", "UTC")))
+        ),
+        r"t: 1 column\(s\) of the wrong type, score is timestamp",
+    ),
+    "Iceberg": (ice, {"a": 3, "b": 1}),
+    "Iceberg, rows that were deleted": (ice_after_delete, {"a": 2, "b": 1}),
+    "Iceberg, deleted by their positions": (with_positions, {"a": 1}),
+    "Iceberg, deleted by their values": (with_values, "PyIceberg does not yet support equality deletes"),
+    "Iceberg, a snapshot": (first_snapshot, {"a": 3}),
+    "Iceberg, no such snapshot": (
+        lambda folder: {"path": ice(folder), "as_of": 5},
+        r"runs has no snapshot as of 5, it has \d+, \d+; name another",
+    ),
+    "Iceberg, a time before the first": (
+        lambda folder: {"path": ice(folder), "as_of": "2001-09-09"},
+        "runs has no snapshot as of 2001-09-09",
+    ),
+    "Iceberg, now": (lambda folder: {"path": ice(folder), "as_of": "2200-01-01"}, {"a": 3, "b": 1}),
+    "Iceberg, by a file of its metadata": (
+        lambda folder: next(map(str, Path(ice(folder), "metadata").glob("00001-*.metadata.json"))),
+        {"a": 3},
+    ),
+    "Iceberg, by its catalog": (lambda folder: [iceberg(folder), "table:lake.db.runs"][1], {"a": 3, "b": 1}),
+    "Iceberg, not in its catalog": (
+        lambda folder: "table:lake.db.other",
+        "the table of Iceberg table:lake.db.other cannot be read, NoSuchTableError",
+    ),
+    "Iceberg, two last versions": (two_last, "is a table of Iceberg with 2 files that may be its last metadata"),
+    "Iceberg, a snapshot by its catalog": (
+        lambda folder: {**first_snapshot(folder, "sea"), "path": "table:sea.db.runs"},
+        {"a": 3},
+    ),
+    "a version without a catalog": (
+        lambda folder: {"path": "table:nobody.db.runs", "as_of": 1},
+        "no catalog table nobody.db.runs as of 1, which only pyiceberg can read with this engine",
+    ),
+    "no catalog": (lambda folder: "table:nobody.db.runs", "no catalog table nobody.db.runs"),
+}
+
+
+def settings_of(name: str, folder: Path) -> dict:
+    given = CASES[name][0](folder)
+    (folder / "web.qrels").write_text("q1 0 x 1\n1 0 x 1\n", encoding="utf-8")
+    return {
+        "judgments": {"path": str(folder / "web.qrels")},
+        "results": given if isinstance(given, dict) else {"path": given},
+    }
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory):
+    settings = {name: settings_of(name, tmp_path_factory.mktemp("case")) for name in CASES}
+    # Each case has a catalog of its own, of which two are configured.
+    by_catalog = {"lake": "Iceberg, by its catalog", "sea": "Iceberg, a snapshot by its catalog"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, case in by_catalog.items():
+            folder = Path(settings[case]["judgments"]["path"]).parent
+            patch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__URI", log_tables.catalog_uri(folder / name))
+        yield checked.on_embedded(settings)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exactly_the_rows_of_a_version_are_read(embedded, name):
+    found, expected = embedded[name], CASES[name][1]
+    if isinstance(expected, dict):
+        assert found == expected
+    else:
+        with pytest.raises(AssertionError, match=expected):
+            raise AssertionError(found.get("error", found))
+
+
+def said(done) -> object:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def scores(folder: Path, judgments: str, results: str, exclude: str, *more: str) -> tuple[list[dict], dict]:
+    """The dataset scores of an evaluation, and the inputs in its record."""
+    paths = ("--judgments", judgments, "--results", results, "--exclude", exclude)
+    done = command_line("evaluate", *paths, *more, "--json", "--output", folder / "out", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (record,) = (folder / "out" / "_evaluations").rglob(f"*{found['evaluation_id']}*.json")
+    rows = [{**row, "evaluation_id": ""} for row in found["dataset_scores"]]
+    return rows, json.loads(record.read_text(encoding="utf-8"))["inputs"]
+
+
+GRADES = pa.table({"query_id": ["q1"] * 3, "doc_id": ["x", "y", "z"], "relevance": [1, 3, 2]})
+LEFT_OUT = pa.table({"query_id": ["q1"], "doc_id": ["x"]})
+
+
+def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_their_versions(tmp_path):
+    from deltalake import DeltaTable
+
+    kept = {"judgments": GRADES, "results": pa.concat_tables([rows("a", "x", "z", "y"), rows("b", "y", "x")])}
+    for name, table in {**kept, "exclude": LEFT_OUT}.items():
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    expected, plain_inputs = scores(
+        tmp_path, *(str(tmp_path / f"{name}.parquet") for name in ("judgments", "results", "exclude"))
+    )
+    judged = log_tables.delta(tmp_path / "judged", GRADES, GRADES)
+    DeltaTable(log_tables.delta(tmp_path / "left", LEFT_OUT, rows("c", "y").select(["query_id", "doc_id"]))).delete(
+        "doc_id = 'y'"
+    )
+    ranked = log_tables.iceberg(tmp_path / "lake", rows("a", "x", "z", "y"), rows("b", "y", "x"))
+    found, inputs = scores(
+        tmp_path, judged, log_tables.folder_of(ranked), str(tmp_path / "left"), "--as-of", "judgments=0"
+    )
+    # By hand, without x: a has z and y, of grades 2 and 3, and b has y, of grade 3.
+    assert next(row["ndcg"] for row in found if (row["run"], row["cutoff"]) == ("b", 1)) == 1.0
+    assert next(row["ndcg"] for row in found if (row["run"], row["cutoff"]) == ("a", 1)) == pytest.approx(3 / 7)
+    assert found == expected
+    versions = {name: each["files"][0]["version"] for name, each in inputs.items()}
+    assert versions == {"judgments": 0, "results": ranked.current_snapshot().snapshot_id, "exclude": 2}
+    assert inputs["judgments"]["files"][0]["path"] == judged
+    assert inputs["judgments"]["format"] == "delta"
+    assert f"{judged} is read at version 0" in inputs["judgments"]["recognised"]
+    for name in ("judgments", "results"):
+        assert inputs[name]["fingerprint"] == plain_inputs[name]["fingerprint"]
+
+
+def test_what_happens_to_a_table_after_it_was_read_changes_nothing(tmp_path):
+    settings = settings_of("the last version", tmp_path)
+    table = settings["results"]["path"]
+    done = forked(
+        log_tables.evaluated_while_changed, {**settings, "cutoffs": [1], "engine": "embedded"}, table, cwd=tmp_path
+    )
+    # Of two queries one is missing.
+    assert {row["run"]: row["ndcg"] for row in said(done)} == {"a": 0.5, "b": 0.5}
+
+
+def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(tmp_path):
+    table = two_days(tmp_path)
+    (tmp_path / "web.qrels").write_text("q1 0 x 1\n", encoding="utf-8")
+    (tmp_path / "nightly.toml").write_text(
+        'judgments = "web.qrels"\n[results]\npath = "t"\nas_of = "{date}T12:00:00Z"\n', encoding="utf-8"
+    )
+    for date, runs in (("2001-09-09", {"a"}), ("2001-09-10", {"a", "b"})):
+        done = command_line("evaluate", "--config", "nightly.toml", "--date", date, "--json", cwd=tmp_path)
+        assert {row["run"] for row in json.loads(done.stdout)["dataset_scores"]} == runs
+    early = command_line("evaluate", "--config", "nightly.toml", "--date", "2001-09-08", cwd=tmp_path)
+    assert early.returncode == 3
+    assert f"{table} has no version as of 2001-09-08T12:00:00Z" in early.stderr
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "write"), [("deltalake", "delta", two_days), ("pyiceberg.table", "iceberg", ice)]
+)
+def test_a_table_whose_library_is_not_installed_is_refused_with_what_installs_it(tmp_path, library, extra, write):
+    (tmp_path / "web.qrels").write_text("q1 0 x 1\n", encoding="utf-8")
+    settings = {"judgments": {"path": str(tmp_path / "web.qrels")}, "results": {"path": write(tmp_path)}}
+    found = said(forked(log_tables.checked_without, library, settings, cwd=tmp_path))
+    assert found["code"] == 3
+    assert f"is a table of {extra.capitalize()}" in found["error"]
+    assert f"pip install 'ndcg-spark[{extra}]'" in found["error"]
+
+
+def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_does_not_change(tmp_path):
+    table = CASES["rows that were deleted"][0](tmp_path)
+    settings = {"judgments": {"path": log_tables.delta(tmp_path / "judged", GRADES)}, "results": {"path": table}}
+    asked = [settings, *({**settings, "results": {"path": table, "as_of": version}} for version in (0, 9))]
+    last, first, none = said(forked(log_tables.checked_far, asked, cwd=tmp_path))
+    assert (last, first) == ({"a": 2, "b": 1}, {"a": 3})
+    assert none["code"] == 3
+    assert "the engine cannot read it as of 9" in none["error"]
+
+
+def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engine, tmp_path, monkeypatch):
+    settings = settings_of("the last version", tmp_path)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    refused = checked.check(engine, settings)
+    assert refused["code"] == 3
+    assert "pip install 'ndcg-spark[delta]'" in refused["error"]
+    assert "the engine cannot read it as of 1" in refused["error"]
+    engine.session.read.parquet(plain(tmp_path)).createOrReplaceTempView("plain")
+    for as_of in (1, "2001-09-10"):
+        settings["results"] = {"path": "table:plain", "as_of": as_of}
+        found = checked.check(engine, settings)
+        assert f"no catalog table plain as of {as_of}" in found["error"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("resluts=1", "did you mean 'results'?; write TABLE=VERSION or TABLE=TIME"),
+        ("12", "names no version of a table; write TABLE=VERSION"),
+        ("results=yesterday", "results.as_of: 'yesterday' is no version and no time; give a number, or a time"),
+        ("results=-1", "results.as_of: '-1' is no version and no time"),
+    ],
+)
+def test_a_version_that_is_none_is_refused_before_anything_starts(tmp_path, given, words):
+    done = command_line("evaluate", "a", "b", "--as-of", given, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr

@@ -1,0 +1,172 @@
+"""The documents that a night keeps: what its scores are made of, and explained without the inputs."""
+
+import json
+import math
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from evaluations import configuration
+from programs import command_line, forked
+
+from ndcg_spark import config
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.asked import Asked
+from ndcg_spark.job import evaluating
+from ndcg_spark.job.explaining import explain_query
+from ndcg_spark.job.explaining_nights import explain_night
+from ndcg_spark.nights.committed import committed
+from ndcg_spark.schemas import RANKED_DOCUMENTS
+
+CONVENTIONS = {
+    "standard": {"preset": "standard"},
+    "beir": {"preset": "beir"},
+    "sklearn": {"preset": "sklearn", "negative": "as_unjudged"},
+    "xgboost": {"preset": "xgboost", "negative": "as_unjudged"},
+    "elasticsearch": {"preset": "elasticsearch"},
+    "dropped": {"unjudged": "drop", "negative": "drop"},
+    "worst": {"ties": "worst", "unjudged": 1.0},
+    "python": {"gain": "python:numpy.square", "negative": "keep"},
+}
+
+
+def write_nights(folder):
+    """A night of random rankings under every convention, and what is explained from the inputs of one query."""
+    from cases import make
+
+    case, folder = make([7, 8]), Path(folder)
+    judged = [f"{q} 0 {doc} {grade}\n" for q, grades in case.judged.items() for doc, grade in grades.items()]
+    rows = [
+        f"{q} Q0 {doc} {rank} {score!r} {run}\n"
+        for run, sign in (("one", 1.0), ("two", -1.0))
+        for q, listed in case.returned.items()
+        for doc, score, rank in [(doc, sign * score, rank) for doc, score, rank in listed]
+    ]
+    (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
+    (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
+    from ndcg_spark.engine import open_engine
+    from ndcg_spark.job.clock import Clock
+
+    with open_engine("embedded") as engine:
+        for name, convention in CONVENTIONS.items():
+            settings = {"output": str(folder / name), "documents": "top", "cutoffs": [1, 4, "all"]}
+            wanted = configured(folder, convention=convention, **settings)
+            evaluating.run_on(engine, wanted, lambda *_: None, Clock())
+
+
+def configured(folder, **settings):
+    paths = {"judgments": str(folder / "qrels.txt"), "results": str(folder / "run.txt")}
+    tables = {table: {"path": path} for table, path in paths.items()}
+    return config.validate({**tables, "engine": "embedded", "date": "2026-11-20", **settings}, "test")
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nights")
+    sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
+    done = forked(write_nights, str(folder), cwd=folder, PYTHONPATH=":".join(sys.path))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def rows(output, table):
+    return [row for path in (output / table).rglob("*.parquet") for row in pq.ParquetFile(path).read().to_pylist()]
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_the_documents_of_a_night_add_up_to_its_scores(nights, name):
+    documents, scores = rows(nights / name, "ranked_documents"), rows(nights / name, "query_scores")
+    added, ranks = defaultdict(list), defaultdict(list)
+    for row in documents:
+        ranks[row["run"], row["query_id"]].append(row["rank"])
+        for cutoff in (1, 4):
+            if row["rank"] <= cutoff:
+                added[row["run"], row["query_id"], cutoff].append(row["gain"] * row["discount"])
+    assert len(scores) == 2 * 3 * len({row["query_id"] for row in scores})
+    for score in scores:
+        query, cutoff = score["query_id"], score["cutoff"]
+        if cutoff is None:
+            continue
+        assert math.fsum(added[score["run"], query, cutoff]) == pytest.approx(score["dcg"], abs=1e-12)
+        assert sorted(ranks[score["run"], query])[:cutoff] == [*range(1, score["returned"] + 1)]
+        if name not in ("sklearn", "xgboost", "elasticsearch"):
+            assert math.fsum(added[None, query, cutoff]) == pytest.approx(score["ideal_dcg"], abs=1e-12)
+    own_ideal = name in ("sklearn", "xgboost")
+    assert (None in {row["run"] for row in documents}) == (not own_ideal)
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name):
+    known = 0
+    queries = sorted({row["query_id"] for row in rows(nights / name, "query_scores")})
+    for query in queries[:12]:
+        for explanation in explain_night(str(nights / name), None, Asked(query)).explanations:
+            score = explanation.facts.score
+            within = math.fsum(line.contribution or 0.0 for line in explanation.lines)
+            assert within == pytest.approx(score.dcg, abs=1e-12)
+            if explanation.ideal_known:
+                known += 1
+                lost = math.fsum(each.loss for each in explanation.losses)
+                assert lost == pytest.approx(score.ideal_dcg - score.dcg, abs=1e-12)
+    # An ideal of the returned documents is known where the night keeps all of them that gain.
+    assert known == 2 * 12 or (name == "xgboost" and known > 0) or (name == "sklearn" and known == 0)
+
+
+def test_what_a_night_explains_is_what_its_inputs_explain(nights):
+    query = sorted({row["query_id"] for row in rows(nights / "standard", "query_scores")})[5]
+    done = forked(_explain_inputs, str(nights), query, cwd=nights)
+    assert done.returncode == 0, done.stderr
+    (of_inputs,) = json.loads(done.stdout)
+    asked = ["--query", query, "--run", "one", "--cutoff", "4", "--json"]
+    (of_night,) = json.loads(command_line("explain", "standard", *asked, cwd=nights).stdout)
+    # A night does not tell where a document is that is not within the cutoff.
+    for each in (*of_inputs["would_help"], *of_night["would_help"]):
+        each.pop("rank")
+    for name in ("would_help", "unjudged", "best_grade", "worst_grade", "returned", "judged", "formula"):
+        assert of_night[name] == of_inputs[name]
+    for name in ("ndcg", "dcg", "ideal_dcg"):
+        assert of_night[name] == pytest.approx(of_inputs[name], abs=1e-12)
+
+
+def _explain_inputs(folder, query):
+    from ndcg_spark.report.explained import print_explained
+
+    found = explain_query(configured(Path(folder)), Asked(query, "one", cutoff="4"), lambda *_: None)
+    print_explained(found, "json")
+
+
+def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
+    with_ = configuration(tmp_path)
+    output = str(tmp_path / "out")
+    evaluating.run(with_(output=output, documents="top"), lambda *_: None)
+    kept = pq.read_table(tmp_path / "out" / "ranked_documents")
+    assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
+    assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
+    evaluating.run(with_(output=output), lambda *_: None)
+    assert not list((tmp_path / "out" / "ranked_documents").rglob("*.parquet"))
+    assert len(committed(output)) == 1
+    with pytest.raises(ConfigurationError, match="keeps none; evaluate it with --documents top"):
+        explain_night(output, None, Asked("q1"))
+
+
+def test_documents_without_an_output_are_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="documents: they are kept with a night, and no output is given"):
+        configuration(tmp_path)(documents="top")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--query", "s7-0"], "is none of the"),
+        (["--query", "s7-00", "--run", "on"], "'on' is none of the 2 runs, the nearest are 'one'"),
+        (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is none"),
+        (["--query", "s7-00", "--cutoff", "3"], "3 is none"),
+        (["--query", "s7-00", "--date", "2026-11-19"], "'2026-11-19' is none of the 1 nights, only '2026-11-20' is"),
+    ],
+)
+def test_what_a_night_does_not_keep_is_an_error_that_says_what_it_does(nights, arguments, said):
+    done = command_line("explain", "standard", *arguments, cwd=nights)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr

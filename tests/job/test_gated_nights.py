@@ -1,0 +1,311 @@
+"""Nights with a gate, from their files to what is published: whole, with the verdict, whatever it is."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pyarrow.parquet as pq
+import pytest
+from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
+from programs import command_line
+from publish_and_die import run as run_and_die
+
+from ndcg_spark.nights import recovery
+from ndcg_spark.nights.committed import committed
+
+
+def records(folder):
+    return {night.evaluated_on: night.record for night in committed(str(folder / "out"))}
+
+
+def rows(folder, table, date):
+    files = sorted((folder / f"out/{table}/dataset=default/evaluated_on={date}").glob("*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def short(found):
+    return [(night["verdict"], night["code"], night["exit_code"], night["nights"]) for night in found]
+
+
+def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
+    first = settings(tmp_path, "2026-11-01")
+    unchanged = {"on_changed_judgments": "unchanged_queries"}
+    found = evaluated(
+        tmp_path,
+        first,
+        {**first, "accepted": "the first night"},
+        settings(tmp_path, "2026-11-02"),
+        settings(tmp_path, "2026-11-03", worse=30),
+        settings(tmp_path, "2026-11-04", worse=2),
+        settings(tmp_path, "2026-11-05", regraded=6),
+        settings(tmp_path, "2026-11-06", unchanged, regraded=6),
+        settings(tmp_path, "2026-11-07", regraded=6, runs=["bm25"]),
+        settings(tmp_path, "2026-11-08", {"on_same_results": "fail"}, regraded=6),
+        settings(tmp_path, "2026-11-09", regraded=6, convention={"gain": "linear"}),
+    )
+    assert short(found) == [
+        ("none", "no_baseline", 6, [None]),
+        ("pass", "accepted", 0, [None]),
+        ("pass", "passed", 0, ["2026-11-01"]),
+        ("fail", "dropped", 5, ["2026-11-02"]),
+        ("none", "drop_not_significant", 6, ["2026-11-02"]),
+        ("none", "other_judgments", 6, ["2026-11-02"]),
+        ("pass", "passed", 0, ["2026-11-02"]),
+        ("none", "missing_run", 6, ["2026-11-06"]),
+        ("fail", "same_results", 5, ["2026-11-06"]),
+        ("none", "other_convention", 6, ["2026-11-06"]),
+    ]
+    assert found[5]["reason"].startswith("the judgments of 6 of 60 queries are not those of 2026-11-02, e.g. q0;")
+    # What was compared tonight are the queries that both nights judged alike.
+    assert found[6]["findings"][0]["queries"] == QUERIES - 6
+    assert found[6]["warnings"][-1].startswith("54 of 60 queries (90.00%) were compared with last_good (2026-11-02)")
+    kept = records(tmp_path)
+    assert [record["verdict"]["verdict"] for record in kept.values()] == [
+        *("pass", "pass", "fail", "none", "none", "pass", "none", "fail", "none")
+    ]
+    assert kept["2026-11-01"]["accepted"]["reason"] == "the first night"
+    # The night that failed is published whole, with what its verdict rests on.
+    (row,) = rows(tmp_path, "comparisons", "2026-11-03")
+    assert (row["run"], row["baseline"], str(row["baseline_night"]), row["queries"]) == (
+        "hybrid",
+        "hybrid",
+        "2026-11-02",
+        60,
+    )
+    assert row["evaluation_id"] == kept["2026-11-03"]["evaluation_id"]
+    assert kept["2026-11-03"]["verdict"]["findings"][0]["value"] == row["difference"]
+    assert len(rows(tmp_path, "query_scores", "2026-11-03")) == 2 * QUERIES
+
+
+def test_a_night_that_was_last_good_and_is_run_again_is_not_compared_with_itself(tmp_path):
+    found = evaluated(
+        tmp_path,
+        {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"},
+        settings(tmp_path, "2026-11-02"),
+        settings(tmp_path, "2026-11-02", worse=30),
+        settings(tmp_path, "2026-11-03"),
+    )
+    assert short(found)[1:] == [
+        ("pass", "passed", 0, ["2026-11-01"]),
+        ("fail", "dropped", 5, ["2026-11-01"]),
+        # It is no longer the last good one.
+        ("pass", "passed", 0, ["2026-11-01"]),
+    ]
+
+
+def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(tmp_path):
+    lines = "".join(f"q{n},language,{'de' if n < 50 else 'fr'}\n" for n in range(QUERIES))
+    (tmp_path / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")
+    cut = {"query_attributes": {"path": str(tmp_path / "attributes.csv")}}
+    german = {"runs": ["hybrid"], "cutoff": 3, "slice": "language=de", "max_drop": 0.01}
+    english = {**german, "slice": "language=en"}
+    few = {**german, "slice": "language=fr", "severity": "warn"}
+    found = evaluated(
+        tmp_path,
+        {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"},
+        settings(tmp_path, "2026-11-02", {"check": [{**german, "max_drop": 0.5}, few]}, worse=30, **cut),
+        settings(tmp_path, "2026-11-03", {"check": [german], "baseline": [{"night": "2026-11-01"}]}, worse=30, **cut),
+        settings(tmp_path, "2026-11-04", {"check": [english]}, **cut),
+    )
+    assert [night[:3] for night in short(found)[1:]] == [
+        ("pass", "passed", 0),
+        ("fail", "dropped", 5),
+        ("none", "missing_slice", 6),
+    ]
+    assert found[1]["findings"][1]["code"] == "too_few_queries"
+
+
+def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_judgments(tmp_path):
+    evaluated(tmp_path, {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"})
+    for file in (tmp_path / "out/query_scores").rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(file).read().drop_columns(["judgments_hash"]), file)
+    found = evaluated(
+        tmp_path,
+        settings(tmp_path, "2026-11-02"),
+        settings(tmp_path, "2026-11-03", {"baseline": [{"night": "2026-11-01"}]}, regraded=6),
+    )
+    assert short(found) == [
+        ("pass", "passed", 0, ["2026-11-01"]),
+        ("none", "other_judgments", 6, ["2026-11-01"]),
+    ]
+    assert "an older version wrote that night" in found[1]["reason"]
+
+
+def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files(tmp_path):
+    evaluated(tmp_path, {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"})
+    for file in (tmp_path / "out/query_scores").rglob("*.parquet"):
+        file.unlink()
+    (found,) = evaluated(tmp_path, settings(tmp_path, "2026-11-02"))
+    assert short([found]) == [("none", "nights_unreadable", 6, [None])]
+    assert len(rows(tmp_path, "query_scores", "2026-11-02")) == 2 * QUERIES
+
+
+def test_every_dataset_has_a_verdict_of_its_own_in_the_record_of_its_night(tmp_path):
+    def night(date, **worse):
+        files = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
+        lines = {name: [header] for name, header in files.items()}
+        for dataset in ("shop", "web"):
+            for n in range(QUERIES):
+                documents = ["x", "a"] if n < worse.get(dataset, 0) else ["a", "x"]
+                lines["judgments"].append(f"{dataset},q{n},a,1")
+                lines["results"] += [f"{dataset},r,q{n},{doc},{rank}" for rank, doc in enumerate(documents, 1)]
+        for name, text in lines.items():
+            (tmp_path / f"{date}-{name}.csv").write_text("\n".join(text), encoding="utf-8")
+        paths = {name: {"path": str(tmp_path / f"{date}-{name}.csv")} for name in files}
+        check = {"cutoff": "all", "max_relative_drop": 0.05}
+        return {**settings(tmp_path, date, {"check": [check]}), **paths, "cutoffs": "all"}
+
+    found = in_a_session(_codes_of_nights, tmp_path, night("2026-11-01"), night("2026-11-02", web=40))
+    assert found == [[["shop", "accepted"], ["web", "accepted"]], [["shop", "passed"], ["web", "dropped"]]]
+    words = [
+        (night.dataset, night.evaluated_on, night.record["verdict"]["verdict"])
+        for night in committed(str(tmp_path / "out"))
+    ]
+    assert words[1::2] == [("shop", "2026-11-02", "pass"), ("web", "2026-11-02", "fail")]
+
+
+def _codes_of_nights(_, *nights):
+    from ndcg_spark.config import validate
+    from ndcg_spark.job.evaluating import run
+
+    accepted = ["the first night", None]
+    outcomes = [run(validate(n, "test"), lambda *_: None, None, a) for n, a in zip(nights, accepted, strict=True)]
+    return [[(verdict.dataset, verdict.code) for verdict in outcome.verdicts] for outcome in outcomes]
+
+
+def test_classic_spark_comes_to_the_findings_of_the_embedded_engine(spark, tmp_path):
+    nights = {}
+    for name in ("embedded", "classic"):
+        folder = tmp_path / name
+        folder.mkdir()
+        lines = "".join(f"q{n},{'de' if n < 55 else 'fr'}\n" for n in range(QUERIES))
+        (folder / "attributes.csv").write_text(f"query_id,language\n{lines}", encoding="utf-8")
+        gate = {
+            "on_changed_judgments": "unchanged_queries",
+            "check": [
+                {"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01, "slice": part} for part in (None, "language=de")
+            ],
+        }
+        cut = {"query_attributes": {"path": str(folder / "attributes.csv")}}
+        first = {**settings(folder, "2026-11-01", gate, **cut), "accepted": "the first night"}
+        nights[name] = (first, settings(folder, "2026-11-02", gate, regraded=4, worse=9, **cut))
+    _, embedded = evaluated(tmp_path / "embedded", *nights["embedded"])
+    _, classic = (evaluate(night) for night in nights["classic"])
+    assert (classic["verdict"], classic["reason"]) == (embedded["verdict"], embedded["reason"])
+    for ours, theirs in zip(classic["findings"], embedded["findings"], strict=True):
+        assert ours == {n: pytest.approx(v, abs=1e-9) if isinstance(v, float) else v for n, v in theirs.items()}
+
+
+#: Where an evaluation dies: the comparisons are staged and nothing is committed; the journal is there; the old record
+#: is away; the new comparisons are in place.
+DEATHS = {
+    r"/_claim\.json$": "old",
+    r"(-> |write )\S+/_commit\.json$": "new",
+    r"_replaced/_evaluations/": "new",
+    r"-> comparisons/": "new",
+}
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new_one_with_its_verdict(tmp_path, death):
+    old = settings(tmp_path, "2026-11-02")
+    (_, before) = evaluated(tmp_path, {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"}, old)
+    new = settings(tmp_path, "2026-11-02", worse=30)
+    assert run_and_die(_in_a_session_of_its_own, new, die_after=death) == -9
+    recovery.recover(str(tmp_path / "out"))
+    record = records(tmp_path)["2026-11-02"]
+    assert (record["evaluation_id"] == before["evaluation_id"]) == (DEATHS[death] == "old")
+    assert record["verdict"]["verdict"] == ("pass" if DEATHS[death] == "old" else "fail")
+    found = {table: {row["evaluation_id"] for row in rows(tmp_path, table, "2026-11-02")} for table in record["files"]}
+    assert found == {table: {record["evaluation_id"]} for table in ("query_scores", "dataset_scores", "comparisons")}
+
+
+def _in_a_session_of_its_own(night):
+    from gated_nights import evaluate
+
+    evaluate(night)
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """An output with a good night and one that failed, and a configuration."""
+    folder = tmp_path_factory.mktemp("gate")
+    evaluated(
+        folder,
+        {**settings(folder, "2026-11-01"), "accepted": "the first night"},
+        settings(folder, "2026-11-02", worse=30),
+    )
+    paths = write_night(folder, worse=30)
+    (folder / "gate.toml").write_text(
+        f'engine = "embedded"\ncutoffs = [3]\njudgments = "{paths["judgments"]["path"]}"\n'
+        f'results = "{paths["results"]["path"]}"\n[gate]\n[[gate.baseline]]\nnight = "last_good"\n'
+        '[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n',
+        encoding="utf-8",
+    )
+    return folder
+
+
+def program(folder, *arguments):
+    return command_line(*arguments, cwd=folder, COLUMNS="100", NO_COLOR="1")
+
+
+def junit(file):
+    return ET.parse(file).getroot()  # noqa: S314  # we have written it
+
+
+def test_the_exit_code_is_the_verdict_and_stdout_stays_one_object_of_json(nights):
+    night = ("evaluate", "--config", "gate.toml", "--output", "more", "--junit", "gate.xml")
+    done = program(nights, *night, "--date", "2026-11-01", "--json")
+    assert done.returncode == 6, done.stderr
+    (verdict,) = json.loads(done.stdout)["verdicts"]
+    assert (verdict["verdict"], verdict["code"]) == ("none", "no_baseline")
+    (case,) = junit(nights / "gate.xml").findall("testsuite/testcase")
+    assert (case.get("name"), case.find("error").get("type")) == ("drop ndcg@3 hybrid against last_good", "no_baseline")
+
+
+def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
+    before = records(nights)
+    failed = program(nights, "gate", "out", "--config", "gate.toml", "--junit", "again.xml")
+    assert failed.returncode == 5, failed.stderr
+    assert failed.stdout.splitlines()[1].split()[:4] == ["ndcg@3", "hybrid", "last_good", "2026-11-01"]
+    suite = junit(nights / "again.xml").find("testsuite")
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("default of 2026-11-02", "1", "1")
+    # What is evaluated, and at which cutoffs, need not be said again.
+    loose = '[gate]\nbaseline = [{night = "2026-11-01"}]\ncheck = [{runs = ["hybrid"], cutoff = 3, max_drop = 0.9}]\n'
+    (nights / "loose.toml").write_text(loose, encoding="utf-8")
+    passed = program(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02", "--json")
+    assert (passed.returncode, json.loads(passed.stdout)[0]["verdict"]) == (0, "pass")
+    assert records(nights) == before
+    listed = [line.split() for line in program(nights, "nights", "out").stdout.splitlines()]
+    assert [line[1:4] for line in listed[1:]] == [["2026-11-01", "pass", "(accepted)"], ["2026-11-02", "fail", "bm25"]]
+
+
+def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(nights):
+    before = records(nights)["2026-11-02"]
+    done = program(nights, "gate", "out", "--config", "gate.toml", "--accept-baseline", "the new index")
+    assert done.returncode == 5, done.stderr
+    assert "accepted default of 2026-11-02, as a baseline of later nights: the new index" in done.stderr
+    after = records(nights)["2026-11-02"]
+    assert after.pop("accepted")["reason"] == "the new index"
+    assert after == before
+    (found,) = evaluated(nights, settings(nights, "2026-11-03", worse=30))
+    assert short([found]) == [("pass", "passed", 0, ["2026-11-02"])]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["gate", "out", "--config", "gate.toml", "--date", "2026-11-09"],
+            "no night of 2026-11-09; the newest night is",
+        ),
+        (["gate", "out", "--config", "gate.toml", "--dataset", "defualt"], "did you mean 'default'"),
+        (["evaluate", "--config", "gate.toml"], "there is no output; give --output"),
+        (
+            ["evaluate", "--config", "gate.toml", "--output", "o", "--junit", "no/gate.xml"],
+            "no/gate.xml: cannot be written",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_told_before_anything_is_computed(nights, arguments, words):
+    done = program(nights, *arguments)
+    assert (done.returncode in (2, 4), words in done.stderr) == (True, True), done.stderr

@@ -1,0 +1,141 @@
+"""The nights as a line: what a person sees of it, and what a program gets."""
+
+import csv
+import io
+import json
+import random
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kept_nights import date, night
+from programs import forked
+
+from ndcg_spark import cli
+from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.charts import picture, trend_chart
+from ndcg_spark.report.trends import drawn
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    """Seventy nights of two runs: other judgments from night 40 on, and a bad night 60 of one run."""
+    folder, chance = tmp_path_factory.mktemp("nights"), random.Random(3)  # noqa: S311  # it makes test data
+    for number in range(70):
+        better = 0.06 if number >= 40 else 0.0
+        scores = {
+            run: level + better + chance.uniform(-0.003, 0.003) for run, level in (("bm25", 0.52), ("dense", 0.6))
+        }
+        scores["dense"] -= 0.05 if number == 60 else 0.0
+        verdict = {"verdict": "fail" if number == 60 else "pass"} if number > 50 else None
+        night(folder, number, scores, judgments="new" if number >= 40 else "old", verdict=verdict)
+    return folder
+
+
+def trend(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["trend", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return ended.value.code, printed.out, printed.err
+
+
+def test_the_nights_of_the_example_are_shown_as_it_was_agreed(capsys, tmp_path):
+    done = forked(example_nights, str(tmp_path / "nights"), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert trend(capsys, tmp_path / "nights")[1] == (ROOT / "tests/golden/trend.txt").read_text(encoding="utf-8")
+
+
+def example_nights(output):
+    runpy.run_path("scripts/example_nights.py")["main"](output)
+
+
+def test_what_is_said_of_every_run_is_said_once(capsys, output):
+    said = [line.split() for line in trend(capsys, output)[1].partition("What stands out")[2].splitlines()[2:]]
+    assert [row[:4] for row in said] == [
+        ["ndcg@10", "all", date(40), "break"],
+        ["ndcg@10", "dense", date(60), "low"],
+        ["ndcg@10", "all", date(60), "verdict"],
+    ]
+
+
+def test_csv_has_a_row_per_night_with_its_flags_and_its_band(capsys, output):
+    rows = list(csv.DictReader(io.StringIO(trend(capsys, output, "--run", "dense", "--format", "csv")[1])))
+    assert [row["evaluated_on"] for row in rows] == [date(number) for number in range(10, 70)]
+    assert {row["evaluated_on"]: row["flags"] for row in rows if row["flags"]} == {date(60): "low"}
+    assert {row["evaluated_on"]: row["breaks"] for row in rows if row["breaks"]} == {date(40): "judgments"}
+    assert [row["verdict"] for row in rows][40:] == ["", *["pass"] * 9, "fail", *["pass"] * 9]
+    assert float(rows[50]["value"]) < float(rows[50]["low"]) < float(rows[50]["median"]) < float(rows[50]["high"])
+
+
+def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, output):
+    found = json.loads(trend(capsys, output, "--measures", "ndcg@10,judged_rate", "--last", "5", "--json")[1])
+    assert [(line["run"], line["measure"], line["cutoff"]) for line in found] == [
+        (run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")
+    ]
+    assert [point["value"] for point in found[1]["points"]] == [1.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--run", "dens"], "'dens' is none of the 2 runs, did you mean 'dense'?"),
+        (["--dataset", "wbe"], "'wbe' is none of the 1 datasets, did you mean 'web'?"),
+        (["--measures", "ndgc"], "no measure is called 'ndgc', did you mean 'ndcg'?"),
+        (["--measures", "ndcg@7"], "no score at '7' is kept; the cutoffs are 10"),
+        (["--since", "May"], "'May' is no date"),
+        (["--format", "markdown"], "'markdown' is none"),
+    ],
+)
+def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):
+    code, out, err = trend(capsys, output, *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_a_folder_without_a_night_is_an_error(capsys, tmp_path):
+    assert trend(capsys, tmp_path)[0] == 2
+
+
+def test_datasets_are_not_joined_and_have_their_own_runs(capsys, tmp_path):
+    for number in range(3):
+        night(tmp_path, number, {"a": 0.5}, dataset="one")
+        night(tmp_path, number, {"b": 0.7}, dataset="two", judgments="others")
+    found = lines(str(tmp_path), Wanted())
+    assert [(line.dataset, line.run, len(line.points)) for line in found] == [("one", "a", 3), ("two", "b", 3)]
+    assert [point.breaks for line in found for point in line.points] == [()] * 6
+
+
+def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_path):
+    for number in range(4):
+        night(tmp_path, number, {"a": 0.5, **({} if number == 2 else {"b": 0.1 * number})})
+    of_b = lines(str(tmp_path), Wanted(run="b"))[0]
+    assert [point.date for point in of_b.points] == [date(0), date(1), date(3)]
+    assert drawn(of_b.points) == "▁▃█"
+
+
+def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_stands_out(output):
+    pytest.importorskip("vl_convert")
+    pytest.importorskip("altair")
+    chart = trend_chart(lines(str(output), Wanted()))
+    drawing = picture(chart, "svg").decode()
+    # Two runs, each broken once.
+    assert drawing.count('aria-roledescription="line mark"') == 4
+    assert drawing.count("stands out: low") == 1
+    assert picture(chart, "png").startswith(b"\x89PNG")
+
+
+def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, output):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(ConfigurationError, match=r"altair is not installed, .* pip install '\.\[report\]'"):
+        trend_chart(lines(str(output), Wanted()))
+
+
+def test_where_stdout_has_no_blocks_a_line_is_of_digits(output):
+    program = [sys.executable, "-m", "ndcg_spark", "trend", str(output), "--run", "bm25"]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, env={"PYTHONIOENCODING": "ascii"})
+    assert "7777" in done.stdout

@@ -1,0 +1,84 @@
+"""A query's hash of its judgments: the same for the same judgments, whatever their order, format or company."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from programs import forked
+
+JUDGED = [
+    ("q1", "a", 2),
+    ("q1", "b", 0),
+    ("q1", "c", 1),
+    ("q2", "a", 2),
+    ("q3", "a", 2),
+    ("q3", "b", 0),
+    ("q3", "c", 1),
+]
+
+
+def hashes(folder, *names):
+    """For each file of judgments, the hash of every query, as an embedded session computes them."""
+    done = forked(_print_hashes, str(folder), *names, cwd=Path(folder))
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def _print_hashes(folder, *names):
+    import pandas as pd
+
+    from ndcg_spark import config
+    from ndcg_spark.engine import open_engine
+    from ndcg_spark.job.clock import Clock
+    from ndcg_spark.job.evaluating import run_on
+    from ndcg_spark.nights.committed import read_scores
+
+    found = []
+    with open_engine("embedded") as engine:
+        for number, name in enumerate(names):
+            settings = {"judgments": {"path": name}, "results": {"path": "run.txt"}, "cutoffs": [1, 10]}
+            output = f"{folder}/out{number}"
+            run_on(engine, config.validate({**settings, "output": output}, "test"), lambda *_: None, Clock())
+            rows: pd.DataFrame = read_scores(output, "query_scores", engine.session).toPandas()
+            assert (rows.groupby("query_id")["judgments_hash"].nunique() == 1).all()
+            found.append(
+                {query: str(value) for query, value in zip(rows["query_id"], rows["judgments_hash"], strict=True)}
+            )
+    print(json.dumps(found))  # noqa: T201  # it is a program
+
+
+def text(folder, name, rows):
+    (folder / name).write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in rows), encoding="utf-8")
+    return name
+
+
+@pytest.fixture
+def folder(tmp_path):
+    lines = "".join(f"{query} Q0 a 1 1.0 {run}\n" for query in ("q1", "q2", "q3") for run in ("r", "s"))
+    (tmp_path / "run.txt").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def test_every_format_and_order_gives_the_same_hash_and_every_change_another(folder):
+    columns = dict(zip(("query_id", "doc_id", "relevance"), zip(*JUDGED, strict=True), strict=True))
+    pyarrow.csv.write_csv(pa.table(columns), folder / "qrels.csv")
+    floats = pa.table({**columns, "relevance": [float(grade) for _, _, grade in JUDGED]})
+    pq.write_table(floats.take(list(range(len(JUDGED)))[::-1]), folder / "qrels.parquet")
+    first, *same, regraded, more, fewer = hashes(
+        folder,
+        text(folder, "qrels.txt", JUDGED),
+        "qrels.csv",
+        "qrels.parquet",
+        text(folder, "regraded.txt", [("q1", "a", 3), *JUDGED[1:]]),
+        text(folder, "more.txt", [*JUDGED, ("q1", "d", 0)]),
+        text(folder, "fewer.txt", JUDGED[1:]),
+    )
+    assert same == [first, first]
+    # q3 has the documents and grades of q1; what a query is called does not matter, as it is compared with itself.
+    assert first["q1"] == first["q3"] != first["q2"]
+    for other in (regraded, more, fewer):
+        assert {query for query in first if first[query] != other[query]} == {"q1"}
+    assert len({found["q1"] for found in (first, regraded, more, fewer)}) == 4

@@ -1,0 +1,83 @@
+"""Nights of a gate, evaluated one after the other on the embedded engine: what each came to, as plain data."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from programs import forked
+
+QUERIES = 60
+GATE = {
+    "baseline": [{"night": "last_good"}],
+    "check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}],
+}
+
+
+def write_night(
+    folder: Path, *, worse: int = 0, regraded: int = 0, runs: Iterable[str] = ("hybrid", "bm25")
+) -> dict[str, Any]:
+    """Files of a night, and the paths of a configuration: so many queries of `hybrid` are worse, or judged anew."""
+    judged = [(f"q{n}", doc, grade + (n < regraded)) for n in range(QUERIES) for doc, grade in (("a", 2), ("b", 1))]
+    qrels = "".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
+    lines = []
+    for run in runs:
+        for n in range(QUERIES):
+            # Whole lists, of which the relevant document stands first, second or third; a worse one has it fourth.
+            others = ["x", "y", "b"]
+            place = 3 if run == "hybrid" and n < worse else n % 3
+            documents = [*others[:place], "a", *others[place:]]
+            lines += [f"q{n} Q0 {doc} {rank} {-rank} {run}\n" for rank, doc in enumerate(documents, 1)]
+    name = f"{worse}-{regraded}-{'-'.join(runs)}"
+    for end, text in (("qrels", qrels), ("run", "".join(lines))):
+        (folder / f"{name}.{end}").write_text(text, encoding="utf-8")
+    return {"judgments": {"path": str(folder / f"{name}.qrels")}, "results": {"path": str(folder / f"{name}.run")}}
+
+
+def settings(folder: Path, date: str, gate: dict[str, Any] | None = None, **night: Any) -> dict[str, Any]:
+    """The settings of one night; `night` as for `write_night`, and other keys of the configuration."""
+    made = {name: night.pop(name) for name in ("worse", "regraded", "runs") if name in night}
+    paths = write_night(folder, **made)
+    known = {"output": str(folder / "out"), "engine": "embedded", "cutoffs": [3], "gate": {**GATE, **(gate or {})}}
+    return {**paths, **known, "date": date, **night}
+
+
+def evaluated(folder: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each night came to: verdict, code, exit_code, reason, warnings, nights (compared with), evaluation_id.
+
+    A night with the key `accepted` is accepted for that reason.
+    """
+    return in_a_session(_evaluated, folder, *nights)
+
+
+def in_a_session(function: Callable[..., Any], folder: Path, *arguments: Any) -> Any:
+    """What a function returns, as JSON has it, in a process with a session of the embedded engine."""
+    done = forked(_printing, function, str(folder), *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def _printing(function: Callable[..., Any], *arguments: Any) -> None:
+    from ndcg_spark.engine import open_engine
+
+    with open_engine("embedded"):
+        print(json.dumps(function(*arguments), default=str))  # noqa: T201  # it is a program
+
+
+def _evaluated(_: str, *nights: dict[str, Any]) -> list[dict[str, Any]]:
+    return [evaluate(night) for night in nights]
+
+
+def evaluate(night: dict[str, Any]) -> dict[str, Any]:
+    """One night, in a process that has a session."""
+    from ndcg_spark.config import validate
+    from ndcg_spark.job.evaluating import run
+
+    given = dict(night)
+    accepted = given.pop("accepted", None)
+    outcome = run(validate(given, "test"), lambda *_: None, None, accepted)
+    (verdict,) = outcome.verdicts
+    found = verdict.as_json()
+    kept = ("verdict", "code", "exit_code", "reason", "warnings", "findings")
+    nights = [baseline["night"] for baseline in found["baselines"]]
+    return {**{name: found[name] for name in kept}, "nights": nights, "evaluation_id": outcome.evaluation_id}

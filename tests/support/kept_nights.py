@@ -1,0 +1,62 @@
+"""Published nights of dataset scores, written without an engine: what trends and lists of nights are made of."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ndcg_spark.schemas import DATASET_SCORES, PARTITIONS
+
+FIRST = datetime.date(2026, 1, 1)
+_KINDS = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64(), "int": pa.int32()}
+_SCHEMA = pa.schema(
+    [(field.name, _KINDS[field.dataType.simpleString()]) for field in DATASET_SCORES if field.name not in PARTITIONS]
+)
+
+
+def date(number: int) -> str:
+    """The date of a night, which are numbered from 0."""
+    return (FIRST + datetime.timedelta(days=number)).isoformat()
+
+
+def night(
+    output: Path,
+    number: int,
+    scores: Mapping[str, float | None],
+    *,
+    dataset: str = "web",
+    judgments: str = "j1",
+    cutoff: int | None = 10,
+    options: Mapping[str, Any] | None = None,
+    verdict: Any = None,
+) -> None:
+    """A night with the ndcg of these runs."""
+    folder = f"dataset={dataset}/evaluated_on={date(number)}"
+    counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
+    rows = [
+        {
+            "run": run,
+            "cutoff": cutoff,
+            "convention": "standard",
+            "formula": "f",
+            "evaluation_id": f"e{number}",
+            **counts,
+        }
+        | {"ndcg": ndcg, "judged_rate": 1.0}
+        for run, ndcg in scores.items()
+    ]
+    (output / "dataset_scores" / folder).mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), output / "dataset_scores" / folder / "part.parquet")
+    record = {
+        "evaluation_id": f"e{number}",
+        "options": {"gain": "exp2", **(options or {})},
+        "inputs": {"judgments": {"fingerprint": judgments}},
+        "files": {"dataset_scores": ["part.parquet"]},
+        **({} if verdict is None else {"verdict": verdict}),
+    }
+    (output / "_evaluations" / folder).mkdir(parents=True)
+    (output / "_evaluations" / folder / f"e{number}.json").write_text(json.dumps(record), encoding="utf-8")

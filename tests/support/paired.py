@@ -1,0 +1,56 @@
+"""Tables of query scores for comparisons, as pyarrow has them: a row names only what its test is about."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Scores = Sequence[float | None]
+KINDS = {"cutoff": pa.int32(), "evaluated_on": pa.date32()}
+NIGHT = datetime.date(2026, 11, 20)
+
+
+def scores(runs: Mapping[str, Scores | Mapping[str, float | None]], **more: Any) -> pa.Table:
+    """The scores of each run, by query or of the queries q0, q1, ...; `more` are columns of one value."""
+    rows = []
+    for run, values in runs.items():
+        of_queries = values if isinstance(values, Mapping) else {f"q{at}": value for at, value in enumerate(values)}
+        for query, value in of_queries.items():
+            score = None if value is None else float(value)
+            rows.append({"run": run, "query_id": query, "cutoff": 10, "ndcg": score, **more})
+    kinds = {"ndcg": pa.float64(), "cutoff": pa.int32(), "evaluated_on": pa.date32()}
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return pa.table({name: pa.array(values, kinds.get(name, pa.string())) for name, values in columns.items()})
+
+
+def attributes(values: Mapping[str, Mapping[str, str | Sequence[str]]]) -> pa.Table:
+    """The values of each query: {query: {attribute: value or values}}."""
+    rows = [
+        (query, attribute, value)
+        for query, of_query in values.items()
+        for attribute, given in of_query.items()
+        for value in ([given] if isinstance(given, str) else given)
+    ]
+    names = ("query_id", "attribute", "value")
+    columns = list(zip(*rows, strict=True)) or [[], [], []]
+    return pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
+
+
+def weights(values: Sequence[float | None]) -> pa.Table:
+    """The weights of the queries q0, q1, ..."""
+    return pa.table({"query_id": [f"q{at}" for at in range(len(values))], "weight": pa.array(values, pa.float64())})
+
+
+def pairs_of(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A baseline and a run of n scores, of which the differences are normal, skewed, discrete or mostly 0."""
+    chance = np.random.default_rng([n, seed])
+    baseline = chance.uniform(0.2, 0.8, n)
+    if kind == "normal":
+        return baseline, baseline + chance.normal(0.01, 0.1, n)
+    if kind == "skewed":
+        return baseline, baseline + chance.exponential(0.1, n) - 0.09
+    if kind == "discrete":
+        return np.round(baseline, 1), np.round(baseline, 1) + chance.integers(-2, 3, n) / 4
+    return baseline, baseline + chance.normal(0.05, 0.2, n) * (chance.random(n) < 0.1)
