@@ -78,7 +78,7 @@ def test_classic_spark_reads_and_shuffles_so_many_bytes_a_result_at_most(classic
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("figure", ["scans_of_results", "exchanges_of_results", "jobs", "bytes_spilled"])
+@pytest.mark.parametrize("figure", ["scans_of_results", "exchanges_of_results", "bytes_spilled"])
 def test_all_measures_at_a_cutoff_cost_classic_spark_no_more_passes_than_ndcg_alone(classic, figure):
     assert classic["measures"][figure] == classic["with ranks"][figure]
 
@@ -86,6 +86,7 @@ def test_all_measures_at_a_cutoff_cost_classic_spark_no_more_passes_than_ndcg_al
 @pytest.mark.spark
 def test_for_all_measures_classic_spark_moves_the_judgments_once_more_at_most_and_reads_little_more(classic):
     alone, measures = classic["with ranks"], classic["measures"]
+    assert measures["jobs"] <= alone["jobs"] + 1
     assert measures["exchanges"] <= alone["exchanges"] + 1
     assert measures["scans_of_judgments"] <= alone["scans_of_judgments"] + 1
     assert per_result(measures, "bytes_read") <= 1.1 * per_result(alone, "bytes_read")

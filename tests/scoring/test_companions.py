@@ -41,19 +41,22 @@ def same(row, expected, columns=None):
 #: A convention, and what it makes of a query's judgments and list before the definitions are asked.
 UNDER = {
     "standard": ({}, lambda judged, listed: (known(judged), listed)),
-    "grade 2 is relevant": ({"relevant_from": 2}, lambda judged, listed: (known(judged), listed)),
-    "half a grade is relevant": ({"relevant_from": 0.5}, lambda judged, listed: (known(judged), listed)),
-    "impatient": ({"rbp_persistence": 0.3, "max_grade": 5}, lambda judged, listed: (known(judged), listed)),
+    "a strict and impatient reader": (
+        {"relevant_from": 2, "rbp_persistence": 0.3, "max_grade": 5},
+        lambda judged, listed: (known(judged), listed),
+    ),
     "unjudged leave": (
-        {"unjudged": "drop"},
+        {"unjudged": "drop", "ideal": "retrieved"},
         lambda judged, listed: (known(judged), [doc for doc in listed if doc in known(judged)]),
     ),
-    "negative count": ({"negative": "keep", "gain": "linear"}, lambda judged, listed: (judged, listed)),
+    "negative count": (
+        {"negative": "keep", "gain": "linear", "relevant_from": 0.5},
+        lambda judged, listed: (judged, listed),
+    ),
     "negative leave": (
         {"negative": "drop"},
         lambda judged, listed: (known(judged), [doc for doc in listed if judged.get(doc, 0) >= 0]),
     ),
-    "own ideal": ({"ideal": "retrieved"}, lambda judged, listed: (known(judged), listed)),
     "binary": (
         {"min_relevance": 2},
         lambda judged, listed: ({doc: float(grade >= 2) for doc, grade in known(judged).items()}, listed),
@@ -68,7 +71,7 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(evaluate_embedd
     judged, returned = cases(len(name))
     convention = Convention(**options).replace(no_relevant="zero")
     found = evaluate_embedded(judged, returned, CUTOFFS, convention, measures=ALL)
-    highest = {"binary": 1.0, "impatient": 5.0}.get(name, 4.0)
+    highest = options.get("max_grade", 1.0 if name == "binary" else 4.0)
     given = {"relevant_from": options.get("relevant_from", 1.0), "persistence": options.get("rbp_persistence", 0.8)}
     assert len(found.query_scores) == len(judged) * len(CUTOFFS)
     for row in found.query_scores:
