@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ndcg_spark.arguments import configured, spread
 from ndcg_spark.commands.compare import compare
 from ndcg_spark.commands.conventions import show_conventions
 from ndcg_spark.commands.evaluate import evaluate
@@ -20,7 +21,7 @@ from ndcg_spark.commands.judge_next import judge_next
 from ndcg_spark.commands.showing import explain_query, show_trend, write_report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import stand
-from ndcg_spark.options import Json, KeptScores, OutputFormat, configured, spread
+from ndcg_spark.options import Json, KeptScores, OutputFormat
 from ndcg_spark.report.failing import told_failures
 from ndcg_spark.report.helping import Command, Commands
 from ndcg_spark.report.saying import say, silent

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_spark import paths
+from ndcg_spark import config_values, paths
 from ndcg_spark.config_problems import problems_of
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
@@ -55,61 +55,6 @@ _NOT_READ = "not read"
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-def _cutoffs(given: object) -> object:
-    """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
-    return ascending(_listed_cutoffs(given))
-
-
-def _listed_cutoffs(given: object) -> list[Cutoff | str]:
-    entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return [_cutoff("all" if entry is None else str(entry).strip()) for entry in entries]
-
-
-def _measures(given: object) -> object:
-    """A list of measures, each of which is known; see `convention.measures.request`."""
-    texts = _texts(given)
-    request(texts, None, DEFAULT_CUTOFFS)
-    return texts
-
-
-def _texts(given: object) -> list[str]:
-    return [str(each) for each in given] if isinstance(given, list | tuple) else [str(given)]
-
-
-def _cutoff(text: str) -> Cutoff | str:
-    if text == "all":
-        return None
-    return int(text) if text.isascii() and text.isdecimal() else text
-
-
-def _convention(given: object) -> Convention:
-    """The convention for a preset's name, or for a table of options, in which `preset` names what they start from."""
-    if isinstance(given, str):
-        return Convention.preset(given)
-    if isinstance(given, Mapping):
-        options = dict(given)
-        return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
-    if isinstance(given, Convention):
-        return given
-    raise ValueError(f"{given!r} is no convention; give a preset's name or a table of options")
-
-
-def _date(given: object) -> object:
-    if isinstance(given, str):
-        return datetime.date.fromisoformat(given)
-    if not isinstance(given, datetime.date):
-        raise ValueError(f"{given!r} is no date; write YYYY-MM-DD")
-    return given
-
-
-def _output(given: str) -> str:
-    path = paths.expanded(given)
-    wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
-    if wild:
-        raise ValueError(f"{path} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
-    return path
-
-
 class EvaluationConfig(Strict):
     """Everything that one evaluation needs: what is read, which NDCG, where scores go, which engine computes them."""
 
@@ -118,21 +63,21 @@ class EvaluationConfig(Strict):
     exclude: ExcludeConfig | None = None
     query_attributes: AttributesConfig | None = None
     query_weights: WeightsConfig | None = None
-    output: Annotated[str, Field(min_length=1), AfterValidator(_output)] | None = None
+    output: Annotated[str, Field(min_length=1), AfterValidator(config_values.output)] | None = None
     dataset: Annotated[str, Field(min_length=1)] = "default"
-    date: Annotated[datetime.date, BeforeValidator(_date)] = Field(
+    date: Annotated[datetime.date, BeforeValidator(config_values.date)] = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(_cutoffs), Field(min_length=1)] = Field(
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(config_values.cutoffs), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_CUTOFFS)
     )
     #: Each with its cutoff, such as precision@5; NDCG alone if there is none.
-    measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
+    measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
     #: Whether the lowest and the highest NDCG are computed that unjudged documents allow.
     bounds: bool = False
     #: The documents that are kept with a night: `top`, those down to the deepest finite cutoff.
     documents: Literal["top"] | None = None
-    convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
+    convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
     #: Of each table's rows, how many may be set aside before the input is refused.
@@ -165,9 +110,11 @@ class EvaluationConfig(Strict):
         if not isinstance(given, dict) or not given.get("measures"):
             return given
         try:
-            cutoffs = None if given.get("cutoffs") is None else ascending(_listed_cutoffs(given["cutoffs"]))
-            wanted = request(_texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
-            convention = _convention(given.get("convention", Convention()))
+            cutoffs = (
+                None if given.get("cutoffs") is None else ascending(config_values.listed_cutoffs(given["cutoffs"]))
+            )
+            wanted = request(config_values.texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
+            convention = config_values.convention(given.get("convention", Convention()))
         except (ValueError, TypeError):
             # The field itself is validated too, and says what is wrong with it.
             return given

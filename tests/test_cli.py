@@ -209,7 +209,7 @@ def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
         (["conventions", "trec_eval", "--engine", "spark"], "are of a comparison; give --compare too"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"],
-            "--accept-baseline and --junit out",
+            "leave --format, --json, --baseline, --accept-baseline, --junit",
         ),
         (["evaluate", "--judgments", "q", "--results", "r", "--junit", "g.xml"], "--junit is of a gate; add [gate]"),
         (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark import paths
+from ndcg_spark.arguments import _both, _columns, spread
 from ndcg_spark.config import load, validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.options import _both, _columns, spread
 
 DATE = datetime.date(2026, 11, 20)
 

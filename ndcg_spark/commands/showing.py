@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ndcg_spark.options import Json, KeptNight, KeptScores, configured
+from ndcg_spark.arguments import KeptNight, configured
+from ndcg_spark.options import Json, KeptScores
 from ndcg_spark.report.saying import silent
 from ndcg_spark.report.streams import printing
 

@@ -1,0 +1,68 @@
+"""What is written in a configuration, as the values that it stands for; ValueError for what stands for none."""
+
+import datetime
+from collections.abc import Mapping
+
+from ndcg_spark import paths
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
+from ndcg_spark.convention.requests import request
+
+
+def cutoffs(given: object) -> list[Cutoff]:
+    """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
+    return ascending(listed_cutoffs(given))
+
+
+def listed_cutoffs(given: object) -> list[Cutoff | str]:
+    """The cutoffs as they were written, None for the whole ranking; what is none is left as text."""
+    entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
+    return [_cutoff("all" if entry is None else str(entry).strip()) for entry in entries]
+
+
+def measures(given: object) -> list[str]:
+    """A list of measures, each of which is known; see `convention.measures.request`."""
+    listed = texts(given)
+    request(listed, None, DEFAULT_CUTOFFS)
+    return listed
+
+
+def texts(given: object) -> list[str]:
+    """One value or a list of them, as texts."""
+    return [str(each) for each in given] if isinstance(given, list | tuple) else [str(given)]
+
+
+def _cutoff(text: str) -> Cutoff | str:
+    if text == "all":
+        return None
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def convention(given: object) -> Convention:
+    """The convention for a preset's name, or for a table of options, in which `preset` names what they start from."""
+    if isinstance(given, str):
+        return Convention.preset(given)
+    if isinstance(given, Mapping):
+        options = dict(given)
+        return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
+    if isinstance(given, Convention):
+        return given
+    raise ValueError(f"{given!r} is no convention; give a preset's name or a table of options")
+
+
+def date(given: object) -> object:
+    """A date, also as YYYY-MM-DD."""
+    if isinstance(given, str):
+        return datetime.date.fromisoformat(given)
+    if not isinstance(given, datetime.date):
+        raise ValueError(f"{given!r} is no date; write YYYY-MM-DD")
+    return given
+
+
+def output(given: str) -> str:
+    """The path of an output, which may have {date} in it and no wildcards."""
+    path = paths.expanded(given)
+    wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
+    if wild:
+        raise ValueError(f"{path} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
+    return path
