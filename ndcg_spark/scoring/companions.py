@@ -47,14 +47,19 @@ def refuse_averaged(convention: Convention, asked: Asked) -> None:
         )
 
 
-def with_highest(documents: DataFrame, key: list[str], convention: Convention, asked: Asked) -> DataFrame:
-    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not say it."""
+def with_highest(
+    documents: DataFrame, judgments: DataFrame, key: list[str], convention: Convention, asked: Asked
+) -> DataFrame:
+    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not say it.
+
+    The highest grade of all is that of the `judgments` before those of one document are merged, as the check finds it.
+    """
     if not asked.has(*GRADED) or not isinstance(convention.max_grade, str):
         return documents
     highest = F.max(counted(F.col("relevance"), convention)).alias(HIGHEST)
     if convention.max_grade == "highest_of_query":
         return documents.join(documents.groupBy(*key).agg(highest), on=key, how="inner")
-    return documents.crossJoin(F.broadcast(documents.agg(highest)))
+    return documents.crossJoin(F.broadcast(judgments.agg(highest)))
 
 
 def of_queries(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:

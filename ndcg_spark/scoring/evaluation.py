@@ -66,7 +66,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     key = query_key(judgments.columns)
     convention, cutoffs, depth, asked = evaluation.convention, evaluation.cutoffs, evaluation.depth, evaluation.asked
     documents = judged.judged_documents(judgments, key, convention)
-    known = companions.with_highest(documents, key, convention, asked)
+    known = companions.with_highest(documents, judgments, key, convention, asked)
     further = companions.of_documents(convention, asked)
     listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, further)
     weighted, aggregates = companions.weighted(convention, asked), companions.of_lists(convention, asked)

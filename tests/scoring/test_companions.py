@@ -246,3 +246,10 @@ def test_a_document_that_is_returned_twice_can_count_once(evaluate_embedded):
     twice = {"run": ["r"] * 3, "query_id": ["q"] * 3, "doc_id": ["x", "a", "a"], "score": [3.0, 2.0, 1.0]}
     found = evaluate_embedded({"q": {"a": 1.0}}, twice, None, Convention(duplicates="best"), measures=ALL)
     same(found.of("q", None), measures({"a": 1.0}, ["x", "a"], None, highest=1.0))
+
+
+def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(evaluate_embedded):
+    twice = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "b"], "relevance": [4.0, 1.0, 2.0]}
+    convention = Convention(judgment_duplicates="min")
+    found = evaluate_embedded(twice, {"q": {"a": 2.0, "b": 1.0}}, 2, convention, measures=["rbp", "err"])
+    same(found.of("q", 2), measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0), ["rbp", "err"])
