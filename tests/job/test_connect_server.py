@@ -5,7 +5,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import servers
+from compare_on import elsewhere
 from programs import command_line
+from same_comparison import case, check_same
 
 pytestmark = pytest.mark.cluster
 
@@ -70,3 +72,9 @@ def rows(table):
         }
         for row in found
     }
+
+
+def test_a_remote_server_compares_as_the_embedded_engine_does(server):
+    table, options = case()
+    with elsewhere("embedded") as embedded, elsewhere(server) as remote:
+        check_same(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))

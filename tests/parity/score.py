@@ -6,6 +6,7 @@ MEASURED also "measures": {query: {cutoff: {column: value}}} and "means": {cutof
 
 import json
 import sys
+from collections.abc import Iterable
 
 from cases import CUTOFFS, Case, make
 from pyspark.sql import Row, SparkSession
@@ -28,16 +29,16 @@ def case_for(preset: str, seeds: list[int]) -> Case:
     return make(seeds, negative=takes_negative, tied=preset not in UNTIED)
 
 
-def scores(session: SparkSession, preset: str, seeds: list[int]) -> dict[str, dict[str, object]]:
+def scores(session: SparkSession, preset: str, seeds: list[int], measured: bool) -> dict[str, dict[str, object]]:
     case = case_for(preset, seeds)
     judgments = [(q, d, float(g)) for q, grades in case.judged.items() for d, g in grades.items()]
     results = [("r", q, d, s, rank) for q, rows in case.returned.items() for d, s, rank in rows]
     found = evaluate(
         session.createDataFrame(judgments, "query_id string, doc_id string, relevance double"),
         session.createDataFrame(results, "run string, query_id string, doc_id string, score double, rank int"),
-        [*CUTOFFS, None] if preset in MEASURED else CUTOFFS,
+        [*CUTOFFS, None] if measured else CUTOFFS,
         Convention.preset(preset),
-        measures=NAMES if preset in MEASURED else ["ndcg"],
+        measures=NAMES if measured else ["ndcg"],
     )
     queries: dict[str, dict[str, object]] = {}
     measures: dict[str, dict[str, object]] = {}
@@ -47,14 +48,15 @@ def scores(session: SparkSession, preset: str, seeds: list[int]) -> dict[str, di
     means = {row["cutoff"] or "all": row for row in found.dataset_scores.collect()}
     scored = {"queries": queries, "mean": {at: row["ndcg"] for at, row in means.items()}}
     of_measures = {"measures": measures, "means": {at: _measures(row) for at, row in means.items()}}
-    return {**scored, **of_measures} if preset in MEASURED else scored
+    return {**scored, **of_measures} if measured else scored
 
 
 def _measures(row: Row) -> dict[str, float]:
     return {name: row[name] for name in COLUMNS if row[name] is not None}
 
 
-def main(seeds: list[int]) -> None:
-    """Print the scores of every preset."""
+def main(seeds: list[int], presets: Iterable[str], measured: bool) -> None:
+    """Print the scores of the presets, with or without the measures beside NDCG."""
     with open_engine("embedded") as engine:
-        sys.stdout.write(json.dumps({preset: scores(engine.session, preset, seeds) for preset in PRESETS}))
+        found = {preset: scores(engine.session, preset, seeds, measured) for preset in presets}
+    sys.stdout.write(json.dumps(found))

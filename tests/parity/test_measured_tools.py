@@ -15,9 +15,9 @@ TOOLS = {
 
 
 @pytest.mark.parametrize("preset", TOOLS)
-def test_a_preset_has_the_measures_of_its_tool_for_every_query_and_cutoff(ours, seeds, preset):
+def test_a_preset_has_the_measures_of_its_tool_for_every_query_and_cutoff(measured, seeds, preset):
     theirs = TOOLS[preset](case_for(preset, seeds))
-    mine = ours[preset]["measures"]
+    mine = measured[preset]["measures"]
     assert mine.keys() == theirs.keys()
     different = [
         (query, at, column, mine[query][at][column], value)
@@ -28,4 +28,4 @@ def test_a_preset_has_the_measures_of_its_tool_for_every_query_and_cutoff(ours, 
     assert different == []
     for column, at in next(iter(theirs.values())):
         mean = sum(values[column, at] for values in theirs.values()) / len(theirs)
-        assert ours[preset]["means"][at][column] == pytest.approx(mean, abs=1e-9), (column, at)
+        assert measured[preset]["means"][at][column] == pytest.approx(mean, abs=1e-9), (column, at)

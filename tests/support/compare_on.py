@@ -62,7 +62,7 @@ class Elsewhere:
 
 @contextmanager
 def elsewhere(engine: str) -> Iterator[Elsewhere]:
-    """An engine in another process: embedded, or connect."""
+    """An engine in another process: embedded, connect for a server of its own, or the URL of a server."""
     ours, theirs = PROCESSES.Pipe()
     process = PROCESSES.Process(target=_serve, args=(theirs, engine), daemon=True)
     process.start()
@@ -77,7 +77,7 @@ def elsewhere(engine: str) -> Iterator[Elsewhere]:
 def _serve(connection: Any, engine: str) -> None:
     os.environ.update(QUICK_JAVA)
     with session_of(engine) as session:
-        if engine == "connect":
+        if engine != "embedded":
             session.conf.set("spark.sql.shuffle.partitions", "1")
         while True:
             try:

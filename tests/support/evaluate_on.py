@@ -31,8 +31,8 @@ RETURNED += [("102", "a", 2.0, 1), ("102", "b", 1.0, 2), ("104", "a", 1.0, 1)]
 
 @contextmanager
 def session_of(name: str) -> Iterator[SparkSession]:
-    """A session of the engine: embedded, or connect for a server of its own."""
-    remote = "local[2]" if name == "connect" else None
+    """A session of the engine: embedded, connect for a server of its own, or the URL of a server."""
+    remote = {"embedded": None, "connect": "local[2]"}.get(name, name)
     with open_engine("auto" if remote else "embedded", remote) as engine:
         yield engine.session
 
