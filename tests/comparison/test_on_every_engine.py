@@ -2,7 +2,7 @@
 
 import pytest
 from compare_on import rows_on
-from same_comparison import case, check_same
+from same_comparison import case, check_same_rows
 
 
 @pytest.fixture(scope="module")
@@ -16,4 +16,4 @@ def expected(embedded):
 
 def test_classic_spark_compares_as_the_embedded_engine_does(spark, expected):
     table, options = case()
-    check_same(rows_on(spark, table, "old", **options), expected)
+    check_same_rows(rows_on(spark, table, "old", **options), expected)

@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 import servers
 from compare_on import elsewhere
+from evaluate_on import check_same, scores_on
 from programs import command_line
-from same_comparison import case, check_same
+from same_comparison import case, check_same_rows
 
 pytestmark = pytest.mark.cluster
 
@@ -77,4 +78,10 @@ def rows(table):
 def test_a_remote_server_compares_as_the_embedded_engine_does(server):
     table, options = case()
     with elsewhere("embedded") as embedded, elsewhere(server) as remote:
-        check_same(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))
+        check_same_rows(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))
+
+
+def test_a_remote_server_gives_the_scores_of_presets_a_function_and_measures_too(server):
+    # Connect has the engine of classic Spark, and only the way there is its own.
+    presets = ["trec_eval_9", "sklearn"]
+    check_same(scores_on(server, *presets), scores_on("embedded", *presets), presets)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tables
 from programs import forked
 from pyspark.sql import SparkSession
@@ -22,6 +23,8 @@ from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.measures import COLUMNS, MEASURES
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import open_engine
+
+Scores = dict[str, list[list[Any]]]
 
 JUDGED = [("101", "a", 2.0), ("101", "b", 0.0), ("101", "c", 1.0), ("101", "z", 3.0), ("102", "a", 0.0)]
 JUDGED += [("102", "b", 0.0), ("103", "a", 1.0)]
@@ -37,7 +40,7 @@ def session_of(name: str) -> Iterator[SparkSession]:
         yield engine.session
 
 
-def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list[Any]]]:
+def scores(session: SparkSession, presets: Iterable[str]) -> Scores:
     """The query scores of the presets, of a gain and a discount written in Python, and of all measures."""
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
@@ -57,7 +60,7 @@ def scores(session: SparkSession, presets: Iterable[str]) -> dict[str, list[list
     return found
 
 
-def scores_on(engine: str, *presets: str, **environment: str) -> dict[str, list[list[Any]]]:
+def scores_on(engine: str, *presets: str, **environment: str) -> Scores:
     """The same of another process."""
     if engine == "embedded":
         done = forked(main, engine, *presets, cwd=Path.cwd(), **environment)
@@ -67,6 +70,15 @@ def scores_on(engine: str, *presets: str, **environment: str) -> dict[str, list[
         done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
+
+
+def check_same(found: Scores, embedded: Scores, presets: Iterable[str]) -> None:
+    """The scores of an engine are those of the embedded one, for these presets and what is evaluated besides."""
+    assert found.keys() == {*presets, "python", "measures", "averaged measures"}
+    for name, rows in found.items():
+        assert [row[:6] for row in rows] == [row[:6] for row in embedded[name]], name
+        numbers = [value for row in embedded[name] for value in row[6:]]
+        assert [value for row in rows for value in row[6:]] == pytest.approx(numbers, abs=1e-12, nan_ok=False), name
 
 
 def main(engine: str, *presets: str) -> None:

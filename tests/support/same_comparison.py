@@ -23,7 +23,7 @@ def case():
     }
 
 
-def check_same(found, expected):
+def check_same_rows(found, expected):
     for row, other in zip(found, expected, strict=True):
         assert row == {
             name: pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
