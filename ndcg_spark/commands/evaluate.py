@@ -81,7 +81,7 @@ def evaluate(
             from ndcg_spark.report.reports import reported
 
             evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline)
-            outcome = reported(config, report, progress.tell, evaluated)
+            outcome = reported(config, report, progress.tell, evaluated, look)
     if junit is not None:
         write_junit(junit, outcome.verdicts)
     if not per_query:

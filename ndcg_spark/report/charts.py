@@ -1,5 +1,6 @@
 """Charts in Vega-Lite, and pictures of them without a browser. What draws them is the extra `report`."""
 
+import datetime
 import html as hypertext
 import importlib
 import re
@@ -21,6 +22,8 @@ _POINTS = ["triangle-up", "triangle-down", "circle"]
 #: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
 _MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
+#: So many days are named on an axis.
+_MOST_TICKS = 12
 #: What the rows of a chart are called in it.
 _ROWS = "rows"
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
@@ -64,7 +67,7 @@ def trend_chart(lines: Sequence[Line]) -> Chart:
     run = alt.Color("run:N", title="run")
     score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     # In UTC, or a date would begin the evening before in half of the world.
-    days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%d %b", labelOverlap=True))
+    days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=_days(alt, rows))
     base = alt.Chart(_named(alt)).encode(x=days)
     # A line for each stretch of comparable nights: nothing is joined across a break.
     dashes = alt.StrokeDash("run:N", legend=None)
@@ -169,6 +172,15 @@ def drawing(chart: Chart, title: str) -> str:
 def _named(alt: Any) -> Any:
     """Data that `_as_dict` adds: Altair would validate every row of them, which took it most of its time."""
     return alt.NamedData(_ROWS)
+
+
+def _days(alt: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """An axis with at most _MOST_TICKS of the days that there are, evenly chosen."""
+    dates = sorted({row["date"] for row in rows})
+    last, ticks = len(dates) - 1, min(len(dates), _MOST_TICKS)
+    chosen = sorted({dates[round(tick * last / max(ticks - 1, 1))] for tick in range(ticks)})
+    midnights = [datetime.datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp() * 1000 for date in chosen]
+    return alt.Axis(format="%d %b", values=midnights, labelOverlap=True)
 
 
 def _as_dict(chart: Any, rows: Sequence[Mapping[str, Any]]) -> Chart:
