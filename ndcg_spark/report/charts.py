@@ -144,7 +144,7 @@ def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
     alt = _altair()
     bars = alt.Chart(_named(alt)).mark_bar(color=_COLOURS[0])
     counts = alt.Y("queries:Q", title="queries", axis=alt.Axis(tickMinStep=1, format=",d"))
-    order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45))
+    order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45, titlePadding=16))
     return _as_dict(bars.encode(x=order, y=counts).properties(width=_WIDTH, height=180), bins)
 
 
