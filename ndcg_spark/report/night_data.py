@@ -92,21 +92,6 @@ class _Side:
     run: str
     cutoff: int | None
 
-    def facts(self, queries: Sequence[str]) -> dict[str, Facts]:
-        """What is known of the documents of these queries, by query; nothing if the night keeps none."""
-        if not queries or not self.tables.has_documents():
-            return {}
-        scores = self.tables.rows_of_queries("query_scores", queries, [self.run])
-        documents, grades = self.tables.rows_of_queries("ranked_documents", queries, [self.run]), self.tables.grades()
-        of: dict[str, list[dict[str, Any]]] = {}
-        for row in documents:
-            of.setdefault(row["query_id"], []).append(row)
-        return {
-            row["query_id"]: facts_of_night(self.night, [row], of.get(row["query_id"], []), grades)[self.run]
-            for row in scores
-            if row["cutoff"] == self.cutoff
-        }
-
 
 def night_data(output: str, night: CommittedNight, run: str | None, held: Held | None) -> NightData:
     """What a report shows of a night: of `run`, by default one that fails, else the best that is not the baseline.
@@ -195,14 +180,44 @@ def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], has_baseline: 
 def _explained(own: _Side, other: _Side | None, queries: Sequence[Query]) -> dict[str, Query]:
     """The queries with their documents, by id."""
     names = [each.query_id for each in queries]
-    facts, theirs = own.facts(names), other.facts(names) if other else {}
+    if other is None or other.night == own.night:
+        # Both at once: the documents of a large night take seconds to look through.
+        facts = _facts(own, names, [own.run, *([other.run] if other else [])])
+    else:
+        facts = {**_facts(other, names, [other.run]), **_facts(own, names, [own.run])}
+    ours, theirs = _place(own), _place(other or own)
     return {
-        each.query_id: dataclasses.replace(
-            each, explanation=explain(facts[each.query_id]), of_baseline=theirs.get(each.query_id)
+        query.query_id: dataclasses.replace(
+            query,
+            explanation=explain(facts[*ours, query.query_id]),
+            of_baseline=facts.get((*theirs, query.query_id)) if other else None,
         )
-        if each.query_id in facts
-        else each
-        for each in queries
+        if (*ours, query.query_id) in facts
+        else query
+        for query in queries
+    }
+
+
+def _place(side: _Side) -> tuple[str, str]:
+    return side.night.evaluated_on, side.run
+
+
+def _facts(side: _Side, queries: Sequence[str], runs: Sequence[str]) -> dict[tuple[str, str, str], Facts]:
+    """What is known of the documents, by date, run and query; nothing of a night that keeps none."""
+    if not queries or not side.tables.has_documents():
+        return {}
+    scores = side.tables.rows_of_queries("query_scores", queries, runs)
+    documents, grades = side.tables.rows_of_queries("ranked_documents", queries, runs), side.tables.grades()
+    of: dict[str, list[dict[str, Any]]] = {}
+    for row in documents:
+        of.setdefault(row["query_id"], []).append(row)
+    return {
+        (side.night.evaluated_on, row["run"], query): facts_of_night(side.night, [row], of.get(query, []), grades)[
+            row["run"]
+        ]
+        for row in scores
+        if row["cutoff"] == side.cutoff
+        for query in [row["query_id"]]
     }
 
 
