@@ -8,14 +8,12 @@ from typing import Any
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explanation import Explanation, explain
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.explaining_nights import facts_of_night
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.kept_documents import NightTables
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.report.against import Held, counted
+from ndcg_spark.report.opened import Query, Side, explained
 
 Row = Mapping[str, Any]
 #: So many queries are shown of those that lost most, and of those that won most.
@@ -33,22 +31,6 @@ class Mean:
     mean: float | None
     low: float | None
     high: float | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Query:
-    """A query of the run that is looked at: its scores, and its documents if the night keeps them."""
-
-    query_id: str
-    ndcg: float | None
-    baseline: float | None
-    explanation: Explanation | None = None
-    of_baseline: Facts | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """The score less that of the baseline."""
-        return None if self.ndcg is None or self.baseline is None else self.ndcg - self.baseline
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,16 +65,6 @@ class NightData:
         return self.held.named(self.run) if self.held and self.held.night else None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Side:
-    """A run of a night."""
-
-    night: CommittedNight
-    tables: NightTables
-    run: str
-    cutoff: int | None
-
-
 def night_data(output: str, night: CommittedNight, run: str | None, held: Held | None) -> NightData:
     """What a report shows of a night: of `run`, by default one that fails, else the best that is not the baseline.
 
@@ -116,10 +88,10 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
     compared = held.by_run(cutoff) if held else {}
     chosen = run or _chosen(night, order, compared)
-    own = _Side(night, NightTables(output, night), chosen, cutoff)
+    own = Side(night, NightTables(output, night), chosen, cutoff)
     scores, theirs, of_baseline, other = own.tables.scores_at(cutoff, chosen), {}, None, None
     if held and held.night:
-        other = _Side(held.night, NightTables(output, held.night), held.run or chosen, cutoff)
+        other = Side(held.night, NightTables(output, held.night), held.run or chosen, cutoff)
         theirs = other.tables.scores_at(cutoff, other.run)
         (baseline_rows,) = [rows] if held.date is None else kept_scores(output, [held.night])
         of_baseline = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other.run, cutoff)), None)
@@ -128,7 +100,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
     if other is not None:
         worst = [each for each in worst if (each.difference or 0.0) < -TIE]
         best = [each for each in best if (each.difference or 0.0) > TIE]
-    explained = _explained(own, other, list({each.query_id: each for each in [*worst, *best]}.values()))
+    opened = explained(own, other, list({each.query_id: each for each in [*worst, *best]}.values()))
     return NightData(
         night=night,
         cutoff=cutoff,
@@ -138,8 +110,8 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         held=held,
         compared=compared,
         queries=queries,
-        worst=[explained[each.query_id] for each in worst],
-        best=[explained[each.query_id] for each in best],
+        worst=[opened[each.query_id] for each in worst],
+        best=[opened[each.query_id] for each in best],
         transitions=_transitions(held, chosen, cutoff, scores, theirs),
         of_baseline=of_baseline,
         trend=_trend(output, night, [chosen, *([held.run] if held and held.run else []), *order]),
@@ -175,50 +147,6 @@ def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], has_baseline: 
     value = "difference" if has_baseline else "ndcg"
     known = [each for each in found if getattr(each, value) is not None]
     return sorted(known, key=lambda each: (getattr(each, value), each.query_id))
-
-
-def _explained(own: _Side, other: _Side | None, queries: Sequence[Query]) -> dict[str, Query]:
-    """The queries with their documents, by id."""
-    names = [each.query_id for each in queries]
-    if other is None or other.night == own.night:
-        # Both at once: the documents of a large night take seconds to look through.
-        facts = _facts(own, names, [own.run, *([other.run] if other else [])])
-    else:
-        facts = {**_facts(other, names, [other.run]), **_facts(own, names, [own.run])}
-    ours, theirs = _place(own), _place(other or own)
-    return {
-        query.query_id: dataclasses.replace(
-            query,
-            explanation=explain(facts[*ours, query.query_id]),
-            of_baseline=facts.get((*theirs, query.query_id)) if other else None,
-        )
-        if (*ours, query.query_id) in facts
-        else query
-        for query in queries
-    }
-
-
-def _place(side: _Side) -> tuple[str, str]:
-    return side.night.evaluated_on, side.run
-
-
-def _facts(side: _Side, queries: Sequence[str], runs: Sequence[str]) -> dict[tuple[str, str, str], Facts]:
-    """What is known of the documents, by date, run and query; nothing of a night that keeps none."""
-    if not queries or not side.tables.has_documents():
-        return {}
-    scores = side.tables.rows_of_queries("query_scores", queries, runs)
-    documents, grades = side.tables.rows_of_queries("ranked_documents", queries, runs), side.tables.grades()
-    of: dict[str, list[dict[str, Any]]] = {}
-    for row in documents:
-        of.setdefault(row["query_id"], []).append(row)
-    return {
-        (side.night.evaluated_on, row["run"], query): facts_of_night(side.night, [row], of.get(query, []), grades)[
-            row["run"]
-        ]
-        for row in scores
-        if row["cutoff"] == side.cutoff
-        for query in [row["query_id"]]
-    }
 
 
 def _transitions(

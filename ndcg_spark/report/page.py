@@ -11,7 +11,8 @@ from ndcg_spark.report import night_tables as tables
 from ndcg_spark.report.charts import drawing, require_extra
 from ndcg_spark.report.explained import sections
 from ndcg_spark.report.figures import Figure, figures
-from ndcg_spark.report.night_data import NightData, Query
+from ndcg_spark.report.night_data import NightData
+from ndcg_spark.report.opened import Query
 from ndcg_spark.report.sections import Section
 from ndcg_spark.sheets.comparisons import signed
 from ndcg_spark.sheets.sheet import at, rounded
