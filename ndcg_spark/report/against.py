@@ -35,6 +35,8 @@ class Held:
     """What a night is held against, and the rows of COMPARISONS with it: all the statistics of a report."""
 
     rows: Sequence[Row]
+    #: These and all rows, of other datasets too, for whose number their p values are adjusted.
+    family: Sequence[Row]
     #: The run that every other one is compared with; None where each is compared with the one of its name.
     run: str | None
     #: The date of another night; None for the same night.
@@ -94,7 +96,7 @@ def compared(
         date_of = None if other is None else other.isoformat()
         its_night = night if date_of is None else _night(known, night.dataset, date_of)
         held[night.dataset] = Held(
-            rows, asked.run, date_of, its_night, transitions=parts, warnings=list(found.warnings)
+            rows, found.rows, asked.run, date_of, its_night, transitions=parts, warnings=list(found.warnings)
         )
     return held
 
@@ -109,14 +111,14 @@ def of_gate(output: str, night: CommittedNight, known: Iterable[CommittedNight])
         if date is None:
             own = [r for r in rows if r["baseline_night"] is None and f"run {r['baseline']}" == baseline["baseline"]]
             if own:
-                return Held(own, own[0]["baseline"], None, night, *how)
+                return Held(own, own, own[0]["baseline"], None, night, *how)
             continue
         own = [row for row in rows if row["baseline_night"] is not None and row["baseline_night"].isoformat() == date]
         if own:
             then = _night(known, night.dataset, date)
             is_same = then is not None and then.record.get("evaluation_id") == baseline["evaluation_id"]
             gone = f"the night of {date} is not kept as it was then, so its queries are not shown beside these"
-            return Held(own, None, date, then if is_same else None, *how, warnings=[] if is_same else [gone])
+            return Held(own, own, None, date, then if is_same else None, *how, warnings=[] if is_same else [gone])
     return None
 
 

@@ -58,8 +58,10 @@ def compared_table(data: NightData) -> Sheet | None:
     if held is None:
         return None
     # The notes are those of all comparisons, as p values are adjusted for all of them.
-    every = comparison_sheet(held.rows, held.correction, held.alpha, signs=None)
-    own = [cells for row, cells in zip(held.rows, every.rows, strict=True) if row["run"] == data.run]
+    every = comparison_sheet(held.family, held.correction, held.alpha, signs=None)
+    place = (data.night.dataset, data.run)
+    both = zip(held.family, every.rows, strict=True)
+    own = [cells for row, cells in both if (row["dataset"], row["run"]) == place]
     names = [name for name in every.headings if name not in ("dataset", "run", "")]
     # The stars, which have no heading, stand behind p.
     stars, p = every.headings.index(""), every.headings.index("p")
@@ -82,7 +84,10 @@ def reasons(record: Mapping[str, Any], most: int = 20) -> list[str]:
     if not verdict:
         return []
     against = [each["reason"] for each in verdict["findings"] if each["effect"] != "pass"]
-    said = [verdict["reason"], *against[:most], *verdict["warnings"]]
+    word = verdict["verdict"]
+    decide = word != "pass" and any(each["effect"] == word for each in verdict["findings"])
+    # The reason of a verdict that findings decide against is the first of these.
+    said = [*([] if decide else [verdict["reason"]]), *against[:most], *verdict["warnings"]]
     said += [f"and {len(against) - most:,} more findings, below"] if len(against) > most else []
     accepted = record.get("accepted")
     said += [f"accepted as a baseline of later nights: {accepted['reason']}"] if accepted else []
