@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
-from ndcg_spark.job.comparing import Request, compare_nights
+from ndcg_spark.job.comparing import Request, compare_nights, doubts
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.kept_documents import NightTables
@@ -95,9 +95,8 @@ def compared(
         other = next((row["baseline_night"] for row in rows if row["baseline_night"] is not None), None)
         date_of = None if other is None else other.isoformat()
         its_night = night if date_of is None else _night(known, night.dataset, date_of)
-        held[night.dataset] = Held(
-            rows, found.rows, asked.run, date_of, its_night, transitions=parts, warnings=list(found.warnings)
-        )
+        said = [*(doubts([night], {night.dataset: its_night}) if its_night else []), *found.warnings]
+        held[night.dataset] = Held(rows, found.rows, asked.run, date_of, its_night, transitions=parts, warnings=said)
     return held
 
 

@@ -1,6 +1,7 @@
 """The report of a night, in a real browser: it opens from disk, asks for nothing, and says what was scored."""
 
 import base64
+import datetime
 import hashlib
 import html.parser
 import json
@@ -15,10 +16,11 @@ import pytest
 from programs import command_line
 from scipy import stats
 
+from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.committed import CommittedNight, committed
 from ndcg_spark.report import reports
-from ndcg_spark.report.against import Baseline
+from ndcg_spark.report.against import Baseline, compared
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = ["<script>alert(1)</script>", "\"'>&lt;", "🙂 é\u202e", "x" * 10_000, "</style></script>{{7*7}}"]
@@ -146,6 +148,21 @@ def test_a_night_is_held_against_another_run_by_run(kept):
     assert "Run dense against dense of 2026-11-19" in " ".join(read.text.split())
     assert "unchanged: no query has changed" in read.text
     assert "What lost most" not in read.text
+
+
+def test_a_page_says_that_two_nights_do_not_mean_the_same():
+    def night(date, judgments):
+        record = {"options": {"gain": "exp2"}, "inputs": {"judgments": {"fingerprint": judgments}}}
+        return CommittedNight("web", date, f"dataset=web/evaluated_on={date}", record)
+
+    nights = [night("2026-11-19", "old"), night("2026-11-20", "new")]
+    rows = [{"dataset": "web", "baseline_night": datetime.date(2026, 11, 19)}]
+    asked = Baseline(date="2026-11-19", found=Compared(rows, [], [], ["of the comparison"]))
+    held = compared("out", nights[1:], nights, asked, lambda *_: None)["web"]
+    assert list(held.warnings) == [
+        "the judgments of web are not those of 2026-11-19, which changes scores too",
+        "of the comparison",
+    ]
 
 
 def test_the_verdict_and_the_comparisons_of_a_gate_are_shown_without_an_engine(tmp_path):
