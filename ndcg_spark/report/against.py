@@ -116,9 +116,22 @@ def of_gate(output: str, night: CommittedNight, known: Iterable[CommittedNight])
         if own:
             then = _night(known, night.dataset, date)
             is_same = then is not None and then.record.get("evaluation_id") == baseline["evaluation_id"]
-            gone = f"the night of {date} is not kept as it was then, so its queries are not shown beside these"
-            return Held(own, own, None, date, then if is_same else None, *how, warnings=[] if is_same else [gone])
+            return Held(own, own, None, date, then if is_same else None, *how, warnings=_limits(baseline, is_same))
     return None
+
+
+def _limits(baseline: Mapping[str, Any], is_same: bool) -> list[str]:
+    """What does not fit together between the comparisons with a baseline of a record and what is shown beside them."""
+    date, changed = baseline["night"], baseline.get("queries_with_other_judgments")
+    said = []
+    if changed:
+        said.append(
+            f"{changed:,} queries are judged otherwise than on {date}: they are not among those compared, and are "
+            "among those shown one by one"
+        )
+    if not is_same:
+        said.append(f"the night of {date} is not kept as it was then, so its queries are not shown beside these")
+    return said
 
 
 def counted(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[dict[str, Any]]:
