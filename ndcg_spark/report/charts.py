@@ -22,6 +22,8 @@ _POINTS = ["triangle-up", "triangle-down", "circle"]
 #: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
 _MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
+#: Of more runs, a trend shows the best: there are no more colours.
+_MOST_LINES = 10
 #: So many days are named on an axis.
 _MOST_TICKS = 12
 #: What the rows of a chart are called in it.
@@ -61,9 +63,14 @@ def _altair() -> Any:
 
 
 def trend_chart(lines: Sequence[Line]) -> Chart:
-    """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out."""
+    """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out.
+
+    Of more than _MOST_LINES runs it shows those with the highest scores of their last night, and says so.
+    """
     alt = _altair()
-    rows = [row for line in lines for row in _nights(line)]
+    last = {line.run: line.points[-1].value or 0.0 for line in lines}
+    best = set(sorted(last, key=lambda run: (-last[run], run))[:_MOST_LINES])
+    rows = [row for line in lines if line.run in best for row in _nights(line)]
     run = alt.Color("run:N", title="run")
     score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     # In UTC, or a date would begin the evening before in half of the world.
@@ -78,7 +85,10 @@ def trend_chart(lines: Sequence[Line]) -> Chart:
     flagged = flagged.encode(y=score, color=run, shape=shape)
     broken = base.transform_filter("datum.breaks != ''").mark_rule(strokeDash=[4, 3], color="#888")
     layered = alt.layer(broken, joined, nights, flagged).properties(width=_WIDTH, height=220)
-    return _as_dict(layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent"), rows)
+    panels = layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent")
+    if len(best) < len(last):
+        panels = panels.properties(title=f"the best {len(best)} of {len(last):,} runs")
+    return _as_dict(panels, rows)
 
 
 def runs_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:

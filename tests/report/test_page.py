@@ -197,6 +197,19 @@ def test_a_page_has_every_query_that_changed_with_its_documents(kept, page):
     assert sum(tag == "svg" for tag, _ in read.tags) == 5
 
 
+def test_a_page_says_which_queries_were_not_compared_and_which_night_is_gone(tmp_path):
+    first = gated_nights.settings(tmp_path, "2026-11-19", accepted="the first")
+    gate = {"on_changed_judgments": "unchanged_queries", "min_queries": 10}
+    second = gated_nights.settings(tmp_path, "2026-11-20", gate, regraded=5)
+    # The first night is evaluated again after the second was compared with it.
+    gated_nights.evaluated(tmp_path, first, second, first)
+    reports.write(str(tmp_path / "out"), tmp_path / "r.html")
+    read = Page(tmp_path / "r.html")
+    assert "5 queries are judged otherwise than on 2026-11-19" in read.text
+    assert "the night of 2026-11-19 is not kept as it was then" in read.text
+    assert "Differences, query by query" not in read.text
+
+
 @pytest.mark.parametrize("which", ["page", "hostile"])
 def test_a_page_runs_nothing_but_its_own_script(request, which):
     file = request.getfixturevalue(which)

@@ -66,6 +66,15 @@ def test_a_notebook_shows_the_chart_and_the_table(output):
     assert date(60) in str(shown)
 
 
+def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):
+    pytest.importorskip("altair")
+    for number in (0, 1):
+        night(tmp_path, number, {f"run{at:02d}": at / 100 for at in range(30)})
+    chart = trend_chart(lines(str(tmp_path), Wanted()))
+    assert {row["run"] for row in chart["datasets"]["rows"]} == {f"run{at:02d}" for at in range(20, 30)}
+    assert chart["title"] == "the best 10 of 30 runs"
+
+
 def example_nights(output):
     runpy.run_path("scripts/example_nights.py")["main"](output)
 
