@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ndcg_spark.errors import ConfigurationError
+
 Paths = list[str] | None
 Text = str | None
 
@@ -22,6 +24,13 @@ Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]
 
 KeptScores = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")]
+
+
+def engine_of(given: str | None) -> str:
+    """The engine that an option names. ConfigurationError if there is none of the name."""
+    if given not in (None, "auto", "embedded", "spark"):
+        raise ConfigurationError(f"engine: {given!r} is none; one of auto, embedded, spark")
+    return given or "auto"
 
 
 def _fraction(text: str) -> Any:

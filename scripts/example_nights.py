@@ -33,6 +33,7 @@ def main(output: str) -> None:
     for command in (
         f"ndcg-spark trend {output}",
         f"ndcg-spark explain {output} --query wireless-mouse --run dense --baseline bm25",
+        f"ndcg-spark compare {output} --date 2026-11-17 --baseline-date 2026-11-16 --measures ndcg@10 --queries 2",
         f"ndcg-spark report {output} --baseline bm25 --html report.html",
     ):
         sys.stdout.write(f"{command}\n")

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.options import EngineName, Json, OutputFormat
+from ndcg_spark.options import EngineName, Json, OutputFormat, engine_of
 from ndcg_spark.report.saying import silent
 from ndcg_spark.report.streams import printing
 
@@ -60,8 +59,6 @@ def compare(
     from ndcg_spark.report.terminal import Progress
 
     style = chosen(format_, json_)
-    if engine not in (None, "auto", "embedded", "spark"):
-        raise ConfigurationError(f"engine: {engine!r} is none; one of auto, embedded, spark")
     request = Request(
         output,
         date_of("date", date),
@@ -76,7 +73,7 @@ def compare(
         test,
         alpha,
         queries,
-        engine or "auto",
+        engine_of(engine),
         remote,
     )
     with Progress(silent(style)).running() as progress:

@@ -76,12 +76,12 @@ def evaluate(
     taker: Taker | None = QueryScores(take, order) if per_query else look
     with Progress(silent(style)).running() as progress:
         if report is None:
-            outcome = run_job(config, progress.tell, taker, accept_baseline)
+            outcome = run_job(config, progress.tell, taker, accept_baseline, progress.doing)
         else:
             from ndcg_spark.report.reports import reported
 
-            evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline)
-            outcome = reported(config, report, progress.tell, evaluated)
+            evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline, doing=progress.doing)
+            outcome = reported(config, report, progress.tell, evaluated, look)
     if junit is not None:
         write_junit(junit, outcome.verdicts)
     if not per_query:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ndcg_spark.arguments import KeptNight, configured
-from ndcg_spark.options import Json, KeptScores
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.options import EngineName, Json, KeptScores, engine_of
 from ndcg_spark.report.saying import silent
 from ndcg_spark.report.streams import printing
 
@@ -90,17 +91,38 @@ def write_report(
     html: Annotated[Path, typer.Option("--html", metavar="FILE", help="The page to write.")],
     date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="The night. [default: the newest]")] = None,
     dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
-    run: Annotated[str | None, typer.Option(help="The run that is looked at. [default: the best]")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="RUN", help="The run that it is held against.")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="The run that is looked at. [default: one that fails, else the best]")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="RUN", help="The run that it is held against. [default: as the gate did]")
+    ] = None,
+    baseline_date: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD|last_good", help="The night that it is held against.")
+    ] = None,
+    slices: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Compare these slices too: query_id, attribute, value.")
+    ] = None,
     png: Annotated[Path | None, typer.Option("--png", metavar="FOLDER", help="Write the plots there too.")] = None,
+    engine: EngineName = None,
+    remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
 ) -> None:
     """Write a report of a night: one HTML page that needs no network.
 
-    Its runs with intervals, differences query by query, the trend, and the queries that lost and won most, each to be
-    opened document by document if the night keeps its documents.
+    Its runs with intervals, the verdict, differences query by query, the trend, and the queries that lost and won most,
+    each to be opened document by document if the night keeps its documents. Only a baseline needs an engine.
     """
+    from ndcg_spark.report.against import Baseline
     from ndcg_spark.report.reports import write
+    from ndcg_spark.report.terminal import Progress
 
+    against = None
+    if baseline or baseline_date:
+        against = Baseline(baseline, baseline_date, slices, engine_of(engine), remote)
+    elif slices:
+        raise ConfigurationError("arguments: --slices is of a comparison; give --baseline or --baseline-date too")
+    with Progress(against is None).running() as progress:
+        written = write(output, html, date, dataset, run, against, png, progress.tell)
     with printing():
-        for path in write(output, html, date, dataset, run, baseline, png):
+        for path in written:
             print(path)

@@ -1,20 +1,27 @@
-"""How long each step of an evaluation takes."""
+"""Which step of an evaluation is under way, and how long each takes."""
 
 import contextlib
 import time
 from collections.abc import Iterator
 
+from ndcg_spark.job.under_way import Doing
+
 
 class Clock:
-    """Measures steps in seconds; a step that runs more than once is summed up."""
+    """Measures steps in seconds; a step that runs more than once is summed up.
 
-    def __init__(self) -> None:
+    `doing` is told what a step does when it begins.
+    """
+
+    def __init__(self, doing: Doing = lambda _: None) -> None:
+        self._doing = doing
         self.seconds: dict[str, float] = {}
         self._start = time.perf_counter()
 
     @contextlib.contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Measure the block as the step of this name."""
+    def step(self, name: str, does: str) -> Iterator[None]:
+        """Measure the block as the step of this name, and tell what it does."""
+        self._doing(does)
         start = time.perf_counter()
         try:
             yield

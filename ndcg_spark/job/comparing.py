@@ -105,7 +105,7 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     tonight = _tonight(nights, request)
     baselines = _baselines(nights, tonight, request)
     _refuse_unknown_runs(request, tonight, baselines)
-    for sentence in _doubts(tonight, baselines):
+    for sentence in doubts(tonight, baselines):
         tell("note", sentence)
     with open_engine(request.engine, request.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
@@ -189,7 +189,7 @@ def _baselines(
     return found
 
 
-def _doubts(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
+def doubts(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
     """Why the scores of two nights may not mean the same."""
     sentences = []
     for night in tonight:

@@ -10,6 +10,7 @@ from ndcg_spark.contract import validation
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import stamps_of
+from ndcg_spark.job import under_way
 from ndcg_spark.job.adapting import adapted, with_highest_grade
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
@@ -33,28 +34,36 @@ from ndcg_spark.job.preparing import (
     sources_of,
 )
 from ndcg_spark.job.publishing import published
+from ndcg_spark.job.under_way import Doing
 from ndcg_spark.job.work import Work, refuse_scores, shown_columns
 from ndcg_spark.scoring.evaluation import dataset_scores
 
 
-def run(config: EvaluationConfig, tell: Tell, wanted: Taker | None = None, accepted: str | None = None) -> Outcome:
+def run(
+    config: EvaluationConfig,
+    tell: Tell,
+    wanted: Taker | None = None,
+    accepted: str | None = None,
+    doing: Doing = lambda _: None,
+) -> Outcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
     With a gate, the night is judged before it is published, and it is published whatever the verdict. `accepted` is
     why it is a baseline of later nights all the same.
 
     With `wanted`, the query scores are handed over: after a night is published, else after the dataset
-    scores are computed, so that no row is handed over of an evaluation that is refused.
+    scores are computed, so that no row is handed over of an evaluation that is refused. `doing` is told what each
+    step does when it begins.
 
     Raises
     ------
     NdcgSparkError
         Its class has the exit code. The message says so if anything was published.
     """
-    clock = Clock()
+    clock = Clock(doing)
     refuse_without_meaning(config, accepted)
     with contextlib.ExitStack() as stack:
-        with clock.step("engine"):
+        with clock.step("engine", under_way.ENGINE):
             opened = stack.enter_context(engine_for(config))
         tell("engine", opened.name)
         return run_on(opened, config, tell, clock, opened.close if wanted is None else lambda: None, wanted, accepted)
@@ -73,12 +82,12 @@ def run_on(
 
     `release` is called when the engine has done its work and only publishing is left.
     """
-    with clock.step("read"):
+    with clock.step("read", under_way.LOOKING):
         sources, slices = sources_of(opened, config), slice_tables(opened, config)
     config = adapted(config, sources, tell)
     evaluation = evaluation_of(opened, config)
     work = Work(opened, config, sources, stamps_of(sources), evaluation, tell, clock, release, wanted, accepted, slices)
-    with clock.step("check"), translated_failures(sources):
+    with clock.step("check", under_way.reading(sources)), translated_failures(sources):
         checked = validation.check(*sources, config)
     config = with_highest_grade(config, checked.judgment_counts.best_grade)
     work = dataclasses.replace(work, config=config, evaluation=work.evaluation.under(config.convention))
@@ -92,7 +101,7 @@ def run_on(
         if not refusal.is_of_duplicates:
             raise
     # The search for duplicates costs a scan of each table, so it waits until one is known to matter.
-    with clock.step("check again"), translated_failures(sources):
+    with clock.step("check again", under_way.reading(sources)), translated_failures(sources):
         checked = validation.without_duplicates(checked, *sources, config)
     tell_rows_rejected(sources, checked, tell)
     return _outcome(work, checked)
@@ -133,7 +142,7 @@ def _scored(work: Work, checked: Checked) -> Outcome:
 def _collected(work: Work, checked: Checked) -> list[dict[str, Any]]:
     """The dataset scores of checked tables, not published."""
     runs = runs_table(work.engine, checked)
-    with work.clock.step("evaluate"):
+    with work.clock.step("evaluate", under_way.evaluating(checked)):
         per_query = scores_of(checked, runs, work.evaluation)
         rows = sorted_rows(dataset_scores(per_query, runs, work.evaluation).collect(), shown_columns(work))
     refuse_scores(work, checked, rows)

@@ -9,6 +9,7 @@ from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.job import under_way
 from ndcg_spark.job.documents import stage_documents
 from ndcg_spark.job.gating import Gated, gated, tell_verdicts
 from ndcg_spark.job.outcome import sorted_rows
@@ -36,7 +37,7 @@ def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str,
         work.tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
         # The engine's port need not stay open while we wait for others that publish.
         work.release()
-        with work.clock.step("publish"), interrupts.committing(output):
+        with work.clock.step("publish", under_way.PUBLISHING), interrupts.committing(output):
             record = commit_record(work.config, work.evaluation, work.engine, work.sources, checked, work.clock.seconds)
             publication.commit(record, judged.of_records)
     work.tell("wrote", f"{output} ({work.evaluation.evaluation_id})")
@@ -51,7 +52,7 @@ def _gated(work: Work, checked: Checked, publication: Publication, output: str, 
     gate = work.config.gate
     if gate is None:
         return Gated((), {})
-    with work.clock.step("compare"):
+    with work.clock.step("compare", under_way.COMPARING):
         session, slices = work.engine.session, work.slices
         return gated(gate, publication, output, session, work.evaluation, checked, rows, slices, work.accepted)
 
@@ -60,22 +61,22 @@ def _staged(work: Work, checked: Checked, publication: Publication, counts: Mapp
     """The dataset scores, read back from staging, after every table was written there and verified."""
     evaluation, clock, session = work.evaluation, work.clock, work.engine.session
     runs = runs_table(work.engine, checked)
-    with clock.step("evaluate"):
+    with clock.step("evaluate", under_way.evaluating(checked)):
         scores = scores_of(checked, runs, evaluation)
         publication.stage("query_scores", scores)
         # Before rows are counted: where they are too few for this, it is no fault of the storage.
         refuse_changed(work.sources, work.stamps)
         publication.verify("query_scores", counts["query_scores"])
-    with clock.step("aggregate"):
+    with clock.step("aggregate", under_way.AVERAGING):
         staged = publication.read("query_scores", session, QUERY_SCORES)
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
         publication.verify("dataset_scores", counts["dataset_scores"])
         rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect(), shown_columns(work))
     if work.config.documents:
-        with clock.step("documents"):
+        with clock.step("documents", under_way.DOCUMENTS):
             stage_documents(publication, checked, evaluation, session)
     if checked.rejected:
-        with clock.step("reject"):
+        with clock.step("reject", under_way.REJECTED):
             rejects = rejected_rows(checked.rejected, checked.datasets, evaluation)
             publication.stage("rejected_rows", rejects)
             publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))

@@ -1,5 +1,6 @@
 """One query of a committed night: its scores and, if the night keeps them, its documents; read without an engine."""
 
+import datetime
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ class NightTables:
     def __init__(self, output: str, night: CommittedNight) -> None:
         self._store = Store(output)
         self._folder = night.folder
+        self._key = {"dataset": night.dataset, "evaluated_on": datetime.date.fromisoformat(night.evaluated_on)}
 
     def rows_of(self, table: str, query: str) -> list[Row]:
         """The rows of one query, in no order."""
@@ -32,11 +34,17 @@ class NightTables:
         found = self._read(table, None, pc.field("query_id").isin(list(queries)) & of_runs)
         return [row for part in found for row in part.to_pylist()]
 
-    def scores_at(self, cutoff: int | None) -> pa.Table:
-        """The query scores at a cutoff, in no order: run, query_id, status, ndcg, returned, judged."""
-        names = ["run", "query_id", "status", "ndcg", "returned", "judged"]
+    def scores_at(self, cutoff: int | None, run: str) -> dict[str, tuple[str, float | None]]:
+        """The status and the NDCG of every query of a run at a cutoff, by query."""
+        names = ["query_id", "status", "ndcg"]
         is_it = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
-        return pa.concat_tables(part.select(names) for part in self._read("query_scores", [*names, "cutoff"], is_it))
+        found = self._read("query_scores", names, is_it & (pc.field("run") == run))
+        columns = ([value for part in found for value in part[name].to_pylist()] for name in names)
+        return {query: (status, ndcg) for query, status, ndcg in zip(*columns, strict=True)}
+
+    def comparisons(self) -> list[Row]:
+        """What the gate has compared, rows of COMPARISONS; none without a gate."""
+        return [self._key | row for part in self._read("comparisons", None) for row in part.to_pylist()]
 
     def queries(self) -> list[str]:
         """Every query that has scores, in no order."""

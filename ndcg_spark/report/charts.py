@@ -1,5 +1,6 @@
 """Charts in Vega-Lite, and pictures of them without a browser. What draws them is the extra `report`."""
 
+import datetime
 import html as hypertext
 import importlib
 import re
@@ -21,6 +22,10 @@ _POINTS = ["triangle-up", "triangle-down", "circle"]
 #: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
 _MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
+#: Of more runs, a trend shows the best: there are no more colours.
+_MOST_LINES = 10
+#: So many days are named on an axis.
+_MOST_TICKS = 12
 #: What the rows of a chart are called in it.
 _ROWS = "rows"
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
@@ -58,13 +63,18 @@ def _altair() -> Any:
 
 
 def trend_chart(lines: Sequence[Line]) -> Chart:
-    """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out."""
+    """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out.
+
+    Of more than _MOST_LINES runs it shows those with the highest scores of their last night, and says so.
+    """
     alt = _altair()
-    rows = [row for line in lines for row in _nights(line)]
+    last = {line.run: line.points[-1].value or 0.0 for line in lines}
+    best = set(sorted(last, key=lambda run: (-last[run], run))[:_MOST_LINES])
+    rows = [row for line in lines if line.run in best for row in _nights(line)]
     run = alt.Color("run:N", title="run")
     score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     # In UTC, or a date would begin the evening before in half of the world.
-    days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%d %b", labelOverlap=True))
+    days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=_days(alt, rows))
     base = alt.Chart(_named(alt)).encode(x=days)
     # A line for each stretch of comparable nights: nothing is joined across a break.
     dashes = alt.StrokeDash("run:N", legend=None)
@@ -75,7 +85,10 @@ def trend_chart(lines: Sequence[Line]) -> Chart:
     flagged = flagged.encode(y=score, color=run, shape=shape)
     broken = base.transform_filter("datum.breaks != ''").mark_rule(strokeDash=[4, 3], color="#888")
     layered = alt.layer(broken, joined, nights, flagged).properties(width=_WIDTH, height=220)
-    return _as_dict(layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent"), rows)
+    panels = layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent")
+    if len(best) < len(last):
+        panels = panels.properties(title=f"the best {len(best)} of {len(last):,} runs")
+    return _as_dict(panels, rows)
 
 
 def runs_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
@@ -141,7 +154,7 @@ def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
     alt = _altair()
     bars = alt.Chart(_named(alt)).mark_bar(color=_COLOURS[0])
     counts = alt.Y("queries:Q", title="queries", axis=alt.Axis(tickMinStep=1, format=",d"))
-    order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45))
+    order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45, titlePadding=16))
     return _as_dict(bars.encode(x=order, y=counts).properties(width=_WIDTH, height=180), bins)
 
 
@@ -169,6 +182,15 @@ def drawing(chart: Chart, title: str) -> str:
 def _named(alt: Any) -> Any:
     """Data that `_as_dict` adds: Altair would validate every row of them, which took it most of its time."""
     return alt.NamedData(_ROWS)
+
+
+def _days(alt: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """An axis with at most _MOST_TICKS of the days that there are, evenly chosen."""
+    dates = sorted({row["date"] for row in rows})
+    last, ticks = len(dates) - 1, min(len(dates), _MOST_TICKS)
+    chosen = sorted({dates[round(tick * last / max(ticks - 1, 1))] for tick in range(ticks)})
+    midnights = [datetime.datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp() * 1000 for date in chosen]
+    return alt.Axis(format="%d %b", values=midnights, labelOverlap=True)
 
 
 def _as_dict(chart: Any, rows: Sequence[Mapping[str, Any]]) -> Chart:

@@ -31,7 +31,8 @@ class Figure:
 def figures(data: NightData) -> list[Figure]:
     """The plots that the data have something to show in."""
     found = [_runs(data)]
-    if data.baseline is not None and any(each.difference is not None for each in data.queries):
+    # Of queries that are all as they were, there is nothing to draw.
+    if data.baseline is not None and any(abs(each.difference or 0.0) > TIE for each in data.queries):
         found += [_differences(data), _pairs(data), _histogram(data)]
     if any(len(line.points) > 1 for line in data.trend):
         found.append(_trend(data))
@@ -51,7 +52,7 @@ def _runs(data: NightData) -> Figure:
 def _differences(data: NightData) -> Figure:
     known = [(each.query_id, each.difference) for each in data.queries if each.difference is not None]
     cells = ([query, f"{difference:+.4f}"] for query, difference in _some(known))
-    chart = charts.differences_chart([difference for _, difference in known], f"{data.run} - {data.baseline}")
+    chart = charts.differences_chart([difference for _, difference in known], f"difference to {data.baseline}")
     words = f"What each of {len(known):,} queries won (above 0) or lost (below 0) against {data.baseline}, in order."
     return Figure(
         "differences", "Differences, query by query", words, chart, sheet(["query", "difference"], cells, [1])

@@ -1,25 +1,19 @@
-"""What a report shows of a night: its scores side by side, query by query, with the differences to a baseline."""
+"""What a report shows of a night: its scores side by side, query by query, and what they are held against."""
 
 import dataclasses
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isnan, nan
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from scipy import stats
-
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
+from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explanation import Explanation, explain
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.explaining_nights import facts_of_night
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.kept_documents import NightTables
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
+from ndcg_spark.report.against import Held, counted
+from ndcg_spark.report.opened import Query, Side, explained
 
 Row = Mapping[str, Any]
 #: So many queries are shown of those that lost most, and of those that won most.
@@ -40,34 +34,6 @@ class Mean:
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
-    """A run less the baseline, over the queries that both score."""
-
-    difference: Mean
-    queries: int
-    unpaired: int
-    wins: int
-    ties: int
-    losses: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Query:
-    """A query of the run that is looked at: its scores, and its documents if the night keeps them."""
-
-    query_id: str
-    ndcg: float | None
-    baseline: float | None
-    explanation: Explanation | None
-    of_baseline: Facts | None
-
-    @property
-    def difference(self) -> float | None:
-        """The score less that of the baseline."""
-        return None if self.ndcg is None or self.baseline is None else self.ndcg - self.baseline
-
-
-@dataclasses.dataclass(frozen=True)
 class NightData:
     """Everything that a report says of one night of one dataset."""
 
@@ -77,22 +43,30 @@ class NightData:
     runs: Sequence[Sequence[Row]]
     means: Mapping[str, Mean]
     run: str
-    baseline: str | None
-    differences: Mapping[str, Difference]
+    held: Held | None
+    #: The rows of COMPARISONS of every run's NDCG at the cutoff, on all queries.
+    compared: Mapping[str, Row]
     #: All queries of the run, the largest loss first; without a baseline the lowest score first.
     queries: Sequence[Query]
-    #: The queries that are opened, by id: the first and the last EXTREMES of `queries`.
+    #: The queries that are opened: the first and the last EXTREMES of `queries`.
     worst: Sequence[Query]
     best: Sequence[Query]
-    #: How many queries have which status in the baseline and in the run.
-    transitions: Mapping[tuple[str, str], int]
+    #: Of the run: baseline_status, status, queries and perhaps change, as the transitions of `Compared`.
+    transitions: Sequence[Row]
+    #: The row of DATASET_SCORES of what the run is held against.
+    of_baseline: Row | None
     trend: Sequence[Line]
     verdict: str | None
     keeps_documents: bool
 
+    @property
+    def baseline(self) -> str | None:
+        """What the run is held against, in words, if its scores are there."""
+        return self.held.named(self.run) if self.held and self.held.night else None
 
-def night_data(output: str, night: CommittedNight, run: str | None, baseline: str | None) -> NightData:
-    """What a report shows of a night: of `run`, by default the best one that is not the baseline.
+
+def night_data(output: str, night: CommittedNight, run: str | None, held: Held | None) -> NightData:
+    """What a report shows of a night: of `run`, by default one that fails, else the best that is not the baseline.
 
     Raises
     ------
@@ -102,130 +76,87 @@ def night_data(output: str, night: CommittedNight, run: str | None, baseline: st
         The output cannot be read.
     """
     (rows,) = kept_scores(output, [night])
-    cutoff = max((row["cutoff"] for row in rows if row["cutoff"] is not None), default=None)
+    finite = {row["cutoff"] for row in rows} - {None}
+    cutoff = max(finite.intersection(held.cutoffs if held else finite) or finite, default=None)
     by_run: dict[str, list[Row]] = {}
     for row in rows:
         by_run.setdefault(row["run"], []).append(row)
-    at_cutoff = {name: next(row for row in own if row["cutoff"] == cutoff) for name, own in by_run.items()}
+    at_cutoff = {name: _at(own, cutoff) for name, own in by_run.items()}
     order = sorted(by_run, key=lambda name: -(at_cutoff[name]["ndcg"] or 0.0))
-    for option, name in (("run", run), ("baseline", baseline)):
-        if name is not None and name not in by_run:
-            near = did_you_mean(name, by_run)
-            raise ConfigurationError(f"{option}: {name!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
-    chosen = run or next((name for name in order if name != baseline), order[0])
-    tables = NightTables(output, night)
-    table = tables.scores_at(cutoff)
-    scores, of_baseline = _by_query(table, chosen), _by_query(table, baseline)
-    queries = _queries(scores, of_baseline, baseline)
-    opened = list({each.query_id: each for each in [*queries[:EXTREMES], *queries[-EXTREMES:]]}.values())
-    explained = _explained(tables, night, opened, cutoff, chosen, baseline)
+    if run is not None and run not in by_run:
+        near = did_you_mean(run, by_run)
+        raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
+    compared = held.by_run(cutoff) if held else {}
+    chosen = run or _chosen(night, order, compared)
+    own = Side(night, NightTables(output, night), chosen, cutoff)
+    scores, theirs, of_baseline, other = own.tables.scores_at(cutoff, chosen), {}, None, None
+    if held and held.night:
+        other = Side(held.night, NightTables(output, held.night), held.run or chosen, cutoff)
+        theirs = other.tables.scores_at(cutoff, other.run)
+        (baseline_rows,) = [rows] if held.date is None else kept_scores(output, [held.night])
+        of_baseline = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other.run, cutoff)), None)
+    queries = _queries(scores, theirs, other is not None)
+    worst, best = queries[:EXTREMES], queries[::-1][:EXTREMES]
+    if other is not None:
+        worst = [each for each in worst if (each.difference or 0.0) < -TIE]
+        best = [each for each in best if (each.difference or 0.0) > TIE]
+    opened = explained(own, other, list({each.query_id: each for each in [*worst, *best]}.values()))
     return NightData(
         night=night,
         cutoff=cutoff,
         runs=[by_run[name] for name in order],
-        means={name: _mean_of(at_cutoff[name]) for name in order},
+        means=_means([at_cutoff[name] for name in order]),
         run=chosen,
-        baseline=baseline,
-        differences=_differences(table, order, baseline),
+        held=held,
+        compared=compared,
         queries=queries,
-        worst=[explained[each.query_id] for each in queries[:EXTREMES] if _is_loss(each, baseline)],
-        best=[explained[each.query_id] for each in queries[::-1][:EXTREMES] if _is_win(each, baseline)],
-        transitions=_transitions(scores, of_baseline) if baseline else {},
-        trend=_trend(output, night, [*filter(None, [chosen, baseline]), *order]),
+        worst=[opened[each.query_id] for each in worst],
+        best=[opened[each.query_id] for each in best],
+        transitions=_transitions(held, chosen, cutoff, scores, theirs),
+        of_baseline=of_baseline,
+        trend=_trend(output, night, [chosen, *([held.run] if held and held.run else []), *order]),
         verdict=verdict_of(night),
-        keeps_documents=tables.has_documents(),
+        keeps_documents=own.tables.has_documents(),
     )
 
 
-def mean_of(values: "np.ndarray[Any, np.dtype[np.float64]]") -> Mean:
-    """The mean of the values, with the interval of t."""
-    if not values.size:
-        return Mean(None, None, None)
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return _interval(float(np.mean(values)), deviation, len(values))
+def _at(rows: Sequence[Row], cutoff: int | None) -> Row:
+    return next(row for row in rows if row["cutoff"] == cutoff)
 
 
-def _interval(mean: float | None, deviation: float | None, queries: int) -> Mean:
-    if mean is None or deviation is None or queries < 2:
-        return Mean(mean, None, None)
-    width = float(stats.t.ppf(0.975, queries - 1)) * deviation / math.sqrt(queries)
-    return Mean(mean, mean - width, mean + width)
+def _chosen(night: CommittedNight, order: Sequence[str], compared: Mapping[str, Row]) -> str:
+    """The run that is looked at if none is named."""
+    findings = (night.record.get("verdict") or {}).get("findings", [])
+    failing = [each["run"] for each in findings if each["effect"] == "fail" and each["run"] in compared]
+    return next((name for name in [*failing, *order] if name in compared), order[0])
 
 
-def _mean_of(row: Row) -> Mean:
-    return _interval(row["ndcg"], row["ndcg_stddev"], row["queries"])
+def _means(rows: Sequence[Row]) -> dict[str, Mean]:
+    """The mean of every run with its interval."""
+    mean, deviation = ([nan if r[name] is None else r[name] for r in rows] for name in ("ndcg", "ndcg_stddev"))
+    found = paired_t([row["queries"] for row in rows], mean, deviation)
+    ends = zip(found.interval_low, found.interval_high, strict=True)
+    return {
+        row["run"]: Mean(row["ndcg"], *(None if isnan(end) else float(end) for end in both))
+        for row, both in zip(rows, ends, strict=True)
+    }
 
 
-def _by_query(table: pa.Table, run: str | None) -> dict[str, tuple[str, float | None]]:
-    """The status and the score of every query of a run, by query; nothing for no run."""
-    own = table.filter(pc.equal(table["run"], run)) if run is not None else table.slice(0, 0)
-    columns = (own[name].to_pylist() for name in ("query_id", "status", "ndcg"))
-    return {query: (status, ndcg) for query, status, ndcg in zip(*columns, strict=True)}
-
-
-def _differences(table: pa.Table, runs: Sequence[str], baseline: str | None) -> dict[str, Difference]:
-    """Every run less the baseline: as arrays, because there may be a million scores."""
-    if baseline is None:
-        return {}
-    queries = pc.dictionary_encode(table["query_id"]).combine_chunks()
-    places, scores = queries.indices.to_numpy(), table["ndcg"].to_numpy()
-    names = table["run"].combine_chunks()
-    of = {run: np.flatnonzero(pc.equal(names, run).to_numpy(zero_copy_only=False)) for run in runs}
-    against, is_there = np.full(len(queries.dictionary), np.nan), np.zeros(len(queries.dictionary), bool)
-    against[places[of[baseline]]], is_there[places[of[baseline]]] = scores[of[baseline]], True
-    found = {}
-    for run in runs:
-        own = places[of[run]]
-        differences = scores[of[run]] - against[own]
-        paired = differences[~np.isnan(differences)]
-        every = len(own) + int(is_there.sum()) - int(is_there[own].sum())
-        wins, losses = int((paired > TIE).sum()), int((paired < -TIE).sum())
-        ties = len(paired) - wins - losses
-        found[run] = Difference(mean_of(paired), len(paired), every - len(paired), wins, ties, losses)
-    return {run: each for run, each in found.items() if run != baseline}
-
-
-def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], baseline: str | None) -> list[Query]:
-    found = [Query(q, ndcg, other.get(q, (None, None))[1], None, None) for q, (_, ndcg) in scores.items()]
-    known = [each for each in found if (each.ndcg if baseline is None else each.difference) is not None]
-    value = "ndcg" if baseline is None else "difference"
+def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], has_baseline: bool) -> list[Query]:
+    found = [Query(q, ndcg, other.get(q, (None, None))[1]) for q, (_, ndcg) in scores.items()]
+    value = "difference" if has_baseline else "ndcg"
+    known = [each for each in found if getattr(each, value) is not None]
     return sorted(known, key=lambda each: (getattr(each, value), each.query_id))
 
 
-def _is_loss(query: Query, baseline: str | None) -> bool:
-    return baseline is None or (query.difference or 0.0) < -TIE
-
-
-def _is_win(query: Query, baseline: str | None) -> bool:
-    return baseline is None or (query.difference or 0.0) > TIE
-
-
-def _explained(
-    tables: NightTables,
-    night: CommittedNight,
-    queries: Sequence[Query],
-    cutoff: int | None,
-    run: str,
-    baseline: str | None,
-) -> dict[str, Query]:
-    """The queries with their documents, by id."""
-    if not tables.has_documents():
-        return {each.query_id: each for each in queries}
-    names, runs = [each.query_id for each in queries], [run, *([baseline] if baseline else [])]
-    scores = [row for row in tables.rows_of_queries("query_scores", names, runs) if row["cutoff"] == cutoff]
-    documents, grades = tables.rows_of_queries("ranked_documents", names, runs), tables.grades()
-    found = {}
-    for each in queries:
-        own = [row for row in scores if row["query_id"] == each.query_id]
-        facts = facts_of_night(night, own, [row for row in documents if row["query_id"] == each.query_id], grades)
-        explanation, other = explain(facts[run]), facts.get(baseline or "")
-        found[each.query_id] = dataclasses.replace(each, explanation=explanation, of_baseline=other)
-    return found
-
-
-def _transitions(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-    pairs = ((baseline[query][0], run[query][0]) for query in run if query in baseline)
-    return dict(Counter(pairs).most_common())
+def _transitions(
+    held: Held | None, run: str, cutoff: int | None, scores: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> Sequence[Row]:
+    if held is None or held.is_itself(run):
+        return []
+    if held.transitions is None:
+        return counted(scores, theirs) if held.night else []
+    return [row for row in held.transitions if (row["run"], row["cutoff"]) == (run, cutoff)]
 
 
 def _trend(output: str, night: CommittedNight, runs: Sequence[str]) -> list[Line]:

@@ -8,7 +8,9 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.job.outcome import Outcome, Tell
+from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.report.against import Baseline, Held, compared, of_gate
 from ndcg_spark.report.charts import picture, require_extra
 from ndcg_spark.report.figures import figures
 from ndcg_spark.report.night_data import NightData, night_data
@@ -21,19 +23,29 @@ def write(
     date: str | None = None,
     dataset: str | None = None,
     run: str | None = None,
-    baseline: str | None = None,
+    baseline: Baseline | None = None,
     png: Path | None = None,
+    tell: Tell = lambda *_: None,
 ) -> list[Path]:
     """Write the report of a night, the newest if no date is named, and return the files that were written.
+
+    Without a baseline, the night is shown beside what its gate has compared it with, if it had one.
 
     Raises
     ------
     ConfigurationError
-        There is no such night, dataset or run, or the extra `report` is not installed.
+        There is no such night, dataset, run or baseline, or the extra `report` is not installed.
     StorageError
-        The output cannot be read, or a file cannot be written.
+        The output cannot be read, a file cannot be written, or there is no such night to compare with.
     """
-    nights = [night_data(output, night, run, baseline) for night in _nights(output, date, dataset)]
+    require_extra()
+    known = committed(output)
+    of_date = _nights(known, output, date, dataset)
+    held: dict[str, Held] = {} if baseline is None else compared(output, of_date, known, baseline, tell)
+    nights = [
+        night_data(output, night, run, held[night.dataset] if baseline else of_gate(output, night, known))
+        for night in of_date
+    ]
     files = {html: page(nights).encode()}
     if png is not None:
         files |= dict(_pictures(png, nights))
@@ -47,18 +59,26 @@ def write(
 
 
 def reported(
-    config: EvaluationConfig, html: Path, tell: Tell, evaluate: Callable[[EvaluationConfig, Tell], Outcome]
+    config: EvaluationConfig,
+    html: Path,
+    tell: Tell,
+    evaluate: Callable[[EvaluationConfig, Tell], Outcome],
+    look: QuickLook | None = None,
 ) -> Outcome:
-    """Evaluate with this function, and write the report of what it publishes.
+    """Evaluate with this function, and write the report of what it publishes, beside what the `look` has found.
 
     Without an output, the night is kept in a temporary folder until the report is written, with its documents.
     Raises as `write`; what is not installed is told before anything is evaluated.
     """
     require_extra()
-    date = config.date.isoformat()
+
+    def write_it(folder: str) -> None:
+        baseline = Baseline(look.baseline, found=look.found) if look else None
+        write(folder, html, config.date.isoformat(), baseline=baseline)
+
     if config.output:
         outcome = evaluate(config, tell)
-        write(str(outcome.output), html, date)
+        write_it(str(outcome.output))
         tell("report", str(html))
         return outcome
     scratch = Scratch()
@@ -67,7 +87,7 @@ def reported(
         # What is written to a folder that goes is nothing to tell.
         quiet: Tell = lambda step, sentence: None if step == "wrote" else tell(step, sentence)  # noqa: E731
         outcome = evaluate(config.model_copy(update={"output": str(folder), "documents": "top"}), quiet)
-        write(str(folder), html, date)
+        write_it(str(folder))
         tell("report", str(html))
     finally:
         scratch.remove()
@@ -82,8 +102,9 @@ def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, byt
     ]
 
 
-def _nights(output: str, date: str | None, dataset: str | None) -> list[CommittedNight]:
-    known = committed(output)
+def _nights(
+    known: Sequence[CommittedNight], output: str, date: str | None, dataset: str | None
+) -> list[CommittedNight]:
     if not known:
         raise ConfigurationError(f"report: no committed night in {output}; check the path")
     wanted = date or max(night.evaluated_on for night in known)

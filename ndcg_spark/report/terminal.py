@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -29,8 +30,20 @@ class _Console(Console):
         raise BrokenPipeError(errno.EPIPE, "nobody reads")
 
 
+class _UnderWay:
+    """What is being done, and for how long; rich asks again whenever it draws."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._start = time.monotonic()
+
+    def __rich__(self) -> Text:
+        seconds = f"{time.monotonic() - self._start:.0f}"
+        return Text(f"{seconds:>3} s  {self._what}", no_wrap=True, overflow="ellipsis")
+
+
 class Progress:
-    """Lines that say what was done and, on a terminal, a spinner that says what is being done.
+    """Lines that say what was done and, on a terminal, a spinner that says what is being done and for how long.
 
     With `silent`, neither is shown.
     """
@@ -39,7 +52,8 @@ class Progress:
         quiet = silent or sys.stderr is None
         self._console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
         dots = "dots" if self._console.encoding.startswith("utf") else "line"
-        self._status = self._console.status("starting", spinner=dots) if self._console.is_terminal else None
+        shown = _UnderWay("starting")
+        self._status = self._console.status(shown, spinner=dots) if self._console.is_terminal else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Progress"]:
@@ -57,8 +71,12 @@ class Progress:
             self._console.print(f"{step:<{_STEP_WIDTH}}{said}")
         except OSError:
             self._console.quiet = True
+        self.doing(f"after {step}: {said}")
+
+    def doing(self, sentence: str) -> None:
+        """Say on a terminal, until something else is said, what is being done."""
         if self._status:
-            self._status.update(Text(f"after {step}: {said}"))
+            self._status.update(_UnderWay(message(sentence)))
 
 
 def print_sheet(table: Sheet, notes: Sequence[str] = ()) -> None:

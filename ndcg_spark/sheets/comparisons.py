@@ -57,10 +57,10 @@ def comparison_sheet(rows: Rows, correction: str, alpha: float, signs: str | Non
                 *(own[name] for name in names),
                 f"{row['queries']:,}",
                 *(rounded(row[name]) for name in ("mean", "baseline_mean")),
-                _signed(row["difference"]),
+                signed(row["difference"]),
                 mark(row["p_adjusted"]),
                 drawn,
-                _p_value(row["p_adjusted"]),
+                p_value(row["p_adjusted"]),
                 *(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
                 " ".join(row["flags"]),
             ]
@@ -76,7 +76,7 @@ def query_sheet(rows: Rows) -> Sheet:
     cells = (
         [
             *(row["run"], _measure(row), row["query_id"]),
-            *(rounded(row["baseline_score"]), rounded(row["score"]), _signed(row["difference"])),
+            *(rounded(row["baseline_score"]), rounded(row["score"]), signed(row["difference"])),
         ]
         for row in rows
     )
@@ -92,7 +92,7 @@ def transition_sheet(rows: Rows) -> Sheet | None:
     cells = (
         [
             *(row["run"], _measure(row), row["baseline_status"] or "not there", row["status"] or "not there"),
-            *(f"{row['queries']:,}", _signed(row["change"])),
+            *(f"{row['queries']:,}", signed(row["change"])),
         ]
         for row in changed
     )
@@ -109,11 +109,13 @@ def _measure(row: Mapping[str, Any]) -> str:
     return f"{row['measure']}@{at(row['cutoff'])}{weighted}"
 
 
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.4f}"
+def signed(value: float | None) -> str:
+    """A difference to four decimals with its sign, a dash if there is none."""
+    return "-" if value is None else f"{value:+z.4f}"
 
 
-def _p_value(value: float | None) -> str:
+def p_value(value: float | None) -> str:
+    """A p value to four decimals, a dash if there is none."""
     if value is None:
         return "-"
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
@@ -121,7 +123,7 @@ def _p_value(value: float | None) -> str:
 
 def _numbers(row: Mapping[str, Any]) -> str:
     low, high = row["interval_low"], row["interval_high"]
-    return "-" if low is None else f"{low:+.4f} to {high:+.4f}"
+    return "-" if low is None else f"{low:+z.4f} to {high:+z.4f}"
 
 
 def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from ndcg_spark import compare, evaluate, open_session
 from ndcg_spark.comparison import comparisons
+from ndcg_spark.report.notebook import show_comparison
 from ndcg_spark.schemas import COMPARISONS
 
 COLUMNS = {
@@ -38,6 +39,14 @@ def test_a_table_of_any_kind_is_compared(kind):
     (row,) = table.collect()
     assert (row["queries"], row["cutoff"], row["difference"]) == (3, 10, pytest.approx(0.5 / 3))
     assert row["evaluated_on"] == (datetime.date(2026, 11, 20) if "dates" in kind else None)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_notebook_shows_a_comparison_as_a_table():
+    shown = show_comparison(compare(COLUMNS, "old", correction="none"), correction="none")
+    assert "<td" in shown._repr_html_()
+    # The new run wins twice by 0.25 and ties once.
+    assert [word in str(shown).splitlines()[1].split() for word in ("new", "ndcg@10", "+0.1667")] == [True] * 3
 
 
 @pytest.mark.usefixtures("spark")

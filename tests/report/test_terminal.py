@@ -1,6 +1,7 @@
 """What a person sees: the table of scores on stdout, the steps on stderr."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,23 @@ def test_on_a_terminal_a_spinner_says_what_is_under_way(capsys, monkeypatch):
         progress.tell("read", "10 results")
     shown = capsys.readouterr().err
     assert "\x1b[" in shown
-    assert "starting" in shown
+    assert "0 s  starting" in shown
+
+
+def test_on_a_terminal_it_is_said_what_a_step_does_and_for_how_long(capsys, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    seconds = iter(range(0, 10_000, 7))
+    monkeypatch.setattr("ndcg_spark.report.terminal.time.monotonic", lambda: next(seconds))
+    with Progress().running() as progress:
+        progress.doing("evaluating 3,509,493 results of 143 runs")
+    assert re.search(r" [1-9]\d* s  evaluating 3,509,493 results of 143 runs", capsys.readouterr().err)
+
+
+def test_without_a_terminal_nothing_is_said_of_what_is_under_way(capsys):
+    with Progress().running() as progress:
+        progress.doing("evaluating 10 results of 2 runs")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("terminal", ["0", "1"])

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from kept_nights import date, night
-from programs import forked
+from programs import command_line, forked
 
 from ndcg_spark import cli
 from ndcg_spark.comparison.nightly import Wanted, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
+from ndcg_spark.report.notebook import show_trend
 from ndcg_spark.report.trends import drawn
 
 ROOT = Path(__file__).parents[2]
@@ -44,10 +45,34 @@ def trend(capsys, *arguments):
     return ended.value.code, printed.out, printed.err
 
 
-def test_the_nights_of_the_example_are_shown_as_it_was_agreed(capsys, tmp_path):
+def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsys, tmp_path):
     done = forked(example_nights, str(tmp_path / "nights"), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert trend(capsys, tmp_path / "nights")[1] == (ROOT / "tests/golden/trend.txt").read_text(encoding="utf-8")
+    # The night on which a ranker was broken.
+    asked = ("--date", "2026-11-17", "--baseline-date", "2026-11-16", "--measures", "ndcg@10", "--queries", "2")
+    utf8 = {"PYTHONIOENCODING": "utf-8"}
+    done = command_line("compare", "nights", *asked, "--engine", "embedded", cwd=tmp_path, **utf8)
+    assert done.stdout == (ROOT / "tests/golden/compare.txt").read_text(encoding="utf-8"), done.stderr
+
+
+def test_a_notebook_shows_the_chart_and_the_table(output):
+    pytest.importorskip("vl_convert")
+    pytest.importorskip("altair")
+    shown = show_trend(str(output), run="dense")
+    cell = shown._repr_html_()
+    assert cell.startswith("<svg ")
+    assert "<table" in cell
+    assert date(60) in str(shown)
+
+
+def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):
+    pytest.importorskip("altair")
+    for number in (0, 1):
+        night(tmp_path, number, {f"run{at:02d}": at / 100 for at in range(30)})
+    chart = trend_chart(lines(str(tmp_path), Wanted()))
+    assert {row["run"] for row in chart["datasets"]["rows"]} == {f"run{at:02d}" for at in range(20, 30)}
+    assert chart["title"] == "the best 10 of 30 runs"
 
 
 def example_nights(output):

@@ -1,0 +1,83 @@
+"""Comparisons and trends as a notebook shows them: a table in the terminal, HTML and a chart in a cell."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ndcg_spark.comparison.asked import Asked
+from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.charts import drawing, trend_chart
+from ndcg_spark.report.sections import Section
+from ndcg_spark.report.trends import sections
+from ndcg_spark.sheets.comparisons import comparison_sheet
+from ndcg_spark.sheets.markup import html, text
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """What a notebook shows as HTML, and `print` as text."""
+
+    parts: Sequence[Section]
+    #: SVG.
+    chart: str = ""
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        return self.chart + "".join(html(part.sheet) for part in self.parts if part.sheet is not None)
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return "\n\n".join("\n".join(text(part.sheet)) for part in self.parts if part.sheet is not None)
+
+
+def show_comparison(comparisons: Any, *, correction: str = Asked.correction, alpha: float = Asked.alpha) -> Shown:
+    """A table of `compare`, or the `comparisons` of nights, for people. An action.
+
+    Parameters
+    ----------
+    comparisons : DataFrame
+        Of Spark, in the schema COMPARISONS.
+    correction, alpha : str, float
+        What `compare` was given, for the notes below the table.
+    """
+    rows = [row.asDict() for row in comparisons.collect()]
+    # Those of all queries first, as `compare` has them; tables that were kept are in no order.
+    order = sorted(rows, key=lambda row: (row["dataset"], str(row["attribute"] or ""), str(row["value"] or "")))
+    return Shown([Section("", (), comparison_sheet(order, correction, alpha))])
+
+
+def show_trend(
+    output: str,
+    dataset: str | None = None,
+    run: str | None = None,
+    measures: str = "ndcg",
+    last: int = 60,
+) -> Shown:
+    """The nights of an output as lines, with what stands out; a chart where the extra `report` is installed.
+
+    Parameters
+    ----------
+    output : str
+        The folder that keeps the scores.
+    dataset, run : str, optional
+        Only these.
+    measures : str
+        Such as ``ndcg@10,judged_rate``.
+    last : int
+        So many nights are shown.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such dataset, run, measure or night.
+    StorageError
+        The output cannot be read.
+    """
+    found = lines(output, Wanted(dataset, run, (), measures, last))
+    try:
+        chart = drawing(trend_chart(found), f"trend of {measures}")
+    except ConfigurationError:
+        # The extra is not installed, and the table says the same.
+        chart = ""
+    return Shown(sections(found), chart)
