@@ -16,6 +16,19 @@ _NAMES = {name: name for name in MEASURES} | {
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+#: At a cutoff the case of a name tells nothing: `p@5`.
+_AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
+#: trec_eval has the cutoff behind the name: `P_5`, `map_cut.10`.
+_TREC_EVAL = re.compile(r"(?P<name>[A-Za-z_]+?)(?:_cut)?[_.](?P<cutoff>\d+)")
+_KNOWN = f"one of {', '.join(MEASURES)}, or such as P@5"
+#: What other tools call a measure, besides what is written in MEASURES.
+_ELSEWHERE = {
+    "recip_rank": "RR",
+    "reciprocal_rank": "RR",
+    "hit_rate": "Success",
+    "hitrate": "Success",
+    "hit": "Success",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +63,7 @@ def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, 
     ConfigurationError
         There is no such measure, argument or cutoff, or two of them set an option to different values.
     """
-    texts = [str(each) for each in ([measures] if isinstance(measures, str) else measures)]
+    texts = [str(each) for each in _several(measures)]
     words = [word for text in texts for word in _WORDS.findall(text)]
     if not words:
         raise ConfigurationError(f"measures: there are none; name some of {', '.join(MEASURES)}, or leave them out")
@@ -74,14 +87,21 @@ def asked_by(texts: Iterable[str], bounds: bool = False) -> Asked:
     return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
 
 
+def _several(measures: object) -> list[object]:
+    """The measures, of which one may be given alone."""
+    if measures is None or isinstance(measures, Mapping):
+        raise ConfigurationError(f"measures: {measures!r} names none; give a list such as ['P@5', 'AP']")
+    return list(measures) if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
+
+
 def _read(word: str) -> tuple[str, str, dict[str, str]]:
     """The measure of a word, its cutoff (a rank, 'all', or 'each' of the configured ones), and options with values."""
     match = _MEASURE.fullmatch(word)
     given = match["name"] if match else word
+    if match and match["cutoff"] and given not in _NAMES:
+        given = _AT_A_CUTOFF.get(given.lower(), given)
     if match is None or given not in _NAMES:
-        # Of names that differ in their case only, ours is the one that is told.
-        near = did_you_mean(given, reversed(_NAMES))
-        raise ConfigurationError(f"measures: {word!r} is none{near}; one of {', '.join(MEASURES)}, or such as P@5")
+        raise ConfigurationError(f"measures: {word!r} is none{_near(word, match)}; {_KNOWN}")
     name = _NAMES[given]
     measure, cutoff = MEASURES[name], match["cutoff"]
     if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
@@ -90,6 +110,19 @@ def _read(word: str) -> tuple[str, str, dict[str, str]]:
         raise ConfigurationError(f"measures: {word} has a cutoff, and {name} is of the whole ranking; write {given}")
     ours = given in MEASURES
     return name, cutoff or ("each" if ours else "all"), _arguments(word, measure, match["arguments"])
+
+
+def _near(word: str, match: re.Match[str] | None) -> str:
+    """The measure that is probably meant, with its cutoff, in words; empty if none is near."""
+    trec_eval = _TREC_EVAL.fullmatch(word)
+    found = trec_eval or match
+    name = found["name"] if found else word
+    written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if found else None
+    if found and written:
+        cutoff = found["cutoff"]
+        return f", did you mean {MEASURES[_NAMES[written]].written[0] + (f'@{cutoff}' if cutoff else '')!r}?"
+    # Of names that differ in their case only, ours is the one that is told.
+    return did_you_mean(name, reversed(_NAMES))
 
 
 def _arguments(word: str, measure: Measure, text: str | None) -> dict[str, str]:
