@@ -13,6 +13,7 @@ from ndcg_spark.report.records import print_csv
 from ndcg_spark.report.sections import Section, print_sections
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
+from ndcg_spark.sheets.verdicts import in_words
 
 FORMATS = ("table", "json", "csv", "png", "svg")
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
@@ -61,7 +62,7 @@ def _lines(lines: Sequence[Line]) -> Sheet:
         change = f"{values[-1] - values[0]:+.4f}" if values else "-"
         extremes = [rounded(min(values, default=None)), rounded(max(values, default=None))]
         counted = [str(len(line.points)), rounded([*values, None][0]), rounded(last), change, *extremes]
-        rows.append([*_name(line)[-len(names) :], drawn(line.points), *counted, line.verdicts[-1] or "-"])
+        rows.append([*_name(line)[-len(names) :], drawn(line.points), *counted, _in_words(line.verdicts[-1])])
     numbers = ("nights", "first", "last", "change", "lowest", "highest")
     return sheet(headings, rows, map(headings.index, numbers))
 
@@ -137,7 +138,11 @@ def _marks(point: Point, verdict: str | None) -> Iterator[tuple[str, str]]:
     for flag in point.flags:
         yield flag.code, flag.words
     if verdict not in (None, "pass"):
-        yield "verdict", {"none": "no verdict"}.get(str(verdict), str(verdict))
+        yield "verdict", _in_words(verdict)
+
+
+def _in_words(verdict: str | None) -> str:
+    return in_words({"verdict": verdict}) if verdict else "-"
 
 
 def _rows(line: Line) -> Iterator[dict[str, Any]]:

@@ -85,7 +85,8 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
     [
         (["--run", "dens"], "'dens' is none of the 2 runs, did you mean 'dense'?"),
         (["--dataset", "wbe"], "'wbe' is none of the 1 datasets, did you mean 'web'?"),
-        (["--measures", "ndgc"], "no measure is called 'ndgc', did you mean 'ndcg'?"),
+        (["--measures", "ndgc"], "measures: 'ndgc' is none, did you mean 'ndcg'?"),
+        (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
         (["--measures", "ndcg@7"], "no score at '7' is kept; the cutoffs are 10"),
         (["--since", "May"], "'May' is no date"),
         (["--format", "markdown"], "'markdown' is none"),
