@@ -201,6 +201,12 @@ def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folde
         assert {**row, **dict.fromkeys(own)} == {**rounded, **dict.fromkeys(own)}
 
 
+def test_what_is_compared_are_the_measures_that_were_asked_for(folder):
+    done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--json")
+    rows = json.loads(done.stdout)["comparisons"]
+    assert [(row["measure"], row["cutoff"]) for row in rows] == [("precision", 1), ("ap", None)]
+
+
 def test_in_csv_a_comparison_stands_beside_the_scores(folder):
     done = evaluate(folder, "--baseline", "old", "--format", "csv")
     rows = {(row["run"], row["cutoff"]): row for row in csv.DictReader(io.StringIO(done.stdout))}

@@ -78,7 +78,9 @@ def test_what_lacks_a_column_is_told_what_to_do_in_python():
     scores = pd.DataFrame(COLUMNS)
     with pytest.raises(ConfigurationError, match="no column 'ap' in query_scores; name the column of the scores"):
         compare(scores, "old", measure="ap")
-    with pytest.raises(InputError, match=r"1 column.s. missing, weight; it has query_id; name its columns query_id and"):
+    with pytest.raises(
+        InputError, match=r"1 column.s. missing, weight; it has query_id; name its columns query_id and"
+    ):
         compare(scores, "old", weights={"query_id": ["1"]})
     (row,) = compare(scores.rename(columns={"query_id": "qid"}), "old").collect()
     assert row["queries"] == 3

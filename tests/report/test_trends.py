@@ -15,6 +15,7 @@ from programs import forked
 
 from ndcg_spark import cli
 from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
 from ndcg_spark.report.trends import drawn
@@ -140,3 +141,7 @@ def test_where_stdout_has_no_blocks_a_line_is_of_digits(output):
     program = [sys.executable, "-m", "ndcg_spark", "trend", str(output), "--run", "bm25"]
     done = subprocess.run(program, capture_output=True, text=True, check=True, env={"PYTHONIOENCODING": "ascii"})
     assert "7777" in done.stdout
+
+
+def test_a_sum_in_another_order_is_drawn_as_no_change():
+    assert len(set(drawn([Point("2026-11-01", value, (), None, ()) for value in (0.1 + 0.2, 0.3)]))) == 1
