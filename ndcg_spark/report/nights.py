@@ -49,7 +49,8 @@ def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sh
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["best ndcg", "at"]
     headings = ["dataset", "date", "verdict", "best run", *best, *_HEADINGS]
     cells = (_cells(night, rows, asked) for night, rows in zip(nights, scores, strict=True))
-    return sheet(headings, cells, map(headings.index, (*best, "runs", "queries")))
+    notes = [] if nights else ["there is no night; check the path"]
+    return sheet(headings, cells, map(headings.index, (*best, "runs", "queries")), notes)
 
 
 def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:

@@ -18,3 +18,8 @@ def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evalu
 def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):
     print_documents([], "table")
     assert capsys.readouterr().out.splitlines()[-1] == "every document that a run returns within the cutoff is judged"
+
+
+def test_a_folder_without_nights_is_told(capsys):
+    print_nights([], [], "table")
+    assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
