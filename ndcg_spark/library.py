@@ -111,8 +111,8 @@ def evaluate(
         Columns query_id, doc_id, relevance, and dataset if there is more than one, or as other tools name them (qid,
         docno, label). Other columns are ignored.
     results : table
-        Columns run, query_id, doc_id, score (or rank, with order=rank), and dataset if the judgments have it. Without a
-        run they are one, `run`.
+        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a run they are one,
+        `run`; without scores they are ranked by their ranks.
     cutoffs : int, None or several of them
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
@@ -167,7 +167,9 @@ def evaluate(
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
-    chosen = chosen.replace(**wanted.options)
+    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
+    results = frame(results, RESULTS.names, session, "results")
+    chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
     asked = Evaluation(
         chosen,
         wanted.cutoffs,
@@ -177,8 +179,6 @@ def evaluate(
         list_by_list if is_sail(session) else by_window,
         dataclasses.replace(wanted.asked, bounds=bounds),
     )
-    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
-    results = frame(results, RESULTS.names, session, "results")
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
     typed_judgments = conform(judgments, JUDGMENTS, "judgments", _RENAME)

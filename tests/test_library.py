@@ -82,6 +82,16 @@ def test_what_is_no_table_is_refused_in_words(spark, table, words):
 
 
 @pytest.mark.usefixtures("spark")
+def test_results_without_scores_are_ranked_by_their_ranks():
+    ranks = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": [1, 2, 3]}
+    (row,) = evaluate(JUDGED, ranks, 10, "ir_measures").dataset_scores.collect()
+    assert (row["ndcg"], row["convention"]) == (
+        pytest.approx(EXPECTED),
+        "ir_measures order=rank score_precision=float64",
+    )
+
+
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("cutoffs", [10, [10], (10,), {10}, np.int64(10), np.array([10]), range(10, 11)])
 def test_a_cutoff_may_be_given_alone(cutoffs):
     assert ndcg(JUDGED, RETURNED, cutoffs) == pytest.approx(EXPECTED)
