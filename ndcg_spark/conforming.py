@@ -71,9 +71,12 @@ def refuse_own(names: Iterable[str], where: str) -> None:
         raise InputError(f"{where}: {len(taken)} column(s) named {OWN}..., e.g. {taken[0]}, as ours are; rename them")
 
 
-def conform(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`."""
-    return table.select(*typed_columns(table, schema, where))
+def conform(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> DataFrame:
+    """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`.
+
+    `advice` is what to do where a column is missing; by default how the command line maps names.
+    """
+    return table.select(*typed_columns(table, schema, where, advice))
 
 
 def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
@@ -82,7 +85,7 @@ def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
     return table.select(*typed_columns(table, schema, where), *added)
 
 
-def typed_columns(table: DataFrame, schema: StructType, where: str) -> list[Column]:
+def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> list[Column]:
     """Those columns of the schema that the table has, in the schema's order and types.
 
     Raises
@@ -95,9 +98,10 @@ def typed_columns(table: DataFrame, schema: StructType, where: str) -> list[Colu
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
         known = sorted(named_by_user(has))
-        advice = f"map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = {known[0]!r}"
-        if missing == ["relevance"]:
-            advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
+        if advice is None:
+            advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
+            if missing == ["relevance"]:
+                advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
         raise InputError(
             f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
         )

@@ -20,7 +20,7 @@ from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.frames import frame
+from ndcg_spark.inputs.frames import RUN, frame
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
@@ -32,6 +32,7 @@ from ndcg_spark.sheets.scores import score_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import by_cutoff
 
+_RENAME = "rename the columns"
 #: So many runs are shown.
 _MOST_ROWS = 50
 
@@ -107,9 +108,11 @@ def evaluate(
     Parameters
     ----------
     judgments : table
-        Columns query_id, doc_id, relevance, and dataset if there is more than one. Other columns are ignored.
+        Columns query_id, doc_id, relevance, and dataset if there is more than one, or as other tools name them (qid,
+        docno, label). Other columns are ignored.
     results : table
-        Columns run, query_id, doc_id, score (or rank, with order=rank), and dataset if the judgments have it.
+        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a run they are one,
+        `run`; without scores they are ranked by their ranks.
     cutoffs : int, None or several of them
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
@@ -164,7 +167,9 @@ def evaluate(
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
-    chosen = chosen.replace(**wanted.options)
+    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
+    results = frame(results, RESULTS.names, session, "results")
+    chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
     asked = Evaluation(
         chosen,
         wanted.cutoffs,
@@ -174,10 +179,10 @@ def evaluate(
         list_by_list if is_sail(session) else by_window,
         dataclasses.replace(wanted.asked, bounds=bounds),
     )
-    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
-    results = frame(results, RESULTS.names, session, "results")
-    typed_judgments = conform(judgments, JUDGMENTS, "judgments")
-    typed_results = conform(results, RESULTS, "results")
+    if "run" not in results.columns:
+        results = results.withColumn("run", F.lit(RUN))
+    typed_judgments = conform(judgments, JUDGMENTS, "judgments", _RENAME)
+    typed_results = conform(results, RESULTS, "results", _RENAME)
     rules.require_columns(typed_judgments.columns, typed_results.columns, chosen)
     grades = gain(F.coalesce("relevance", F.lit(0.0)), chosen)
     broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, chosen)

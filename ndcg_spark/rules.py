@@ -96,6 +96,16 @@ def reason_of(broken: Iterable[Broken]) -> Column:
     return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in broken))
 
 
+def options_without_scores(convention: Convention, results: Iterable[str]) -> dict[str, str]:
+    """The options that results with these columns need: those that have no scores are ranked by their ranks."""
+    columns = set(results)
+    if not convention.needs_score or "score" in columns or "rank" not in columns:
+        return {}
+    # What says how scores are compared, or what breaks their ties, means nothing among ranks.
+    ties = {"ties": "doc_id_desc"} if convention.ties == "rank" else {}
+    return {"order": "rank", "score_precision": "float64", **ties}
+
+
 def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str = "the table") -> None:
     """Refuse tables that lack a column which the convention needs; `place` says in messages where the results are.
 

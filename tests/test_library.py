@@ -16,6 +16,7 @@ RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
 EXPECTED = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
 
 COLUMNS = {"run": ["r"] * 3, "query_id": [1] * 3, "doc_id": [12, 10, 11], "score": [0.9, 0.8, 0.1]}
+PYTERRIER = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "score": [0.9, 0.8, 0.1], "rank": [0, 1, 2]}
 TABLES = {
     "nested dictionaries": lambda: RETURNED,
     "runs of nested dictionaries": lambda: {"r": RETURNED},
@@ -29,6 +30,8 @@ TABLES = {
     "pyarrow": lambda: pa.table(COLUMNS),
     "pyarrow with large text": lambda: pa.table({**COLUMNS, "doc_id": pa.array(["12", "10", "11"], pa.large_string())}),
     "a record batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
+    "the frame of PyTerrier, without a run": lambda: pd.DataFrame(PYTERRIER),
+    "Spark with the names of PyTerrier": lambda: open_session().createDataFrame(pa.table(PYTERRIER)),
     "Spark": lambda: open_session().createDataFrame(pa.table(COLUMNS)),
 }
 
@@ -63,8 +66,11 @@ def test_so_is_a_frame_of_polars(lazy):
         ({"r": {"q": {"d": 1}}}, "dictionaries of three levels"),
         ({"q": {"d": 1}, "p": {"x": {"y": 2}}}, "dictionaries of three levels"),
         (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
-        (pd.DataFrame({"qid": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column; it has qid"),
-        (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "1 column(s) missing, relevance"),
+        (pd.DataFrame({"x": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column; it has x"),
+        (
+            pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}),
+            "1 column(s) missing, relevance; it has doc_id, query_id; rename the columns",
+        ),
     ],
     ids=str,
 )
@@ -73,6 +79,16 @@ def test_what_is_no_table_is_refused_in_words(spark, table, words):
     with pytest.raises(InputError, match=r"^judgments") as refused:
         evaluate(table, RETURNED, 10)
     assert words in str(refused.value)
+
+
+@pytest.mark.usefixtures("spark")
+def test_results_without_scores_are_ranked_by_their_ranks():
+    ranks = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": [1, 2, 3]}
+    (row,) = evaluate(JUDGED, ranks, 10, "ir_measures").dataset_scores.collect()
+    assert (row["ndcg"], row["convention"]) == (
+        pytest.approx(EXPECTED),
+        "ir_measures order=rank score_precision=float64",
+    )
 
 
 @pytest.mark.usefixtures("spark")

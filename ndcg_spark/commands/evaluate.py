@@ -72,7 +72,7 @@ def evaluate(
         if config.gate is None:
             raise ConfigurationError("arguments: --junit is of a gate; add [gate] to the configuration")
         refuse_unwritable(junit)
-    look = QuickLook(baseline) if baseline else None
+    look = QuickLook(baseline, config.asked) if baseline else None
     taker: Taker | None = QueryScores(take, order) if per_query else look
     with Progress(silent(style)).running() as progress:
         if report is None:

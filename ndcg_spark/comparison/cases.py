@@ -65,22 +65,29 @@ def _runs(check: CheckConfig, tonight: Night, against: Against | None) -> list[s
 
 def _row(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, against: Against, criterion: str) -> _Found:
     """The row of COMPARISONS that a check is about, or why it decides nothing."""
-    if against.refused:
-        return None, against.refused
-    absent = _absent(check, run, tonight, "this night") or (
-        _absent(check, run, against.night, against.night.evaluated_on) if against.night else None
-    )
-    if absent:
-        return None, absent
+    # A run that did not arrive is told first, as no other baseline would help.
+    refused = _missing(run, tonight, "this night") or against.refused or _absent(check, run, tonight, "this night")
+    if refused is None and against.night is not None:
+        refused = _absent(check, run, against.night, against.night.evaluated_on)
+    if refused:
+        return None, refused
     by = check.max_share_losing.by if check.max_share_losing and criterion == "max_share_losing" else None
     row = against.row((run, check.measure, check.cutoff, *check.attribute_and_value, check.weighted and by is None), by)
     return row, _refused_row(gate, check, subject(check, run), row, against.name)
 
 
+def _missing(run: str, night: Night, name: str) -> Refusal | None:
+    """Why a night has nothing of a run at all, if so."""
+    if run in night.runs:
+        return None
+    return Code.MISSING_RUN, f"{run} has no results in {name}; find out why it did not arrive"
+
+
 def _absent(check: CheckConfig, run: str, night: Night, name: str) -> Refusal | None:
     """Why a night has nothing of a run to compare, if so."""
-    if run not in night.runs:
-        return Code.MISSING_RUN, f"{run} has no results in {name}; find out why it did not arrive"
+    missing = _missing(run, night, name)
+    if missing:
+        return missing
     if check.cutoff not in night.cutoffs:
         return Code.OTHER_CUTOFFS, f"{subject(check, run)} was not evaluated in {name}; name a cutoff that it has"
     return None

@@ -68,6 +68,7 @@ def _finding(gate: GateConfig, case: Case, p: float | None) -> Finding:
         measure=check.measure,
         cutoff=at(check.cutoff),
         slice=check.slice,
+        weighted=check.weighted and case.criterion != "max_share_losing",
         rule=gate.rule if case.criterion == "drop" else None,
         value=decided.value,
         threshold=decided.threshold,

@@ -64,7 +64,10 @@ def _same_results(gate: GateConfig, tonight: Night, against: Sequence[Against]) 
     """A finding per night whose results are the very rows of tonight's."""
     for each in against:
         night = each.night
-        if night is not None and tonight.results is not None and night.results == tonight.results:
+        if night is None or night.evaluated_on == tonight.evaluated_on:
+            # A date that is evaluated again has its own rows once more, which tells nothing.
+            continue
+        if tonight.results is not None and night.results == tonight.results:
             yield Finding(
                 check="gate.on_same_results",
                 criterion="same_results",

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.trend import Night, Point, trend
+from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.committed import CommittedNight, committed
 from ndcg_spark.nights.kept_scores import kept_scores
@@ -134,13 +135,17 @@ def _measures(
     newest = [row["cutoff"] for row in nights[-1][1]]
     deepest = max((cutoff for cutoff in newest if cutoff is not None), default=None)
     found = []
-    for entry in text.split(","):
-        measure, sign, cutoff = entry.strip().partition("@")
-        if measure not in MEASURES:
-            near = did_you_mean(measure, MEASURES)
-            raise ConfigurationError(f"measures: no measure is called {measure!r}{near}; one of {', '.join(MEASURES)}")
+    for measure, cutoff in columns_of(text, MEASURES):
         names: dict[str, int | None] = {str(each or "all"): each for each in known}
-        if sign and cutoff not in names:
+        if cutoff != "each" and cutoff not in names:
             raise ConfigurationError(f"measures: no score at {cutoff!r} is kept; the cutoffs are {', '.join(names)}")
-        found.append((measure, names[cutoff] if sign else deepest))
+        kept = deepest if cutoff == "each" else names[cutoff]
+        if measure != "ndcg" and not any(
+            row.get(measure) is not None for _, rows in nights for row in rows if row["cutoff"] == kept
+        ):
+            raise ConfigurationError(
+                f"measures: {measure}@{kept or 'all'} was not evaluated in these nights; ndcg-spark nights OUTPUT "
+                "--format csv has what was"
+            )
+        found.append((measure, kept))
     return list(dict.fromkeys(found))

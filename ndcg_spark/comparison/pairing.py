@@ -126,6 +126,8 @@ def _refuse_unknown(measures: Sequence[str], has: Mapping[str, str], where: str)
     for name in measures:
         if name not in has:
             near = did_you_mean(name, known)
-            raise ConfigurationError(f"measure: no column {name!r} in {where}{near}; it has {', '.join(known)}")
+            others = f"it has {', '.join(known)}" if known else "name the column of the scores, measure=NAME"
+            raise ConfigurationError(f"measure: no column {name!r} in {where}{near}; {others}")
         if not has[name].startswith(_NUMBERS):
-            raise ConfigurationError(f"measure: {name} is {has[name]} in {where}; name one of {', '.join(known)}")
+            others = f"name one of {', '.join(known)}" if known else "give numbers"
+            raise ConfigurationError(f"measure: {name} is {has[name]} in {where}; {others}")

@@ -17,6 +17,7 @@ from ndcg_spark.inputs.loading import quoted
 from ndcg_spark.schemas import QUERY_ATTRIBUTES, query_key
 
 WHERE = "query_attributes"
+_NAMES = "name its columns query_id, attribute and value, or map them in a configuration, query_attributes.columns"
 #: The value of a query that has none.
 NONE = "(none)"
 #: The slice of all queries.
@@ -94,7 +95,7 @@ def read(table: DataFrame) -> Slices:
     InputError
         A column is missing, a value is null or empty, a query has a value twice, or there are more than MOST slices.
     """
-    rows = conform(long(table), QUERY_ATTRIBUTES, WHERE)
+    rows = conform(long(table), QUERY_ATTRIBUTES, WHERE, _NAMES)
     is_empty = reduce(Column.__or__, (F.coalesce(F.col(name) == "", F.lit(True)) for name in rows.columns))
     by_value = rows.groupBy("attribute", "value").agg(F.count_if(is_empty).alias("empty"))
     found = by_value.orderBy(F.desc("empty"), "attribute", "value").limit(MOST + 1).collect()

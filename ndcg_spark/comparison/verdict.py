@@ -96,6 +96,8 @@ class Finding:
     #: A rank, or `all`.
     cutoff: str | None = None
     slice: str | None = None
+    #: Whether the means are weighted.
+    weighted: bool = False
     rule: str | None = None
     #: What was measured, and what it was held to: for a drop the difference and the least that is allowed.
     value: float | None = None

@@ -12,7 +12,7 @@ SIMPSON = "simpson"
 
 
 def of_unknown(rows: Iterable[Row], cut: Slices, weighing: Weights) -> list[str]:
-    """How many queries of the attributes and of the weights have no scores.
+    """How many queries of the attributes and of the weights are not compared: they have no scores, or were left out.
 
     Exact where every run has a score of every judged query, as QUERY_SCORES has it.
     """
@@ -29,7 +29,7 @@ def of_unknown(rows: Iterable[Row], cut: Slices, weighing: Weights) -> list[str]
             lost += max(count - found, 0)
         if lost:
             total = sum(queries.values())
-            sentences.append(f"{where}: {lost:,} of its {total:,} queries have no scores, and count for nothing")
+            sentences.append(f"{where}: {lost:,} of its {total:,} queries are not compared here, and count for nothing")
     return sentences
 
 

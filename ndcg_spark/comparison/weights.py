@@ -11,6 +11,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import QUERY_WEIGHTS, query_key
 
 WHERE = "query_weights"
+_NAMES = "name its columns query_id and weight, or map them in a configuration, query_weights.columns"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,7 @@ def read(table: DataFrame) -> Weights:
     InputError
         A column is missing, an id is empty, a query has two weights, or a weight is not above 0 or not finite.
     """
-    weights = conform(table, QUERY_WEIGHTS, WHERE)
+    weights = conform(table, QUERY_WEIGHTS, WHERE, _NAMES)
     key = query_key(weights.columns)
     good = F.coalesce((F.col("weight") > 0) & (F.col("weight") < F.lit(float("inf"))), F.lit(False))
     by_query = weights.groupBy(*key).agg(F.count("*").alias("rows"), F.count_if(~good).alias("bad"))

@@ -8,9 +8,9 @@ from ndcg_spark.sheets.sheet import at
 
 
 def subject(check: CheckConfig, run: str | None) -> str:
-    """What a check measures: `ndcg@10 of hybrid, language=de`."""
+    """What a check measures: `ndcg@10 of hybrid for language=de`."""
     of_run = f" of {run}" if run else ""
-    of_slice = f", {check.slice}," if check.slice else ""
+    of_slice = f" for {check.slice}" if check.slice else ""
     weighted = "weighted " if check.weighted else ""
     return f"{weighted}{check.measure}@{at(check.cutoff)}{of_run}{of_slice}"
 

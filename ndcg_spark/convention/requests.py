@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
@@ -16,6 +16,20 @@ _NAMES = {name: name for name in MEASURES} | {
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+#: At a cutoff the case of a name tells nothing: `p@5`.
+_AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
+#: trec_eval has the cutoff behind the name: `P_5`, `map_cut.10`.
+_TREC_EVAL = re.compile(r"(?P<name>[A-Za-z_]+?)(?:_cut)?[_.](?P<cutoff>\d+)")
+#: What a column is that is no measure.
+_COLUMN = Measure("", "", (), "")
+#: What other tools call a measure, besides what is written in MEASURES.
+_ELSEWHERE = {
+    "recip_rank": "RR",
+    "reciprocal_rank": "RR",
+    "hit_rate": "Success",
+    "hitrate": "Success",
+    "hit": "Success",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +64,7 @@ def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, 
     ConfigurationError
         There is no such measure, argument or cutoff, or two of them set an option to different values.
     """
-    texts = [str(each) for each in ([measures] if isinstance(measures, str) else measures)]
+    texts = [str(each) for each in _several(measures)]
     words = [word for text in texts for word in _WORDS.findall(text)]
     if not words:
         raise ConfigurationError(f"measures: there are none; name some of {', '.join(MEASURES)}, or leave them out")
@@ -74,22 +88,68 @@ def asked_by(texts: Iterable[str], bounds: bool = False) -> Asked:
     return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
 
 
-def _read(word: str) -> tuple[str, str, dict[str, str]]:
+def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Columns of scores, each with its cutoff (a rank, 'all', or 'each' where none is named), of such a text.
+
+    `also` are columns that are no measures, and are named as they are: `dcg@10`. ConfigurationError as `request`, and
+    for arguments, as those of kept scores are settled.
+    """
+    words = _WORDS.findall(text)
+    if not words:
+        raise ConfigurationError(f"measures: there are none; name some of {', '.join([*MEASURES, *also])}")
+    found = []
+    for word in words:
+        name, cutoff, options = _read(word, also)
+        if options:
+            raise ConfigurationError(
+                f"measures: {word} has arguments, and scores that are kept have theirs; leave them out"
+            )
+        measure = MEASURES.get(name)
+        whole = measure is not None and measure.whole
+        found.append((measure.column if measure else name, "all" if whole else cutoff))
+    return list(dict.fromkeys(found))
+
+
+def _several(measures: object) -> list[object]:
+    """The measures, of which one may be given alone."""
+    if measures is None or isinstance(measures, Mapping):
+        raise ConfigurationError(f"measures: {measures!r} names none; give a list such as ['P@5', 'AP']")
+    return list(measures) if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
+
+
+def _read(word: str, also: Collection[str] = ()) -> tuple[str, str, dict[str, str]]:
     """The measure of a word, its cutoff (a rank, 'all', or 'each' of the configured ones), and options with values."""
     match = _MEASURE.fullmatch(word)
     given = match["name"] if match else word
-    if match is None or given not in _NAMES:
-        # Of names that differ in their case only, ours is the one that is told.
-        near = did_you_mean(given, reversed(_NAMES))
-        raise ConfigurationError(f"measures: {word!r} is none{near}; one of {', '.join(MEASURES)}, or such as P@5")
-    name = _NAMES[given]
-    measure, cutoff = MEASURES[name], match["cutoff"]
+    others = [name for name in also if name not in MEASURES]
+    if match and match["cutoff"] and given not in {*_NAMES, *others}:
+        given = _AT_A_CUTOFF.get(given.lower(), given)
+    if match is None or given not in {*_NAMES, *others}:
+        known = ", ".join([*MEASURES, *others])
+        raise ConfigurationError(
+            f"measures: {word!r} is none{_near(word, match, others)}; one of {known}, or such as P@5"
+        )
+    name, cutoff = _NAMES.get(given, given), match["cutoff"]
+    measure = MEASURES.get(name, _COLUMN)
     if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
         raise ConfigurationError(f"measures: {word} has no cutoff that is a whole number from 1; write {given}@10")
     if measure.whole and cutoff not in (None, "all"):
         raise ConfigurationError(f"measures: {word} has a cutoff, and {name} is of the whole ranking; write {given}")
-    ours = given in MEASURES
+    ours = name in others or given in MEASURES
     return name, cutoff or ("each" if ours else "all"), _arguments(word, measure, match["arguments"])
+
+
+def _near(word: str, match: re.Match[str] | None, others: Iterable[str]) -> str:
+    """The measure that is probably meant, with its cutoff, in words; empty if none is near."""
+    trec_eval = _TREC_EVAL.fullmatch(word)
+    found = trec_eval or match
+    name = found["name"] if found else word
+    written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if found else None
+    if found and written:
+        cutoff = found["cutoff"]
+        return f", did you mean {MEASURES[_NAMES[written]].written[0] + (f'@{cutoff}' if cutoff else '')!r}?"
+    # Of names that differ in their case only, ours is the one that is told.
+    return did_you_mean(name, [*others, *reversed(_NAMES)])
 
 
 def _arguments(word: str, measure: Measure, text: str | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.conforming import is_dataframe
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.aliases import resolved
 
 #: The run of results that are given as {query: {document: score}}, if they are given no name.
 RUN = "run"
@@ -19,7 +20,7 @@ _KNOWN = "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of 
 def frame(table: Any, wanted: Sequence[str] | None, session: SparkSession, where: str) -> DataFrame:
     """The table as a DataFrame of the session: those of the wanted columns that it has, or all where that is None.
 
-    A DataFrame of Spark stays as it is.
+    A column that has the name other tools give it (`qid`, `docno`) gets ours. A DataFrame of Spark keeps all columns.
 
     `wanted` are the columns of a schema; of results, {query: {document: score}} becomes the run `RUN`, and
     {run: {query: {document: score}}} as many runs. Documents and queries of dictionaries become text.
@@ -27,16 +28,21 @@ def frame(table: Any, wanted: Sequence[str] | None, session: SparkSession, where
     Raises
     ------
     InputError
-        It is no table, a column mixes types, or no column is wanted.
+        It is no table, a column mixes types, no column is wanted, or two may be the same one.
     """
     if is_dataframe(table):
-        return table  # type: ignore[no-any-return]  # what is_dataframe says
+        found = resolved({}, wanted or (), table.columns, where)
+        renamed: DataFrame = table.withColumnsRenamed(
+            {theirs: ours for ours, theirs in found.items() if ours != theirs}
+        )
+        return renamed
     arrow = _arrow(table, wanted, where)
-    kept = [name for name in arrow.column_names if wanted is None or name in wanted]
-    if not kept:
+    names = arrow.column_names
+    kept = {name: name for name in names} if wanted is None else resolved({}, wanted, names, where)
+    if not kept.keys() & set(wanted or names):
         known = ", ".join(map(str, arrow.column_names))
         raise InputError(f"{where}: none of {', '.join(wanted or ())} is a column; it has {known}; rename them")
-    return session.createDataFrame(pa.table({name: _plain(arrow.column(name)) for name in kept}))
+    return session.createDataFrame(pa.table({ours: _plain(arrow.column(name)) for ours, name in kept.items()}))
 
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.convention.measures import GRADED
@@ -19,13 +20,9 @@ def adapted(config: EvaluationConfig, sources: Sequence[Source], tell: Tell) -> 
     for source in (source for each in sources for source in each.sources):
         for note in source.notes:
             tell("read", f"{source.name}: {note}")
-    columns, convention = sources[1].table.columns, config.convention
-    if not convention.needs_score or "score" in columns or "rank" not in columns:
+    convention, options = config.convention, rules.options_without_scores(config.convention, sources[1].table.columns)
+    if not options:
         return config
-    # What says how scores are compared, or what breaks their ties, means nothing among ranks.
-    options = {"order": "rank", "score_precision": "float64"}
-    if convention.ties == "rank":
-        options["ties"] = "doc_id_desc"
     changed = [f"{option}={value}" for option, value in options.items() if getattr(convention, option) != value]
     tell("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
     return config.model_copy(update={"convention": convention.replace(**options)})

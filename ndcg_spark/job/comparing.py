@@ -7,9 +7,11 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, order_of
+from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
@@ -19,9 +21,13 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
+from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.sheets.sheet import at
 
 #: What --baseline-date takes beside a date.
 LAST_GOOD = "last_good"
+#: What can be compared.
+SCORES = tuple(field.name for field in QUERY_SCORES if field.dataType == DoubleType())
 #: So many names of runs are told.
 _SHOWN = 10
 
@@ -69,23 +75,20 @@ def date_of(option: str, given: str | None) -> datetime.date | None:
 
 
 def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
-    """Measures and their cutoffs of a text like ``ndcg@10,ndcg@all,dcg``; None is every cutoff.
+    """Columns of scores and their cutoffs, of a text like ``ndcg@10,dcg,P@5 AP``; None is every cutoff.
 
     Raises
     ------
     ConfigurationError
-        A cutoff is none.
+        A measure or a cutoff is none.
     """
     found: dict[str, list[Cutoff] | None] = {}
-    for entry in text.split(","):
-        name, sign, cutoff = entry.strip().partition("@")
-        if not name:
-            raise ConfigurationError(f"measures: {text!r} has an empty name; write ndcg@10,ndcg@all")
-        if sign and found.get(name, []) is not None:
-            given: object = None if cutoff == "all" else int(cutoff) if cutoff.isdecimal() else cutoff
-            found[name] = ascending([*(found.get(name) or ()), given])
+    for column, cutoff in columns_of(text, SCORES):
+        before = found.get(column, [])
+        if cutoff == "each" or before is None:
+            found[column] = None
         else:
-            found[name] = None
+            found[column] = ascending([*before, None if cutoff == "all" else int(cutoff)])
     return found
 
 
@@ -105,6 +108,7 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     tonight = _tonight(nights, request)
     baselines = _baselines(nights, tonight, request)
     _refuse_unknown_runs(request, tonight, baselines)
+    request = _measured(request, tonight)
     for sentence in doubts(tonight, baselines):
         tell("note", sentence)
     with open_engine(request.engine, request.remote) as opened, translated_failures(()):
@@ -227,3 +231,28 @@ def _refuse_unknown_runs(
                 near, some = did_you_mean(run, known), ", ".join(known[:_SHOWN])
                 more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
                 raise ConfigurationError(f"{option}: no run is called {run!r}{near}; there are {some}{more}")
+
+
+def _measured(request: Request, tonight: Sequence[CommittedNight]) -> Request:
+    """The request, each measure beside NDCG at the cutoffs at which these nights have it.
+
+    ConfigurationError for a measure that they do not have at a cutoff that is named.
+    """
+    rows = [row for rows in kept_scores(request.output, list(tonight)) for row in rows]
+    has = {
+        name: {row["cutoff"] for row in rows if row[name] is not None} for name in SCORES if name in (rows or [{}])[0]
+    }
+    found = dict(request.measures)
+    for name, cutoffs in request.measures.items():
+        if name not in has:
+            continue
+        lacking = set(cutoffs or ()) - has[name] if cutoffs else set() if has[name] else {None}
+        if lacking:
+            kept = ", ".join(f"{each}@{at(k)}" for each, own in has.items() for k in sorted(own, key=order_of))
+            wanted = name if cutoffs is None else f"{name}@{at(min(lacking, key=order_of))}"
+            raise ConfigurationError(
+                f"measures: {wanted} was not evaluated in this night; it has {kept or 'no scores'}"
+            )
+        if cutoffs is None and name != "ndcg":
+            found[name] = sorted(has[name], key=order_of)
+    return dataclasses.replace(request, measures=found)

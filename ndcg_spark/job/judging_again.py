@@ -12,6 +12,7 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.gating import refuse_unknown_measures, refuse_without_reason, tell_verdicts
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.job.preparing import slice_tables
+from ndcg_spark.masking import masked
 from ndcg_spark.nights.accepting import accept
 from ndcg_spark.nights.committed import CommittedNight, committed
 from ndcg_spark.plain import did_you_mean
@@ -37,7 +38,7 @@ def judge_again(
     refuse_without_reason(accepted)
     refuse_unknown_measures(config.gate)
     nights = committed(output)
-    chosen = _chosen(nights, config.date, dataset)
+    chosen = _chosen(output, nights, config.date, dataset)
     with open_engine(config.engine, config.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         kept, tables = Kept(output, nights, opened.session), slice_tables(opened, config)
@@ -61,15 +62,18 @@ def latest(output: str, dataset: str | None = None) -> datetime.date | None:
     return datetime.date.fromisoformat(max(dates)) if dates else None
 
 
-def _chosen(nights: Sequence[CommittedNight], date: datetime.date, dataset: str | None) -> list[CommittedNight]:
+def _chosen(
+    output: str, nights: Sequence[CommittedNight], date: datetime.date, dataset: str | None
+) -> list[CommittedNight]:
     known = sorted({night.dataset for night in nights})
-    if dataset is not None and dataset not in known:
+    if nights and dataset is not None and dataset not in known:
         near = did_you_mean(dataset, known)
-        raise StorageError(f"output: no dataset is called {dataset!r}{near}; there are {', '.join(known) or 'none'}")
+        raise StorageError(f"output: no dataset is called {dataset!r}{near}; there are {', '.join(known)}")
     own = [night for night in nights if dataset in (None, night.dataset)]
     chosen = [night for night in own if night.evaluated_on == date.isoformat()]
     if not chosen:
-        last = max((night.evaluated_on for night in own), default=None)
-        newest = f"the newest night is {last}" if last else "there is no night at all"
-        raise StorageError(f"output: no night of {date}; {newest}, ndcg-spark nights lists them")
+        if not own:
+            raise StorageError(f"output: there is no night in {masked(output)}; check the path")
+        last = max(night.evaluated_on for night in own)
+        raise StorageError(f"output: no night of {date}; the newest is of {last}, ndcg-spark nights lists them")
     return chosen

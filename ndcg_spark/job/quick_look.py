@@ -6,19 +6,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.committed import read_scores
 from ndcg_spark.plain import did_you_mean
 
-#: What of QUERY_SCORES is compared.
-_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id", "ndcg")
+#: What of QUERY_SCORES is needed beside the measures.
+_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
 
 
 @dataclasses.dataclass
 class QuickLook:
-    """Compares the NDCG of every run with that of the baseline, once the scores are there."""
+    """Compares every run with the baseline, once the scores are there: by the measures asked for, else by NDCG."""
 
     baseline: str
+    asked: Asked = NOTHING_ELSE
     found: Compared | None = None
 
     def expect(self, runs: list[str]) -> None:
@@ -31,7 +34,7 @@ class QuickLook:
 
     def hand_over(self, scores: DataFrame) -> None:
         """Compare scores that are not kept. They come to this process first, or they would be computed three times."""
-        rows = scores.select(*_COLUMNS).toArrow()
+        rows = scores.select(*_COLUMNS, *self._measures).toArrow()
         self._compare(scores.sparkSession.createDataFrame(rows))
 
     def hand_over_night(self, output: str, evaluation_id: str, session: SparkSession) -> None:
@@ -39,4 +42,10 @@ class QuickLook:
         self._compare(read_scores(output, "query_scores", session).where(F.col("evaluation_id") == evaluation_id))
 
     def _compare(self, scores: DataFrame) -> None:
-        self.found = compare_tables(scores, None, self.baseline)
+        self.found = compare_tables(scores, None, self.baseline, measures=self._measures)
+
+    @property
+    def _measures(self) -> dict[str, list[Cutoff] | None]:
+        """The columns that are compared, each at the cutoffs that it was asked for at."""
+        names = dict.fromkeys(name for name, _ in self.asked.pairs)
+        return {MEASURES[name].column: self.asked.cutoffs_of(name) for name in names} or {"ndcg": None}

@@ -52,7 +52,11 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
 
 
 def _case(suite: ET.Element, finding: Finding, verdict: Verdict) -> None:
-    where = [finding.criterion, *([f"{finding.measure}@{finding.cutoff}"] if finding.measure else [])]
+    where = [
+        finding.criterion,
+        *(["weighted"] if finding.weighted else []),
+        *([f"{finding.measure}@{finding.cutoff}"] if finding.measure else []),
+    ]
     where += [part for part in (finding.run, finding.slice, finding.baseline and f"against {finding.baseline}") if part]
     case = ET.SubElement(suite, "testcase", classname=_text(finding.check), name=_text(" ".join(where)))
     is_accepted = finding.effect is Effect.NONE and verdict.accepted is not None

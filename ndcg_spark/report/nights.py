@@ -49,16 +49,24 @@ def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sh
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["best ndcg", "at"]
     headings = ["dataset", "date", "verdict", "best run", *best, *_HEADINGS]
     cells = (_cells(night, rows, asked) for night, rows in zip(nights, scores, strict=True))
-    return sheet(headings, cells, map(headings.index, (*best, "runs", "queries")))
+    notes = [] if nights else ["there is no night; check the path"]
+    return sheet(headings, cells, map(headings.index, (*best, "runs", "queries")), notes)
 
 
 def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
     record = night.record
     counts, versions = record.get("counts", {}), record.get("versions", {})
     cells = [night.dataset, night.evaluated_on, _verdict(record), *_best(rows, asked)]
-    cells += [counts.get("runs", "-"), counts.get("judged_queries", "-")]
+    # The record counts those of all datasets that were evaluated together.
+    alone = counts.get("dataset_scores") == len(rows)
+    cells += [str(len({row["run"] for row in rows})), _queries(rows, counts.get("judged_queries") if alone else None)]
     cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
     return [str(cell) for cell in [*cells, versions.get("ndcg_spark", "-")]]
+
+
+def _queries(rows: Sequence[Mapping[str, Any]], counted: int | None) -> str:
+    """How many queries a night has: as its record counts them, else those that the most complete mean is over."""
+    return str(counted or max((row["queries"] for row in rows), default="-"))
 
 
 def _best(rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:

@@ -11,6 +11,8 @@ from ndcg_spark.sheets.sheet import rounded, sheet
 
 _NOTE = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 
+_NOTHING = "every document that a run returns within the cutoff is judged"
+
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE in the format; a table has the note that says what the weight is."""
@@ -24,4 +26,4 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
         cells = ([rounded(row[name]) if name == "weight" else str(row[name]) for name in names] for row in rows)
         numbers = [names.index(name) for name in ("runs", "best_rank", "weight")]
         headings = [name.replace("_", " ") for name in names]
-        print_sheets([sheet(headings, cells, numbers, [_NOTE])], style, most=None)
+        print_sheets([sheet(headings, cells, numbers, [_NOTE if rows else _NOTHING])], style, most=None)

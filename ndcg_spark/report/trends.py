@@ -13,12 +13,15 @@ from ndcg_spark.report.records import print_csv
 from ndcg_spark.report.sections import Section, print_sections
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
+from ndcg_spark.sheets.verdicts import in_words
 
 FORMATS = ("table", "json", "csv", "png", "svg")
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
 _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
 #: Where the line is not joined, and a night without a score.
 _BREAK, _NOTHING = "|", "."
+#: Values that differ by no more are drawn alike: a sum in another order.
+_SAME = 1e-9
 #: So many runs are named of which the same is said.
 _NAMED = 3
 _CHANGED = {"convention": "another convention", "judgments": "other judgments"}
@@ -58,10 +61,10 @@ def _lines(lines: Sequence[Line]) -> Sheet:
     for line in lines:
         values = [point.value for point in line.points if point.value is not None]
         last = [*values[-1:], None][0]
-        change = f"{values[-1] - values[0]:+.4f}" if values else "-"
+        change = f"{values[-1] - values[0]:+z.4f}" if values else "-"
         extremes = [rounded(min(values, default=None)), rounded(max(values, default=None))]
         counted = [str(len(line.points)), rounded([*values, None][0]), rounded(last), change, *extremes]
-        rows.append([*_name(line)[-len(names) :], drawn(line.points), *counted, line.verdicts[-1] or "-"])
+        rows.append([*_name(line)[-len(names) :], drawn(line.points), *counted, _in_words(line.verdicts[-1])])
     numbers = ("nights", "first", "last", "change", "lowest", "highest")
     return sheet(headings, rows, map(headings.index, numbers))
 
@@ -76,7 +79,7 @@ def drawn(points: Sequence[Point]) -> str:
     def sign(value: float | None) -> str:
         if value is None:
             return _NOTHING
-        share = (value - low) / (high - low) if high > low else 0.5
+        share = (value - low) / (high - low) if high - low > _SAME else 0.5
         return signs[min(int(share * len(signs)), len(signs) - 1)]
 
     return "".join(
@@ -137,7 +140,11 @@ def _marks(point: Point, verdict: str | None) -> Iterator[tuple[str, str]]:
     for flag in point.flags:
         yield flag.code, flag.words
     if verdict not in (None, "pass"):
-        yield "verdict", {"none": "no verdict"}.get(str(verdict), str(verdict))
+        yield "verdict", _in_words(verdict)
+
+
+def _in_words(verdict: str | None) -> str:
+    return in_words({"verdict": verdict}) if verdict else "-"
 
 
 def _rows(line: Line) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,8 @@ from ndcg_spark.sheets.verdicts import verdict_sheet
 #: The columns of a finding in CSV; its reason is the sentence.
 _COLUMNS = (
     *("dataset", "evaluated_on", "verdict", "check", "run", "baseline", "baseline_night", "measure", "cutoff", "slice"),
-    *("criterion", "rule", "severity", "outcome", "effect", "code", "value", "threshold", "mean", "baseline_mean"),
+    *("weighted", "criterion", "rule", "severity", "outcome", "effect", "code", "value", "threshold"),
+    *("mean", "baseline_mean"),
     *("interval_low", "interval_high", "p_value", "p_adjusted", "minimum_detectable", "queries", "unpaired_queries"),
     "reason",
 )

@@ -143,9 +143,11 @@ def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:
 def _notes(rows: Rows, correction: str, alpha: float, reach: float, *, drawn: bool) -> list[str]:
     tested = sum(row["p_adjusted"] is not None for row in rows)
     adjusted = (
-        f", adjusted for {tested:,} comparisons ({_CORRECTIONS[correction]})" if correction in _CORRECTIONS else ""
+        f", adjusted for {tested:,} comparisons ({_CORRECTIONS[correction]})"
+        if correction in _CORRECTIONS and tested > 1
+        else ""
     )
-    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if drawn else ""
+    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if drawn and reach else ""
     baselines = sorted({_baseline(row) for row in rows})
     notes = [
         f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}",

@@ -1,11 +1,13 @@
 """The order of printed rows, as `--sort` names it: a column, perhaps its cutoff, perhaps its direction."""
 
+import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import order_of as by_depth
 from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
@@ -34,7 +36,7 @@ class Order:
 def order_of(
     text: str, columns: Sequence[str], cutoffs: Iterable[int | None], computed: Collection[str] = COLUMNS
 ) -> Order:
-    """The order that a text such as `ndcg`, `ndcg@10`, `run:desc` or `judged_rate@10:asc` describes.
+    """The order that a text such as `ndcg`, `P@10`, `run:desc` or `judged_rate@10:asc` describes.
 
     `computed` are the columns of measures beside NDCG that have values.
 
@@ -45,6 +47,11 @@ def order_of(
     """
     named, colon, direction = text.partition(":")
     column, sign, cutoff = named.partition("@")
+    if column not in columns:
+        # As the field writes a measure: `P@5`.
+        with contextlib.suppress(ConfigurationError):
+            column, found = columns_of(named)[0]
+            sign = cutoff = "" if found == "each" else found
     if column not in columns:
         raise ConfigurationError(
             f"sort: no column is called {column!r}{did_you_mean(column, columns)}; one of {', '.join(columns)}"

@@ -37,11 +37,12 @@ def in_words(verdict: Mapping[str, Any]) -> str:
 def _cells(finding: Mapping[str, Any]) -> list[str]:
     criterion = finding["criterion"]
     measured = f"{finding['measure']}@{finding['cutoff']}" if finding["measure"] else criterion
+    weighted = "weighted" if finding.get("weighted") else None
     night = finding["baseline_night"] if finding["baseline_night"] != finding["baseline"] else None
     sign = "+" if criterion == "drop" else ""
     interval = (finding["interval_low"], finding["interval_high"]) if criterion == "drop" else (None, None)
     return [
-        " ".join(part for part in (measured, finding["slice"]) if part) + _CRITERIA.get(criterion, ""),
+        " ".join(part for part in (weighted, measured, finding["slice"]) if part) + _CRITERIA.get(criterion, ""),
         finding["run"] or "-",
         " ".join(part for part in (finding["baseline"], night) if part) or "-",
         _written(finding["value"], f"{sign}z.4f"),

@@ -137,9 +137,14 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         (["--baseline-date", "last_good"], 4, "no night of default before 2026-11-20 has passed the gate"),
         (["--baseline-date", "2026-11-01"], 4, "no night of default is of 2026-11-01"),
         (["--baseline-date", "last_god"], 2, "--baseline-date 'last_god' is no date"),
-        (["--baseline", "old", "--measures", "ndgc"], 2, "no column 'ndgc' in query_scores, did you mean 'ndcg'?"),
-        (["--baseline", "old", "--measures", "ndcg@7"], 2, "baseline: it has no scores to compare with"),
-        (["--baseline", "old", "--measures", "ndcg@x"], 2, "'x' is no cutoff"),
+        (["--baseline", "old", "--measures", "ndgc"], 2, "measures: 'ndgc' is none, did you mean 'ndcg'?"),
+        (
+            ["--baseline", "old", "--measures", "ndcg@7"],
+            2,
+            "measures: ndcg@7 was not evaluated in this night; it has ndcg@",
+        ),
+        (["--baseline", "old", "--measures", "ndcg@x"], 2, "ndcg@x has no cutoff that is a whole number"),
+        (["--baseline", "old", "--measures", "recall"], 2, "measures: recall was not evaluated in this night"),
         (["--baseline", "old", "--correction", "tukey"], 2, "correction: 'tukey' is none; one of holm, bh, none"),
         (["--baseline", "old", "--test", "sign"], 2, "test: 'sign' is none; one of t, randomization"),
         (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
@@ -196,6 +201,12 @@ def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folde
         assert {**row, **dict.fromkeys(own)} == {**rounded, **dict.fromkeys(own)}
 
 
+def test_what_is_compared_are_the_measures_that_were_asked_for(folder):
+    done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--json")
+    rows = json.loads(done.stdout)["comparisons"]
+    assert [(row["measure"], row["cutoff"]) for row in rows] == [("precision", 1), ("ap", None)]
+
+
 def test_in_csv_a_comparison_stands_beside_the_scores(folder):
     done = evaluate(folder, "--baseline", "old", "--format", "csv")
     rows = {(row["run"], row["cutoff"]): row for row in csv.DictReader(io.StringIO(done.stdout))}
@@ -238,7 +249,8 @@ def test_measures_are_named_with_their_cutoffs():
     assert measures_of("ndcg") == {"ndcg": None}
     assert measures_of("ndcg@10, ndcg@all,dcg") == {"ndcg": [10, None], "dcg": None}
     assert measures_of("ndcg@3,ndcg") == {"ndcg": None}
-    for wrong in ("", "ndcg,,dcg", "ndcg@0", "ndcg@ten", "ndcg@"):
+    assert measures_of("P@5 nDCG@10, AP judged") == {"precision": [5], "ndcg": [10], "ap": [None], "judged_share": None}
+    for wrong in ("", "ndcg@0", "ndcg@ten", "ndcg@", "dcg@ten", "P(rel=2)@5", "dgc"):
         with pytest.raises(ConfigurationError):
             measures_of(wrong)
 

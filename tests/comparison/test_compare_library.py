@@ -9,6 +9,7 @@ import pytest
 
 from ndcg_spark import compare, evaluate, open_session
 from ndcg_spark.comparison import comparisons
+from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.report.notebook import show_comparison
 from ndcg_spark.schemas import COMPARISONS
 
@@ -79,3 +80,16 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are():
 def test_the_examples_of_the_docstring_run():
     found = doctest.testmod(comparisons)
     assert (found.failed, found.attempted > 3) == (0, True)
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_lacks_a_column_is_told_what_to_do_in_python():
+    scores = pd.DataFrame(COLUMNS)
+    with pytest.raises(ConfigurationError, match="no column 'ap' in query_scores; name the column of the scores"):
+        compare(scores, "old", measure="ap")
+    with pytest.raises(
+        InputError, match=r"1 column.s. missing, weight; it has query_id; name its columns query_id and"
+    ):
+        compare(scores, "old", weights={"query_id": ["1"]})
+    (row,) = compare(scores.rename(columns={"query_id": "qid"}), "old").collect()
+    assert row["queries"] == 3

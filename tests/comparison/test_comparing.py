@@ -260,7 +260,7 @@ def test_each_value_of_an_attribute_is_compared_and_so_are_queries_without_any(e
     checked_with_scipy(found.rows[1], run[de], baseline[de])
     checked_with_scipy(found.rows[3], run[150:], baseline[150:])
     checked_with_scipy(found.rows[0], run, baseline)
-    assert found.warnings == ["query_attributes: 1 of its 151 queries have no scores, and count for nothing"]
+    assert found.warnings == ["query_attributes: 1 of its 151 queries are not compared here, and count for nothing"]
 
 
 def test_a_wide_table_has_a_slice_for_each_value_of_each_column(embedded):
@@ -353,7 +353,7 @@ def test_weights_that_hang_on_few_queries_and_queries_without_any_are_told(embed
     assert found.rows[1]["queries"] == 40
     assert found.warnings == []
     found = embedded.compared(table, None, "old", weights=weights([1.0] * (MANY + 3)))
-    assert found.warnings == ["query_weights: 3 of its 403 queries have no scores, and count for nothing"]
+    assert found.warnings == ["query_weights: 3 of its 403 queries are not compared here, and count for nothing"]
 
 
 def test_equal_weights_change_nothing(embedded):

@@ -8,9 +8,10 @@ from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, night, row, spread,
 
 from ndcg_spark.comparison.deciding import allowed_drop
 from ndcg_spark.comparison.gate import decide
-from ndcg_spark.comparison.sides import Changes, of_record, refused_judgments
+from ndcg_spark.comparison.sides import Against, Changes, of_record, refused_baseline, refused_judgments
 from ndcg_spark.comparison.verdict import exit_code_of
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.sheets.verdicts import verdict_sheet
 
 #: Differences of 100 queries: far below what is allowed and sure of it; below, and not sure; a little, sure or not.
 FAR, UNSURE, LITTLE, LOOSE = spread(-0.05, 0.05), spread(-0.02, 0.2), spread(-0.005, 0.01), spread(-0.005, 0.2)
@@ -214,7 +215,7 @@ def test_a_slice_has_its_own_tolerance_and_may_only_warn():
     assert (found.verdict, found.exit_code) == ("pass", 0)
     assert [finding.outcome for finding in found.findings] == ["pass", "pass", "fail"]
     (warning,) = found.warnings
-    assert warning.startswith("ndcg@10 of hybrid, language=fr, fell by 0.0500")
+    assert warning.startswith("ndcg@10 of hybrid for language=fr fell by 0.0500")
     assert found.reason == "2 of 3 findings pass, and the others only warn"
 
 
@@ -279,6 +280,7 @@ def test_weights_have_rows_of_their_own():
     assert verdict(held, row(FAR)).code == "not_measured"
     found = verdict(held, row(FAR), row(LITTLE, weight_effective_n=80.0))
     assert (found.verdict, found.findings[0].reason.split()[0]) == ("pass", "weighted")
+    assert verdict_sheet(found.as_json()).rows[0][0] == "weighted ndcg@10"
 
 
 @pytest.mark.parametrize(("says", "word"), [("note", "pass"), ("fail", "fail")])
@@ -288,6 +290,19 @@ def test_the_same_results_again_are_told_and_fail_if_asked(says, word):
     assert found.verdict == word
     told = "the results are the very rows of 2026-11-19; find out whether they are new"
     assert found.warnings == (told,) if says == "note" else found.reason == told
+
+
+def test_a_night_that_is_its_own_anchor_is_not_told_to_have_the_same_results():
+    own = gate(on_same_results="fail", baseline=[{"night": TONIGHT}])
+    replaced = night()
+    refused = refused_baseline(own.baseline[0], night(), replaced)
+    found = decide(own, night(), [Against(own.baseline[0], replaced, refused)], accepted="the anchor")
+    assert (found.verdict, found.code) == ("pass", "accepted")
+
+
+def test_a_run_that_did_not_arrive_is_told_before_what_is_wrong_with_the_baseline():
+    named = gate({"max_drop": 0.01, "runs": ["dense"]})
+    assert decide(named, night(), [against(named, night=None)]).code == "missing_run"
 
 
 def test_an_accepted_night_passes_where_there_would_be_no_verdict():

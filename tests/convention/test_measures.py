@@ -198,3 +198,28 @@ def test_an_option_of_the_measures_takes_no_such_value(option, value):
 def test_grades_that_count_as_1_or_0_reach_no_higher_one(option):
     with pytest.raises(ConfigurationError, match="makes every grade 1 or 0, so "):
         Convention(min_relevance=2, **option)
+
+
+def test_at_a_cutoff_the_case_of_a_name_does_not_matter():
+    assert pairs("p@5 Rbp@20 NDCG@10") == [("precision", 5), ("rbp", 20), ("ndcg", 10)]
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "ours"),
+    [
+        *(("P_5", "P@5"), ("ndcg_cut_10", "nDCG@10"), ("map_cut.10", "AP@10"), ("recip_rank", "RR")),
+        *(("hit_rate@5", "Success@5"), ("p", "P")),
+    ],
+)
+def test_a_name_of_another_tool_is_answered_with_the_name_here(elsewhere, ours):
+    with pytest.raises(ConfigurationError, match=f"did you mean '{ours}'"):
+        pairs(elsewhere)
+    pairs(ours)
+
+
+def test_a_measure_is_given_alone_and_what_is_none_is_refused():
+    ir_measures = pytest.importorskip("ir_measures")
+    assert pairs(ir_measures.P @ 5) == [("precision", 5)]
+    for wrong in (None, 5, {"P": 5}):
+        with pytest.raises(ConfigurationError, match="measures: "):
+            pairs(wrong)

@@ -296,7 +296,7 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     [
         (
             ["gate", "out", "--config", "gate.toml", "--date", "2026-11-09"],
-            "no night of 2026-11-09; the newest night is",
+            "no night of 2026-11-09; the newest is of",
         ),
         (["gate", "out", "--config", "gate.toml", "--dataset", "defualt"], "did you mean 'default'"),
         (["evaluate", "--config", "gate.toml"], "there is no output; give --output"),

@@ -161,3 +161,11 @@ def test_an_order_that_does_not_exist_is_refused(text, words):
         order_of(text, OF_DATASETS, [1, None])
     assert words in str(refused.value)
     assert order_of("ndcg@all", OF_QUERIES, [1, None]).cutoff == "all"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "cutoff"), [("P@1", "precision", "1"), ("AP:asc", "ap", "all"), ("map", "ap", "all")]
+)
+def test_an_order_names_measures_as_the_field_does(text, column, cutoff):
+    order = order_of(text, OF_DATASETS, [1, None])
+    assert (order.column, order.cutoff) == (column, cutoff)

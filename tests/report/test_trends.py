@@ -15,6 +15,7 @@ from programs import command_line, forked
 
 from ndcg_spark import cli
 from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
 from ndcg_spark.report.notebook import show_trend
@@ -110,7 +111,8 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
     [
         (["--run", "dens"], "'dens' is none of the 2 runs, did you mean 'dense'?"),
         (["--dataset", "wbe"], "'wbe' is none of the 1 datasets, did you mean 'web'?"),
-        (["--measures", "ndgc"], "no measure is called 'ndgc', did you mean 'ndcg'?"),
+        (["--measures", "ndgc"], "measures: 'ndgc' is none, did you mean 'ndcg'?"),
+        (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
         (["--measures", "ndcg@7"], "no score at '7' is kept; the cutoffs are 10"),
         (["--since", "May"], "'May' is no date"),
         (["--format", "markdown"], "'markdown' is none"),
@@ -164,3 +166,7 @@ def test_where_stdout_has_no_blocks_a_line_is_of_digits(output):
     program = [sys.executable, "-m", "ndcg_spark", "trend", str(output), "--run", "bm25"]
     done = subprocess.run(program, capture_output=True, text=True, check=True, env={"PYTHONIOENCODING": "ascii"})
     assert "7777" in done.stdout
+
+
+def test_a_sum_in_another_order_is_drawn_as_no_change():
+    assert len(set(drawn([Point("2026-11-01", value, (), None, ()) for value in (0.1 + 0.2, 0.3)]))) == 1

@@ -27,7 +27,7 @@ def test_a_finding_is_a_row_with_what_was_measured_and_what_is_allowed():
         "queries": "100",
         "finding": "fail: dropped",
     }
-    assert found.notes[0].startswith("fail: ndcg@10 of hybrid, language=de, fell by 0.0500")
+    assert found.notes[0].startswith("fail: ndcg@10 of hybrid for language=de fell by 0.0500")
 
 
 def test_what_speaks_against_a_night_comes_first_and_is_never_left_out():

@@ -1,0 +1,25 @@
+"""The list of nights, and the list of documents to judge, as tables."""
+
+from ndcg_spark.nights.committed import CommittedNight
+from ndcg_spark.report.nights import print_nights
+from ndcg_spark.report.to_judge import print_documents
+
+
+def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys):
+    together = {"counts": {"runs": 3, "judged_queries": 130, "dataset_scores": 3}}
+    datasets = {"shop": ["a", "b"], "web": ["c"]}
+    row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
+    scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
+    nights = [CommittedNight(name, "2026-11-20", "folder", together) for name in datasets]
+    print_nights(nights, scores, "table")
+    assert [line.split()[6:8] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
+
+
+def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):
+    print_documents([], "table")
+    assert capsys.readouterr().out.splitlines()[-1] == "every document that a run returns within the cutoff is judged"
+
+
+def test_a_folder_without_nights_is_told(capsys):
+    print_nights([], [], "table")
+    assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
