@@ -32,7 +32,7 @@ class KeptByLogError(InputError):
 
     def __init__(self, name: str, folder: str, where: str) -> None:
         extra = _EXTRAS.get(name)
-        first = f"give its folder {folder} alone, with pip install 'ndcg-spark[{extra}]', " if extra else ""
+        first = f"give its folder {folder} alone, which needs pip install 'ndcg-spark[{extra}]', " if extra else ""
         super().__init__(
             f"{where}: {folder} is a table of {name}, whose files have deleted rows too; {first}{'or ' * bool(extra)}"
             "read it as a catalog table, table:catalog.db.name, on a cluster that knows it, or export its current "
