@@ -146,7 +146,7 @@ def refused_baseline(
             else f"there is no night of {config.name}"
         )
         return Code.NO_BASELINE, f"{missing}; --accept-baseline REASON makes this night the baseline of later ones"
-    different = _different_options(tonight.options, found.options)
+    different = different_options(tonight.options, found.options)
     if different:
         return Code.OTHER_CONVENTION, (
             f"{found.evaluated_on} was scored under another convention, {', '.join(different)}; evaluate that date "
@@ -178,7 +178,7 @@ def refused_judgments(gate: GateConfig, found: Night, changes: Changes | None) -
     return None
 
 
-def _different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """The options that differ, in words. One that a night does not know has the value that it had before: the default.
 
     The label of a convention does not count: two presets may have the same options.

@@ -8,7 +8,8 @@ from typing import Any
 
 from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
-from ndcg_spark.job.comparing import Request, compare_nights, doubts
+from ndcg_spark.job.comparing import compare_nights, doubts
+from ndcg_spark.job.comparison_request import Request
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.kept_documents import NightTables

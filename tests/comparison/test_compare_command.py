@@ -9,7 +9,7 @@ import pytest
 from programs import command_line
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.comparing import measures_of
+from ndcg_spark.job.comparison_request import measures_of
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.sheets import comparisons
 from ndcg_spark.sheets.comparisons import FLAGS, comparison_sheet, mark
