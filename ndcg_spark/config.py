@@ -75,8 +75,9 @@ class EvaluationConfig(Strict):
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
     #: Whether the lowest and the highest NDCG are computed that unjudged documents allow.
     bounds: bool = False
-    #: The documents that are kept with a night: `top`, those down to the deepest finite cutoff.
-    documents: Literal["top"] | None = None
+    #: The documents that are kept with a night: `top`, those down to the deepest finite cutoff; `worst`, of these those
+    #: of the queries that lost most against the gate's baseline.
+    documents: Literal["top", "worst"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
@@ -127,6 +128,11 @@ class EvaluationConfig(Strict):
             raise ValueError("engine is embedded and remote names a server; give one of them")
         if self.documents and not self.output:
             raise ValueError("documents: they are kept with a night, and no output is given; give --output")
+        if self.documents == "worst" and self.gate is None:
+            raise ValueError(
+                "documents: worst keeps those of the queries that lost most against the baseline of a gate, and there "
+                "is no gate; add [gate], or keep the top"
+            )
         return self
 
     def dated(self, path: str) -> str:

@@ -60,7 +60,10 @@ OPTIONS: dict[str, Any] = {
         Paths, typer.Option(metavar="PATH...", help="Documents (query_id, doc_id) that leave the lists before ranking.")
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
-    "documents": Annotated[Text, typer.Option(metavar="top", help="Keep the documents that scores are made of, too.")],
+    "documents": Annotated[
+        Text,
+        typer.Option(metavar="top|worst", help="Keep the documents, too; worst: of the queries that lost most."),
+    ],
     "cutoffs": Annotated[Text, typer.Option(help="Ranks, and all for the whole ranking. [default: 1,3,5,10]")],
     "measures": Annotated[
         Text,

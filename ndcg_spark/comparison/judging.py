@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ndcg_spark.comparison.comparing import compare_tables
+from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.comparison.gate import decide
 from ndcg_spark.comparison.judgments import changes, only_of, unchanged
 from ndcg_spark.comparison.sides import (
@@ -64,6 +64,9 @@ class Judged:
 
     verdict: Verdict
     rows: list[dict[str, Any]]
+    #: The run and the id of each query that lost most against the first baseline that could be compared with; with a
+    #: baseline of the same night, its run too.
+    lost: list[tuple[str, str]]
 
 
 def kept_in(output: str, session: SparkSession) -> Kept:
@@ -82,8 +85,11 @@ def judge(
     attributes: DataFrame | None = None,
     weights: DataFrame | None = None,
     accepted: str | None = None,
+    lost: int = 0,
 ) -> Judged:
     """The verdict on a night whose QUERY_SCORES are `scores`. An action.
+
+    `lost` is how many of the queries that lost most are named for each run.
 
     Raises
     ------
@@ -92,10 +98,19 @@ def judge(
     StorageError
         A night that is kept cannot be read.
     """
-    judge_ = _Judge(gate, tonight, scores, kept, attributes, weights)
+    judge_ = _Judge(gate, tonight, scores, kept, attributes, weights, lost)
     against = [judge_.against(config) for config in gate.baseline]
     rows = {id(row): dict(row) for each in against for row in each.rows}
-    return Judged(decide(gate, tonight, against, accepted), list(rows.values()))
+    return Judged(decide(gate, tonight, against, accepted), list(rows.values()), _lost(against))
+
+
+def _lost(against: Sequence[Against]) -> list[tuple[str, str]]:
+    first = next((each for each in against if each.rows), None)
+    if first is None:
+        return []
+    own = first.config.run
+    beside = [(own, query) for _, query in first.lost] if own is not None else []
+    return list(dict.fromkeys([*first.lost, *beside]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +121,7 @@ class _Judge:
     kept: Kept
     attributes: DataFrame | None
     weights: DataFrame | None
+    lost: int = 0
     #: By their date, as two baselines may stand for one night, which then has its rows once.
     _compared: dict[str, Against] = dataclasses.field(default_factory=dict)
 
@@ -166,9 +182,20 @@ class _Judge:
                 weights=self.weights,
                 min_queries=gate.min_queries,
                 seed=gate.seed,
+                queries=self.lost if loss == _LARGE_LOSS else 0,
             )
             for loss in {_LARGE_LOSS, *losses}
         }
         losing = {loss: compared.rows for loss, compared in found.items() if loss != _LARGE_LOSS}
         compared = found[_LARGE_LOSS]
-        return dataclasses.replace(against, rows=compared.rows, losing=losing, told=tuple(compared.warnings))
+        rows, told = compared.rows, tuple(compared.warnings)
+        return dataclasses.replace(against, rows=rows, losing=losing, told=told, lost=self._lost(compared))
+
+    def _lost(self, compared: Compared) -> list[tuple[str, str]]:
+        """The run and the id of the queries that lost by the measure of the first check, at its cutoff."""
+        first = self.gate.check[0]
+        return [
+            (row["run"], row["query_id"])
+            for row in compared.queries
+            if (row["measure"], row["cutoff"]) == (first.measure, first.cutoff) and row["difference"] < 0
+        ]

@@ -81,6 +81,8 @@ class Against:
     changes: Changes = NO_CHANGES
     #: What the comparison has told besides, in sentences.
     told: Sequence[str] = ()
+    #: The run and the id of the queries that lost most by the first check's measure, if they were asked for.
+    lost: Sequence[tuple[str, str]] = ()
 
     def row(self, key: Key, loss: float | None = None) -> Row | None:
         """Its row of this key, if there is one; with the losses of this size counted, if one is given."""

@@ -37,10 +37,36 @@ def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
         names = kept.queries()
         raise unknown("query", asked.query, _near(asked.query, names), len(names), "judged queries")
     cutoff = _cutoff(scores, asked)
-    runs = asked.runs(sorted({row["run"] for row in scores}))
     documents = kept.rows_of("ranked_documents", asked.query)
+    runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, asked)
     chosen = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
     return explained_of(facts_of_night(night, chosen, documents, kept.grades()), runs, asked)
+
+
+def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
+    """Whether the night keeps the documents of a list, of all that it keeps of the query.
+
+    `score` is the list's row of QUERY_SCORES. A list without a document is kept if its query is.
+    """
+    if night.record.get("configuration", {}).get("documents") != "worst":
+        return True
+    runs = {row["run"] for row in documents}
+    return score["run"] in runs or (score["returned"] == 0 and bool(runs))
+
+
+def _kept_runs(night: CommittedNight, scores: Sequence[Row], documents: Sequence[Row], asked: Asked) -> list[str]:
+    """The runs to explain: those asked for, or all whose documents are kept. Raises ConfigurationError."""
+    runs = asked.runs(sorted(row["run"] for row in scores))
+    there = {row["run"] for row in scores if keeps(night, row, documents)}
+    lacking = [name for name in (asked.run, asked.baseline) if name is not None and name not in there]
+    if lacking or not there:
+        of_run = f" of the run {lacking[0]!r}" if lacking else ""
+        raise ConfigurationError(
+            f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that lost most, "
+            f"and {asked.query!r}{of_run} is not among them; evaluate it with --documents top, or explain from "
+            "--judgments and --results"
+        )
+    return [run for run in runs if run in there]
 
 
 def facts_of_night(

@@ -61,6 +61,8 @@ class Gated:
     verdicts: Sequence[Verdict]
     #: What the record of each dataset's night has of them.
     of_records: Mapping[str, Mapping[str, Any]]
+    #: The dataset, the run and the id of the queries that lost most, if they were asked for.
+    lost: Sequence[tuple[str, str, str]] = ()
 
 
 def gated(
@@ -73,10 +75,11 @@ def gated(
     rows: Iterable[Mapping[str, Any]],
     tables: SliceTables,
     accepted: str | None,
+    lost: int = 0,
 ) -> Gated:
     """Judge every staged night, and stage the comparisons that the verdicts rest on. An action.
 
-    `rows` are those of DATASET_SCORES.
+    `rows` are those of DATASET_SCORES. `lost` is how many of the queries that lost most are named for each run.
     """
     scores = publication.read("query_scores", session, QUERY_SCORES)
     kept, date = kept_in(output, session), evaluation.evaluated_on.isoformat()
@@ -95,14 +98,15 @@ def gated(
             own,
         )
         of_dataset = scores.where(F.col("dataset") == F.lit(dataset))
-        found[dataset] = judge(gate, tonight, of_dataset, kept, tables.attributes, tables.weights, accepted)
+        found[dataset] = judge(gate, tonight, of_dataset, kept, tables.attributes, tables.weights, accepted, lost)
     compared = [row for judged in found.values() for row in judged.rows]
     if compared:
         publication.stage("comparisons", as_table(compared, session).select(*KEPT["comparisons"].names))
         publication.verify("comparisons", len(compared))
     accepts = {} if accepted is None else {"accepted": acceptance(accepted)}
     of_records = {name: {"verdict": judged.verdict.as_json(), **accepts} for name, judged in found.items()}
-    return Gated([judged.verdict for judged in found.values()], of_records)
+    most = [(dataset, *query) for dataset, judged in found.items() for query in judged.lost]
+    return Gated([judged.verdict for judged in found.values()], of_records, most)
 
 
 def tell_verdicts(verdicts: Iterable[Verdict], tell: Tell) -> None:

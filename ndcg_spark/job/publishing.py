@@ -10,7 +10,7 @@ from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job import under_way
-from ndcg_spark.job.documents import stage_documents
+from ndcg_spark.job.documents import MOST_LOST, queries_table, stage_documents
 from ndcg_spark.job.gating import Gated, gated, tell_verdicts
 from ndcg_spark.job.outcome import sorted_rows
 from ndcg_spark.job.preparing import runs_table, scores_of
@@ -34,6 +34,7 @@ def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str,
             rows = _staged(work, checked, publication, counts)
             refuse_scores(work, checked, rows)
             judged = _gated(work, checked, publication, output, rows)
+            _keep_worst(work, checked, publication, judged)
         work.tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
         # The engine's port need not stay open while we wait for others that publish.
         work.release()
@@ -54,7 +55,17 @@ def _gated(work: Work, checked: Checked, publication: Publication, output: str, 
         return Gated((), {})
     with work.clock.step("compare", under_way.COMPARING):
         session, slices = work.engine.session, work.slices
-        return gated(gate, publication, output, session, work.evaluation, checked, rows, slices, work.accepted)
+        lost = MOST_LOST if work.config.documents == "worst" else 0
+        return gated(gate, publication, output, session, work.evaluation, checked, rows, slices, work.accepted, lost)
+
+
+def _keep_worst(work: Work, checked: Checked, publication: Publication, judged: Gated) -> None:
+    """Stage the documents of the queries that lost most, if they are to be kept and there are such queries."""
+    if work.config.documents == "worst" and judged.lost:
+        session = work.engine.session
+        with work.clock.step("documents", under_way.DOCUMENTS):
+            stage_documents(publication, checked, work.evaluation, session, queries_table(judged.lost, session))
+        work.tell("documents", f"kept for {len(judged.lost):,} lists, of the queries that lost most")
 
 
 def _staged(work: Work, checked: Checked, publication: Publication, counts: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -72,7 +83,7 @@ def _staged(work: Work, checked: Checked, publication: Publication, counts: Mapp
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
         publication.verify("dataset_scores", counts["dataset_scores"])
         rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect(), shown_columns(work))
-    if work.config.documents:
+    if work.config.documents == "top":
         with clock.step("documents", under_way.DOCUMENTS):
             stage_documents(publication, checked, evaluation, session)
     if checked.rejected:

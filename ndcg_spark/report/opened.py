@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_spark.explanation.explanation import Explanation, explain
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.explaining_nights import facts_of_night
+from ndcg_spark.job.explaining_nights import facts_of_night, keeps
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.kept_documents import NightTables
 
@@ -76,6 +76,6 @@ def _facts(side: Side, queries: Sequence[str], runs: Sequence[str]) -> dict[tupl
             row["run"]
         ]
         for row in scores
-        if row["cutoff"] == side.cutoff
+        if row["cutoff"] == side.cutoff and keeps(side.night, row, of.get(row["query_id"], []))
         for query in [row["query_id"]]
     }

@@ -133,7 +133,7 @@ def test_a_publication_on_an_object_store_leaves_nothing_of_the_old_night(output
 def test_a_kill_on_an_object_store_leaves_no_mixture_and_the_next_run_converges(output, thorough):
     kind = "rerun of rejected rows"
     # Every change is tried on a local folder whose files move one by one; here few are enough.
-    for number in itertools.count(1, 4 if thorough else 9):
+    for number in itertools.count(1, 4 if thorough else 13):
         if not rerun(f"{output}/{number}", kind, after=number):
             break
         check_what_is_left(f"{output}/{number}", kind, at_once=False)

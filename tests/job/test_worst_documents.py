@@ -1,0 +1,78 @@
+"""Nights that keep the documents of the queries that lost most against the baseline of the gate, and no others."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from gated_nights import GATE, evaluated, settings
+from programs import command_line
+
+from ndcg_spark.config import validate
+from ndcg_spark.errors import ConfigurationError
+
+BEFORE, TONIGHT = "2026-11-20", "2026-11-21"
+
+
+def kept(folder, date=TONIGHT):
+    path = folder / "out/ranked_documents/dataset=default" / f"evaluated_on={date}"
+    rows = [row for file in sorted(path.glob("*.parquet")) for row in pq.ParquetFile(file).read().to_pylist()]
+    return {(row["run"], row["query_id"]) for row in rows}, rows
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """A night that is accepted, and one on which `hybrid` loses in queries whose document had not stood fourth."""
+    folder = tmp_path_factory.mktemp("worst")
+    first = settings(folder, BEFORE, documents="worst", accepted="the first")
+    evaluated(folder, first, settings(folder, TONIGHT, documents="worst", worse=9))
+    return folder
+
+
+def test_the_documents_are_kept_of_the_lists_that_lost_and_of_no_others(nights):
+    lists, rows = kept(nights)
+    lost = {f"q{n}" for n in range(9)}
+    assert {query for run, query in lists if run == "hybrid"} == lost
+    # No check is of the other run; the ideal rankings of these queries are kept too.
+    assert {run for run, _ in lists} == {"hybrid", None}
+    assert {query for run, query in lists if run is None} == lost
+    assert {row["rank"] for row in rows if row["run"] == "hybrid"} == {1, 2, 3}
+
+
+def test_a_night_that_is_compared_with_nothing_keeps_none(nights):
+    assert kept(nights, BEFORE) == (set(), [])
+
+
+def test_a_query_that_lost_is_explained_and_one_that_is_not_kept_is_refused(nights):
+    arguments = ("explain", "out", "--date", TONIGHT, "--format", "json", "--query")
+    done = command_line(*arguments, "q1", cwd=nights)
+    assert done.returncode == 0, done.stderr
+    assert "hybrid" in done.stdout
+    for query, more in (("q30", []), ("q1", ["--run", "bm25"]), ("q1", ["--baseline", "bm25"])):
+        refused = command_line(*arguments, query, *more, cwd=nights)
+        assert refused.returncode == 2
+        assert "keeps those of the queries that lost most" in refused.stderr
+
+
+def test_with_a_baseline_of_the_same_night_its_documents_are_kept_beside(tmp_path):
+    gate = {**GATE, "baseline": [{"run": "bm25"}]}
+    evaluated(tmp_path, settings(tmp_path, TONIGHT, gate, documents="worst", worse=9))
+    lists, _ = kept(tmp_path)
+    own = {query for run, query in lists if run == "hybrid"}
+    assert own == {query for run, query in lists if run == "bm25"} == {f"q{n}" for n in range(9)}
+
+
+def test_the_worst_are_nothing_without_a_gate(tmp_path):
+    night = settings(tmp_path, TONIGHT, documents="worst")
+    del night["gate"]
+    with pytest.raises(ConfigurationError, match=r"documents: worst keeps those .* add \[gate\]"):
+        validate(night, "test")
+
+
+def test_no_more_than_so_many_queries_of_a_run_are_kept(tmp_path):
+    first = settings(tmp_path, BEFORE, accepted="the first")
+    evaluated(tmp_path, first, settings(tmp_path, TONIGHT, documents="worst", worse=60))
+    lists, _ = kept(tmp_path)
+    record = json.loads(next(Path(tmp_path, "out/_evaluations").rglob(f"evaluated_on={TONIGHT}/*.json")).read_text())
+    assert record["configuration"]["documents"] == "worst"
+    assert len({query for run, query in lists if run == "hybrid"}) == 50
