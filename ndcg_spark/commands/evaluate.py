@@ -36,7 +36,7 @@ def evaluate(
     accept_baseline: Accepted = None,
     junit: JUnitFile = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Compare the NDCG of every run with that of this one.")
+        str | None, typer.Option(metavar="RUN", help="Compare the scores of every run with those of this one.")
     ] = None,
 ) -> None:
     """Score results against judgments: NDCG per query and per dataset.
