@@ -69,6 +69,12 @@ def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
     assert done.stdout == "[]\n"
 
 
+def test_an_evaluation_without_a_gate_imports_no_statistics():
+    program = "import sys, ndcg_spark.commands.evaluate, ndcg_spark.job.evaluating; print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_an_evaluation_prints_its_table_on_stdout_and_its_steps_on_stderr(folder):
     done = evaluate(folder, "--cutoffs", "1,all")
     assert done.returncode == 0

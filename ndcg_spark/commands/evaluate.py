@@ -15,6 +15,7 @@ from ndcg_spark.report.streams import printing
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
+    from ndcg_spark.job.quick_look import QuickLook
 
 
 def evaluate(
@@ -46,9 +47,7 @@ def evaluate(
     from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job
     from ndcg_spark.job.handing_over import QueryScores, Taker
-    from ndcg_spark.job.quick_look import QuickLook
     from ndcg_spark.report import formats
-    from ndcg_spark.report.comparisons import print_beside_scores
     from ndcg_spark.report.junit import refuse_unwritable, write_junit
     from ndcg_spark.report.per_query import print_query_scores
     from ndcg_spark.report.terminal import Progress
@@ -72,7 +71,7 @@ def evaluate(
         if config.gate is None:
             raise ConfigurationError("arguments: --junit is of a gate; add [gate] to the configuration")
         refuse_unwritable(junit)
-    look = QuickLook(baseline, config.asked) if baseline else None
+    look = _look(baseline, config)
     taker: Taker | None = QueryScores(take, order) if per_query else look
     with Progress(silent(style)).running() as progress:
         if report is None:
@@ -87,10 +86,21 @@ def evaluate(
     if not per_query:
         with printing():
             if look and look.found:
+                from ndcg_spark.report.comparisons import print_beside_scores
+
                 print_beside_scores(outcome, look.found, style, order)
             else:
                 formats.print_outcome(outcome, style, order)
     raise typer.Exit(outcome.exit_code)
+
+
+def _look(baseline: str | None, config: "EvaluationConfig") -> "QuickLook | None":
+    """Who compares the runs with the baseline; without one, nothing that compares is even imported."""
+    if baseline is None:
+        return None
+    from ndcg_spark.job.quick_look import QuickLook
+
+    return QuickLook(baseline, config.asked)
 
 
 def _refuse_beside_plan(*given: object) -> None:

@@ -11,7 +11,7 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job import under_way
 from ndcg_spark.job.documents import MOST_LOST, queries_table, stage_documents
-from ndcg_spark.job.gating import Gated, gated, tell_verdicts
+from ndcg_spark.job.gating import Gated, tell_verdicts
 from ndcg_spark.job.outcome import sorted_rows
 from ndcg_spark.job.preparing import runs_table, scores_of
 from ndcg_spark.job.record import commit_record
@@ -53,6 +53,9 @@ def _gated(work: Work, checked: Checked, publication: Publication, output: str, 
     gate = work.config.gate
     if gate is None:
         return Gated((), {})
+    # Imported here, because an evaluation without a gate need not wait for statistics.
+    from ndcg_spark.job.judging_tonight import gated
+
     with work.clock.step("compare", under_way.COMPARING):
         session, slices = work.engine.session, work.slices
         lost = MOST_LOST if work.config.documents == "worst" else 0
