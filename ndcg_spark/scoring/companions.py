@@ -62,13 +62,11 @@ def with_highest(
     return documents.crossJoin(F.broadcast(judgments.agg(highest)))
 
 
-def of_queries(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    """One row per judged query: its key, and how many judged documents are RELEVANT and how many are OTHERS."""
+def of_queries(convention: Convention) -> dict[str, Column]:
+    """Aggregates over the judged documents of a query: how many of them are RELEVANT, and how many are OTHERS."""
     judged = F.col("gain").isNotNull()
     relevant = _is_relevant(judged, convention)
-    return documents.groupBy(*key).agg(
-        F.count_if(relevant).alias(RELEVANT), F.count_if(judged & ~relevant).alias(OTHERS)
-    )
+    return {RELEVANT: F.count_if(relevant), OTHERS: F.count_if(judged & ~relevant)}
 
 
 def of_documents(convention: Convention, asked: Asked) -> dict[str, Column]:

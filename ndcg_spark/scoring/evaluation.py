@@ -67,21 +67,21 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     convention, cutoffs, depth, asked = evaluation.convention, evaluation.cutoffs, evaluation.depth, evaluation.asked
     documents = judged.judged_documents(judgments, key, convention)
     known = companions.with_highest(documents, judgments, key, convention, asked)
-    further = companions.of_documents(convention, asked)
-    listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, further)
+    of_documents = companions.of_documents(convention, asked)
+    listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, of_documents)
     weighted, aggregates = companions.weighted(convention, asked), companions.of_lists(convention, asked)
     if asked.bounds:
         aggregates |= bounds.of_lists(convention)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, weighted, aggregates)
-    ideal = judged.ideal_ranking(documents, key, convention, None if None in cutoffs else depth)
+    further = companions.of_queries(convention) if asked.companions else {}
+    queries = judged.of_queries(documents, key, None if None in cutoffs else depth, further)
+    kept = [judged.JUDGMENTS_HASH, *further]
     if convention.ideal == "judged_capped":
+        ideal = judged.ideal_ranking(queries, key, convention)
         scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
-    of_judged = convention.ideal in ("judged", "k_relevant")
-    queries = hashes = judged.judgments_hashes(documents, key)
-    if of_judged:
-        queries = judged.ideal_scores(ideal, key, cutoffs, convention).join(hashes, on=key, how="left")
-    if asked.companions:
-        queries = queries.join(companions.of_queries(documents, key, convention), on=key, how="inner")
+    elif convention.ideal != "retrieved":
+        ideal = judged.ideal_ranking(queries, key, convention, kept)
+        queries = judged.ideal_scores(ideal, key, cutoffs, convention, kept)
     if asked.bounds:
         queries = queries.join(bounds.of_queries(documents, key, convention, depth), on=key, how="inner")
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, asked)

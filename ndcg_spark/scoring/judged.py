@@ -1,15 +1,19 @@
 """The gains of judged documents, and the ideal ranking of each query. Both need only the judgments."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring.gains import discount, gain, total_discount
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
-from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
+from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
 #: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
+#: The same as long as the judgments of a query are.
+JUDGMENTS_HASH = "judgments_hash"
 
 _LOW = 0xFFFFFFFF
 
@@ -30,42 +34,50 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
     return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
 
 
-def judgments_hashes(judged: DataFrame, query_key: list[str]) -> DataFrame:
-    """One row per judged query, in no order: its key and judgments_hash, of its documents and their relevance.
+def of_queries(
+    judged: DataFrame, query_key: list[str], depth: int | None, further: Mapping[str, Column] = NO_COLUMNS
+) -> DataFrame:
+    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and `further` aggregates of its documents.
 
-    The hash depends on no order, engine or format of files. It needs only the judgments, whatever the number of runs.
+    `gains` are those of the ideal ranking down to `depth`, an array of double with the largest first. A document judged
+    twice is refused whatever its gains, as one of them may lie beyond the depth. The hash is of the documents and their
+    relevance; it depends on no order, engine or format of files. All of it needs only the judgments, once, whatever the
+    number of runs.
     """
-    rows = judged.select(*query_key, F.xxhash64("doc_id", "relevance").alias("hash"))
-    # Halves, so that no sum overflows.
-    halves = rows.groupBy(*query_key).agg(
-        F.count("*").alias("documents"),
+    rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
+    queries = rows.groupBy(*query_key).agg(
+        F.sort_array(F.collect_list("gain"), asc=False).alias("gains"),
+        F.collect_list("doc_id").alias("documents"),
+        F.count("*").alias("rows"),
+        # Halves, so that no sum overflows.
         F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
         F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
-    )
-    return halves.select(*query_key, F.xxhash64("documents", "high", "low").alias("judgments_hash"))
-
-
-def ideal_ranking(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """One row per query and rank of its ideal ranking: the query key, ideal_rank, and discounted, the discounted gain.
-
-    Ranks go from 1 down to `depth`, the largest gain first. A query without any gain has one row, whose rank and gain
-    are null. A document judged twice is refused whatever its gains, as one of them may lie beyond the depth.
-    """
-    lists = judged.groupBy(*query_key).agg(
-        F.sort_array(F.collect_list("gain"), asc=False).alias("gains"), F.collect_list("doc_id").alias("documents")
+        *(column.alias(name) for name, column in further.items()),
     )
     gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal(JUDGED_TWICE, query_key)))
     best = gains if depth is None else F.slice(gains, 1, depth)
-    ranked = lists.select(*query_key, best.alias("gains")).select(
-        *query_key, F.posexplode_outer("gains").alias("position", "gain")
-    )
-    ranked = ranked.select(*query_key, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
+    hashed = F.xxhash64("rows", "high", "low").alias(JUDGMENTS_HASH)
+    return queries.select(*query_key, best.alias("gains"), hashed, *further)
+
+
+def ideal_ranking(
+    queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
+) -> DataFrame:
+    """One row per query and rank of its ideal ranking: the query key, ideal_rank, and discounted, the discounted gain.
+
+    `queries` are those of `of_queries`, of which the numbers `kept` stand in every row. Ranks go from 1, the largest
+    gain first. A query without any gain has one row, whose rank and gain are null.
+    """
+    ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
+    ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
     discounted = F.col("gain") * discount(F.col(IDEAL_RANK), convention)
-    return ranked.select(*query_key, IDEAL_RANK, discounted.alias("discounted"))
+    return ranked.select(*query_key, *kept, IDEAL_RANK, discounted.alias("discounted"))
 
 
-def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs, convention: Convention) -> DataFrame:
-    """One row per judged query: its key, and ideal_dcg_K for every cutoff K, null if the query has no gains.
+def ideal_scores(
+    ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs, convention: Convention, kept: Sequence[str] = ()
+) -> DataFrame:
+    """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no gains, and `kept`.
 
     With ideal=k_relevant that is the DCG of K relevant documents, and 0 for a query that has none. The whole ranking
     has no K, so its ideal is of the judged documents.
@@ -76,6 +88,8 @@ def ideal_scores(ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs, conve
             total = sums[named("ideal_dcg", k)]
             if k is not None:
                 sums[named("ideal_dcg", k)] = F.when(total > 0, F.lit(total_discount(k, convention))).otherwise(total)
+    # What is the same in all rows of a query. As further keys they would be shuffled, and first() is slow on Sail.
+    sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
 

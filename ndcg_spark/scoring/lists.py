@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,9 +13,7 @@ from ndcg_spark.scoring.gains import discount, unjudged_gain
 from ndcg_spark.scoring.judged import IDEAL_RANK
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
-from ndcg_spark.scoring.sums import Cutoffs, are_distinct, named, within
-
-NO_COLUMNS: Mapping[str, Column] = MappingProxyType({})
+from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
 
 def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:

@@ -1,6 +1,7 @@
 """Sums at several cutoffs in one pass: the names of their columns, and the rows that each takes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -9,6 +10,8 @@ from ndcg_spark.convention.cutoffs import Cutoff
 
 #: Ascending, each once, the whole ranking last.
 Cutoffs = Sequence[Cutoff]
+
+NO_COLUMNS: Mapping[str, Column] = MappingProxyType({})
 
 
 def named(score: str, cutoff: int | None) -> str:

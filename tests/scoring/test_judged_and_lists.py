@@ -32,7 +32,7 @@ def guarded(judged, convention):
 
 def ideal_of(judged, convention, cutoffs):
     worth = judged_side.judged_documents(judged, KEY, convention)
-    ideal = judged_side.ideal_ranking(worth, KEY, convention, None)
+    ideal = judged_side.ideal_ranking(judged_side.of_queries(worth, KEY, None), KEY, convention)
     return judged_side.ideal_scores(ideal, KEY, cutoffs, convention)
 
 
