@@ -19,6 +19,7 @@ PEERS = Path(__file__).parent / "peers"
 #: Each peer: the module it needs, its file, and the preset of ours that is the same NDCG.
 PEER_PROGRAMS: Mapping[str, tuple[str, str, str]] = {
     "duckdb": ("duckdb", "duckdb_sql.py", "standard"),
+    "duckdb, checked": ("duckdb", "duckdb_checked.py", "standard"),
     "polars": ("polars", "polars_lazy.py", "standard"),
     "ir_measures": ("ir_measures", "ir_measures_frames.py", "ir_measures"),
     "pytrec_eval": ("pytrec_eval", "pytrec_eval_dicts.py", "pytrec_eval"),

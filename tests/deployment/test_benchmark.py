@@ -96,7 +96,7 @@ def ours(spark, made):
     return {name: getattr(scores, name).toArrow() for name in ("query_scores", "dataset_scores")}
 
 
-@pytest.mark.parametrize("name", ["duckdb", "polars"])
+@pytest.mark.parametrize("name", ["duckdb", "duckdb, checked", "polars"])
 def test_a_peer_that_writes_gives_our_numbers_and_our_columns(name, ours, made, tmp_path):
     pytest.importorskip(programs.PEER_PROGRAMS[name][0])
     command = [str(tmp_path) if part == "OUTPUT" else part for part in programs.peer(name, made, "3,5", None).command]
