@@ -11,6 +11,7 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark.comparison.trend import Night, Point, trend
 from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.choosing import nights_of
 from ndcg_spark.nights.committed import CommittedNight, committed
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
@@ -60,24 +61,15 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
     Raises
     ------
     ConfigurationError
-        There is no such dataset, run, measure or cutoff.
+        There is no night, or no such dataset, run, measure or cutoff.
     StorageError
-        There is no night, or the output cannot be read.
+        The output cannot be read.
     """
     try:
         datetime.date.fromisoformat(wanted.anchor or "2026-01-01")
     except ValueError as error:
         raise ConfigurationError(f"since: {wanted.anchor!r} is no date; write YYYY-MM-DD") from error
-    nights = committed(output)
-    if not nights:
-        raise ConfigurationError(f"trend: no committed night in {output}; check the path")
-    datasets = sorted({night.dataset for night in nights})
-    if wanted.dataset is not None and wanted.dataset not in datasets:
-        near = did_you_mean(wanted.dataset, datasets)
-        raise ConfigurationError(
-            f"dataset: {wanted.dataset!r} is none of the {len(datasets)} datasets{near}, e.g. {datasets[0]!r}"
-        )
-    chosen = [night for night in nights if wanted.dataset in (None, night.dataset)]
+    chosen = nights_of(committed(output), output, wanted.dataset)
     rows = list(zip(chosen, kept_scores(output, chosen), strict=True))
     runs = sorted({row["run"] for _, of_night in rows for row in of_night})
     if wanted.run is not None and wanted.run not in runs:

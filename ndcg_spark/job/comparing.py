@@ -11,12 +11,12 @@ from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.comparison.sides import different_options
 from ndcg_spark.convention.cutoffs import ascending, order_of
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.job.comparison_request import LAST_GOOD, SCORES, Request
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
-from ndcg_spark.masking import masked
+from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
@@ -32,14 +32,15 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     Raises
     ------
     ConfigurationError
-        A measure, cutoff or run is not there.
+        A measure, cutoff, run or night is not there, or no night was good.
     StorageError
-        There is no such night, or none that was good; or the output cannot be read.
+        The output cannot be read.
     InputError
         The attributes or the weights break their contract.
     """
     nights = committed(request.output)
-    tonight = _tonight(nights, request)
+    date = request.date.isoformat() if request.date else None
+    tonight = chosen(nights, request.output, date, request.dataset)
     baselines = _baselines(nights, tonight, request)
     _refuse_unknown_runs(request, tonight, baselines)
     request = _measured(request, tonight)
@@ -89,23 +90,6 @@ def _of(scores: DataFrame, nights: Iterable[CommittedNight]) -> DataFrame:
     return scores.where(reduce(Column.__or__, is_of))
 
 
-def _tonight(nights: Sequence[CommittedNight], request: Request) -> list[CommittedNight]:
-    """The nights of the date that is compared, one of each dataset."""
-    known = sorted({night.dataset for night in nights})
-    if request.dataset is not None and request.dataset not in known:
-        near = did_you_mean(request.dataset, known)
-        raise StorageError(f"output: no dataset is called {request.dataset!r}{near}; there are {', '.join(known)}")
-    own = [night for night in nights if request.dataset in (None, night.dataset)]
-    if not own:
-        raise StorageError(f"output: there is no night in {masked(request.output)}; check the path")
-    newest = max(night.evaluated_on for night in own)
-    date = request.date.isoformat() if request.date else newest
-    found = [night for night in own if night.evaluated_on == date]
-    if not found:
-        raise StorageError(f"output: no night of {date}; the newest is of {newest}, ndcg-spark nights lists them")
-    return found
-
-
 def _baselines(
     nights: Sequence[CommittedNight], tonight: Sequence[CommittedNight], request: Request
 ) -> dict[str, CommittedNight]:
@@ -122,7 +106,7 @@ def _baselines(
             good = [other for other in own if other.evaluated_on == request.baseline_date]
             missing = f"no night of {night.dataset} is of {request.baseline_date}"
         if not good:
-            raise StorageError(f"output: {missing}; ndcg-spark nights lists them")
+            raise ConfigurationError(f"baseline-date: {missing}; ndcg-spark nights lists them")
         found[night.dataset] = max(good, key=lambda other: other.evaluated_on)
     return found
 

@@ -10,6 +10,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.facts import Row, explained_of, facts_of
+from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.committed import CommittedNight, committed
 from ndcg_spark.nights.kept_documents import NightTables
 from ndcg_spark.sheets.sheet import at
@@ -93,12 +94,7 @@ def convention_of(record: Row) -> Convention:
 
 
 def _night(nights: Sequence[CommittedNight], output: str, date: str | None, asked: Asked) -> CommittedNight:
-    if not nights:
-        raise ConfigurationError(f"explain: no committed night in {output}; check the path")
-    dates = sorted({night.evaluated_on for night in nights})
-    if date is not None and date not in dates:
-        raise unknown("date", date, dates, len(dates), "nights")
-    of_date = [night for night in nights if night.evaluated_on == (date or dates[-1])]
+    of_date = chosen(nights, output, date)
     dataset = asked.dataset_of([night.dataset for night in of_date])
     return next(night for night in of_date if night.dataset == dataset)
 

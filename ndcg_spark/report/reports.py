@@ -6,10 +6,11 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.errors import StorageError
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
-from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.committed import committed
 from ndcg_spark.report.against import Baseline, Held, compared, of_gate
 from ndcg_spark.report.charts import picture, require_extra
 from ndcg_spark.report.figures import figures
@@ -40,7 +41,7 @@ def write(
     """
     require_extra()
     known = committed(output)
-    of_date = _nights(known, output, date, dataset)
+    of_date = chosen(known, output, date, dataset)
     held: dict[str, Held] = {} if baseline is None else compared(output, of_date, known, baseline, tell)
     nights = [
         night_data(output, night, run, held[night.dataset] if baseline else of_gate(output, night, known))
@@ -100,17 +101,3 @@ def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, byt
         for number, data in enumerate(nights)
         for figure in figures(data)
     ]
-
-
-def _nights(
-    known: Sequence[CommittedNight], output: str, date: str | None, dataset: str | None
-) -> list[CommittedNight]:
-    if not known:
-        raise ConfigurationError(f"report: no committed night in {output}; check the path")
-    wanted = date or max(night.evaluated_on for night in known)
-    found = [n for n in known if n.evaluated_on == wanted and dataset in (None, n.dataset)]
-    if not found:
-        newest = max(night.evaluated_on for night in known)
-        asked = f"{wanted} of {dataset}" if dataset else wanted
-        raise ConfigurationError(f"report: there is no night {asked}; of {len(known)}, the newest is {newest}")
-    return found

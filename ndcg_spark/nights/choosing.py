@@ -1,0 +1,50 @@
+"""The nights that somebody asks for: of a date or the newest, of every dataset or of one."""
+
+from collections.abc import Iterable, Sequence
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.masking import masked
+from ndcg_spark.nights.committed import CommittedNight
+from ndcg_spark.plain import did_you_mean
+
+#: So many datasets are named in a message.
+_SHOWN = 10
+
+
+def chosen(
+    nights: Sequence[CommittedNight], output: str, date: str | None = None, dataset: str | None = None
+) -> list[CommittedNight]:
+    """Those of the output's committed `nights` that are of the date, by default the newest; one of each dataset.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no night, no such dataset or none of that date. A retry would not help.
+    """
+    own = nights_of(nights, output, dataset)
+    newest = max(night.evaluated_on for night in own)
+    found = [night for night in own if night.evaluated_on == (date or newest)]
+    if not found:
+        of = f" of {dataset}" if dataset else ""
+        raise ConfigurationError(
+            f"date: there is no night of {date}{of}; the newest is of {newest}, ndcg-spark nights lists them"
+        )
+    return found
+
+
+def nights_of(nights: Sequence[CommittedNight], output: str, dataset: str | None) -> list[CommittedNight]:
+    """The nights of a dataset, or of all. ConfigurationError if there is no night, or no such dataset."""
+    if not nights:
+        raise ConfigurationError(f"output: no committed night in {masked(output)}; check the path")
+    own = [night for night in nights if dataset in (None, night.dataset)]
+    if not own:
+        raise ConfigurationError(_unknown(str(dataset), {night.dataset for night in nights}))
+    return own
+
+
+def _unknown(dataset: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    return (
+        f"dataset: {dataset!r} is none of the {len(names)} datasets{did_you_mean(dataset, names)}; "
+        f"there are {', '.join(names[:_SHOWN])}"
+    )
