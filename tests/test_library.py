@@ -1,9 +1,7 @@
 """The library's `evaluate` with whatever people have for a table, and what it shows."""
 
 import contextlib
-import doctest
 import functools
-import importlib
 import io
 import math
 
@@ -11,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from embedded import examples_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -177,13 +176,6 @@ def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
 
 def test_a_session_that_runs_is_the_one_that_is_opened(spark):
     assert open_session() is spark
-
-
-def examples_of(_, module):
-    """How many examples of a module's docstrings fail and run, and what is said of those that fail."""
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        found = doctest.testmod(importlib.import_module(module))
-    return found.failed, found.attempted, said.getvalue()
 
 
 def test_the_examples_of_the_docstrings_run(evaluate_embedded):
