@@ -25,12 +25,10 @@ SHARED = ROOT.parent / "shared" / "data"
 LONG = (
     "job/test_cluster.py",
     "test_cost.py",
-    "scoring/test_evaluation.py",
     "inputs/test_real_folders.py",
     "test_cli.py",
     "job/test_job.py",
     "job/test_engines.py",
-    "test_library.py",
     "job/test_connect_server.py",
     "test_interrupts.py",
     "test_engine.py",
@@ -40,8 +38,7 @@ LONG = (
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
     "deployment/test_benchmark_shapes.py",
-    "scoring/test_pruning.py",
-    "scoring/test_properties.py",
+    "scoring/test_on_classic_spark.py",
     "scoring/test_published_scores.py",
 )
 
