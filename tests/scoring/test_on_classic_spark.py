@@ -1,6 +1,6 @@
 """Classic Spark, which a cluster computes with, gives the scores of the embedded engine, which the metric is tested on.
 
-Four presets, gains and discounts written in Python, and all measures are compared by job/test_engines.py.
+Four presets, gains and discounts written in Python, and every measure are compared by job/test_engines.py.
 """
 
 import functools
@@ -13,13 +13,17 @@ from tables import arrow_judgments, arrow_results, judgment, result
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.values import show
 
 CUTOFFS = [1, 3, None]
 #: The other presets whose plans differ, with options that no preset has, so that every value of an option is here.
 CONVENTIONS = [
     Convention.preset(preset).replace(**options)
     for preset, options in [
-        ("standard", {"discount": "ln", "unjudged": "drop"}),
+        (
+            "standard",
+            {"discount": "ln", "unjudged": "drop", "relevant_from": "judged", "max_grade": "highest_of_query"},
+        ),
         ("ranx_burges", {"discount": "position", "unjudged": 1, "judgment_duplicates": "max"}),
         ("beir", {"discount": "jarvelin", "duplicates": "best", "negative": "drop"}),
         ("torchmetrics", {"discount": [1, 0.5]}),
@@ -29,15 +33,15 @@ CONVENTIONS = [
         ("recommenders", {"judgment_duplicates": "mean"}),
         ("replay", {"ties": "doc_id_num_desc", "exclude_query_as_document": True}),
         ("rectools", {}),
-        ("mllib", {"ties": "best"}),
+        ("mllib", {"ties": "best", "relevant_from": 2, "rbp_persistence": 0.5, "max_grade": 5}),
     ]
 ]
 #: These fail a plan: see test_evaluation.py.
 REFUSED = {("no_relevant", "error"), ("missing_query", "error")}
-#: These concern the measures beside NDCG alone.
-MEASURED = {"relevant_from", "rbp_persistence", "max_grade"}
+#: What the options concern that are about the measures beside NDCG alone.
+MEASURES = ["precision", "rbp", "err"]
 EXACT = ("status", "returned", "judged", "judgments_hash")
-CLOSE = ("ndcg", "dcg", "ideal_dcg", "cg")
+CLOSE = ("ndcg", "dcg", "ideal_dcg", "cg", "rbp_residual", *MEASURES)
 
 
 def tables_for(convention, queries=40):
@@ -63,25 +67,31 @@ def tables_for(convention, queries=40):
     return arrow_judgments(*judged), arrow_results(*returned)
 
 
+def measures_of(convention):
+    return MEASURES if convention.max_grade != "highest" else ["ndcg"]
+
+
 def test_every_value_of_every_option_is_compared():
-    for option in OPTIONS.keys() - MEASURED:
-        values = [getattr(convention, option) for convention in CONVENTIONS]
-        words = {str(value).lower() for value in values} | {word for o, word in REFUSED if o == option}
-        assert set(OPTIONS[option].words) <= words, option
-        assert any(str(value).lower() not in OPTIONS[option].words for value in values) == bool(OPTIONS[option].other)
+    for option, known in OPTIONS.items():
+        values = {show(getattr(convention, option)) for convention in CONVENTIONS}
+        assert known.words.keys() <= values | {word for of, word in REFUSED if of == option}, option
+        assert (values > known.words.keys() & values) == bool(known.other), option
 
 
-def test_query_scores_are_those_of_the_embedded_engine(spark, evaluate_embedded):
+@pytest.mark.usefixtures("spark")
+def test_query_scores_are_those_of_the_embedded_engine(evaluate_embedded):
+    asked = [((*tables_for(each), CUTOFFS, each), {"measures": measures_of(each)}) for each in CONVENTIONS]
     # One plan: most of an evaluation is planning it and starting its jobs.
-    each = [
-        evaluate(*tables_for(convention), CUTOFFS, convention).query_scores.withColumn("case", F.lit(case))
-        for case, convention in enumerate(CONVENTIONS)
+    plans = [
+        evaluate(*arguments, **named).query_scores.withColumn("case", F.lit(case))
+        for case, (arguments, named) in enumerate(asked)
     ]
-    rows = functools.reduce(DataFrame.unionAll, each).collect()
+    rows = functools.reduce(DataFrame.unionAll, plans).collect()
     found = {(row["case"], row["run"], row["query_id"], row["cutoff"]): row for row in rows}
     assert len(rows) == len(found) == len(CONVENTIONS) * 2 * 40 * len(CUTOFFS)
-    for case, convention in enumerate(CONVENTIONS):
-        for row in evaluate_embedded.queries(*tables_for(convention), CUTOFFS, convention).query_scores:
+    for case, (arguments, named) in enumerate(asked):
+        for row in evaluate_embedded.queries(*arguments, **named).query_scores:
             ours = found[case, row["run"], row["query_id"], row["cutoff"]]
-            assert [ours[name] for name in EXACT] == [row[name] for name in EXACT]
-            assert [ours[name] for name in CLOSE] == pytest.approx([row[name] for name in CLOSE], abs=1e-12), row
+            assert [ours[name] for name in EXACT] == [row[name] for name in EXACT], (CONVENTIONS[case].label, row)
+            expected = pytest.approx([row[name] for name in CLOSE], abs=1e-12)
+            assert [ours[name] for name in CLOSE] == expected, (CONVENTIONS[case].label, row)
