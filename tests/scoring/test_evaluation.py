@@ -263,6 +263,18 @@ PROBES = {
         {"gain": "linear", "negative": "drop"},
         1,
     ),
+    "a document returned twice keeps its best rank": (
+        {"a": 1, "b": 1},
+        [("x", 4.0), ("a", 3.0), ("a", 2.0), ("b", 1.0)],
+        {"duplicates": "best"},
+        (1 / log2(3) + 1 / 2) / (1 + 1 / log2(3)),
+    ),
+    "a grade below the least relevant one is 0": (
+        {"a": 1, "b": 3},
+        [("a", 2.0), ("b", 1.0)],
+        {"min_relevance": 2},
+        1 / log2(3),
+    ),
     "discount by position": (
         {"a": 0, "b": 2, "c": 1},
         [("a", 3.0), ("b", 2.0), ("c", 1.0)],
