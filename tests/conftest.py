@@ -7,7 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from embedded import Evaluate, evaluating
+from embedded import Embedded, evaluating
 from pyspark.sql import SparkSession
 
 import ndcg_spark
@@ -25,12 +25,10 @@ SHARED = ROOT.parent / "shared" / "data"
 LONG = (
     "job/test_cluster.py",
     "test_cost.py",
-    "scoring/test_evaluation.py",
     "inputs/test_real_folders.py",
     "test_cli.py",
     "job/test_job.py",
     "job/test_engines.py",
-    "test_library.py",
     "job/test_connect_server.py",
     "test_interrupts.py",
     "test_engine.py",
@@ -40,8 +38,7 @@ LONG = (
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
     "deployment/test_benchmark_shapes.py",
-    "scoring/test_pruning.py",
-    "scoring/test_properties.py",
+    "scoring/test_on_classic_spark.py",
     "scoring/test_published_scores.py",
 )
 
@@ -115,9 +112,9 @@ def engine(spark: SparkSession) -> Engine:
 
 
 @pytest.fixture(scope="session")
-def evaluate_embedded() -> Iterator[Evaluate]:
-    with evaluating() as call:
-        yield call
+def evaluate_embedded() -> Iterator[Embedded]:
+    with evaluating() as embedded:
+        yield embedded
 
 
 @pytest.fixture(scope="session")

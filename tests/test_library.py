@@ -1,15 +1,23 @@
 """The library's `evaluate` with whatever people have for a table, and what it shows."""
 
-import doctest
+import contextlib
+import functools
+import io
 import math
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from embedded import examples_of
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark import Convention, evaluate, library, open_session
+from ndcg_spark.conforming import conform
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs.frames import frame
+from ndcg_spark.schemas import RESULTS
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
 RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
@@ -31,29 +39,54 @@ TABLES = {
     "pyarrow with large text": lambda: pa.table({**COLUMNS, "doc_id": pa.array(["12", "10", "11"], pa.large_string())}),
     "a record batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
     "the frame of PyTerrier, without a run": lambda: pd.DataFrame(PYTERRIER),
-    "Spark with the names of PyTerrier": lambda: open_session().createDataFrame(pa.table(PYTERRIER)),
-    "Spark": lambda: open_session().createDataFrame(pa.table(COLUMNS)),
 }
 
 
-def ndcg(judgments, results, cutoffs=10, convention="trec_eval"):
-    (row,) = evaluate(judgments, results, cutoffs, convention).dataset_scores.collect()
+def mean(scores):
+    """The mean NDCG of the only run and cutoff."""
+    (row,) = scores.dataset_scores
     return row["ndcg"]
 
 
-@pytest.mark.usefixtures("spark")
+def precision_of(kind):
+    return 1e-3 if "small numbers" in kind else 1e-12
+
+
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_of_any_kind_is_evaluated(kind):
-    assert ndcg(JUDGED, TABLES[kind]()) == pytest.approx(EXPECTED, abs=1e-3 if "small numbers" in kind else 1e-12)
+def test_a_table_of_any_kind_is_evaluated(evaluate_embedded, kind):
+    found = mean(evaluate_embedded(JUDGED, TABLES[kind](), 10, "trec_eval"))
+    assert found == pytest.approx(EXPECTED, abs=precision_of(kind))
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("lazy", [False, True])
-def test_so_is_a_frame_of_polars(lazy):
+def test_so_is_a_frame_of_polars(evaluate_embedded, lazy):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(COLUMNS, schema_overrides={"run": polars.Categorical, "doc_id": polars.UInt32})
     judged = polars.DataFrame({"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [2, 0, 1]})
-    assert ndcg(judged, frame.lazy() if lazy else frame) == pytest.approx(EXPECTED)
+    found = mean(evaluate_embedded(judged, frame.lazy() if lazy else frame, 10, "trec_eval"))
+    assert found == pytest.approx(EXPECTED)
+
+
+def ndcg_of_dataframe(session, columns):
+    (row,) = evaluate(JUDGED, session.createDataFrame(pa.table(columns)), 10, "trec_eval").dataset_scores.collect()
+    return row["ndcg"]
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, PYTERRIER], ids=["own names", "PyTerrier"])
+def test_so_is_a_dataframe_of_spark(evaluate_embedded, columns):
+    assert evaluate_embedded.call(ndcg_of_dataframe, columns) == pytest.approx(EXPECTED)
+
+
+def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_beside_its_own_dataframe(spark):
+    assert ndcg_of_dataframe(spark, PYTERRIER) == pytest.approx(EXPECTED)
+    read = [
+        conform(frame(table(), RESULTS.names, spark, "results").withColumn("run", F.lit(kind)), RESULTS, "results")
+        for kind, table in TABLES.items()
+    ]
+    rows = functools.reduce(DataFrame.unionAll, (each.select("run", "doc_id", "score") for each in read)).collect()
+    found = {kind: {row["doc_id"]: row["score"] for row in rows if row["run"] == kind} for kind in TABLES}
+    assert found == {kind: pytest.approx(RETURNED["1"], abs=precision_of(kind)) for kind in TABLES}
+    assert len(rows) == 3 * len(TABLES)
 
 
 @pytest.mark.parametrize(
@@ -74,78 +107,77 @@ def test_so_is_a_frame_of_polars(lazy):
     ],
     ids=str,
 )
-def test_what_is_no_table_is_refused_in_words(spark, table, words):
-    assert spark
+def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
     with pytest.raises(InputError, match=r"^judgments") as refused:
-        evaluate(table, RETURNED, 10)
+        evaluate_embedded(table, RETURNED, 10)
     assert words in str(refused.value)
 
 
-@pytest.mark.usefixtures("spark")
-def test_results_without_scores_are_ranked_by_their_ranks():
+def test_results_without_scores_are_ranked_by_their_ranks(evaluate_embedded):
     ranks = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": [1, 2, 3]}
-    (row,) = evaluate(JUDGED, ranks, 10, "ir_measures").dataset_scores.collect()
+    (row,) = evaluate_embedded(JUDGED, ranks, 10, "ir_measures").dataset_scores
     assert (row["ndcg"], row["convention"]) == (
         pytest.approx(EXPECTED),
         "ir_measures order=rank score_precision=float64",
     )
 
 
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("cutoffs", [10, [10], (10,), {10}, np.int64(10), np.array([10]), range(10, 11)])
-def test_a_cutoff_may_be_given_alone(cutoffs):
-    assert ndcg(JUDGED, RETURNED, cutoffs) == pytest.approx(EXPECTED)
+@pytest.mark.parametrize("cutoffs", [10, [10], (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str)
+def test_a_cutoff_may_be_given_alone(evaluate_embedded, cutoffs):
+    found = evaluate_embedded.queries(JUDGED, RETURNED, cutoffs, "trec_eval")
+    assert [(row["cutoff"], row["ndcg"]) for row in found.query_scores] == [(10, pytest.approx(EXPECTED))]
 
 
-@pytest.mark.usefixtures("spark")
-def test_none_alone_is_the_whole_ranking():
-    (row,) = evaluate(JUDGED, RETURNED, None).dataset_scores.collect()
+def test_none_alone_is_the_whole_ranking(evaluate_embedded):
+    (row,) = evaluate_embedded(JUDGED, RETURNED, None).dataset_scores
     assert row["cutoff"] is None
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("cutoffs", ["10", 2.5, [0], [], True, [True]], ids=str)
-def test_what_is_no_cutoff_is_refused(cutoffs):
+def test_what_is_no_cutoff_is_refused(evaluate_embedded, cutoffs):
     with pytest.raises(ConfigurationError, match=r"^cutoffs: "):
-        evaluate(JUDGED, RETURNED, cutoffs)
+        evaluate_embedded(JUDGED, RETURNED, cutoffs)
 
 
-@pytest.mark.usefixtures("spark")
-def test_what_is_no_convention_is_refused():
+def test_what_is_no_convention_is_refused(evaluate_embedded):
     with pytest.raises(ConfigurationError, match="give the name of a preset, or a Convention"):
-        evaluate(JUDGED, RETURNED, 10, {"gain": "linear"})
+        evaluate_embedded(JUDGED, RETURNED, 10, {"gain": "linear"})
 
 
-@pytest.mark.usefixtures("spark")
-def test_scores_show_a_row_per_run_with_the_measure_after_the_name(capsys):
-    evaluate(JUDGED, {"b": RETURNED, "a": {"1": {"10": 1.0}}}, [1, None], "trec_eval").show()
-    header, first, second, _, formula = capsys.readouterr().out.splitlines()
+def shown(_, *arguments, **named):
+    """What the scores show in a terminal and in a notebook."""
+    scores = evaluate(*arguments, **named)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        scores.show()
+    return printed.getvalue(), scores._repr_html_()
+
+
+def test_scores_show_a_row_per_run_with_the_measure_after_the_name(evaluate_embedded):
+    runs = {"b": RETURNED, "a": {"1": {"10": 1.0}}}
+    text, _ = evaluate_embedded.call(shown, JUDGED, runs, [1, None], "trec_eval")
+    header, first, second, _, formula = text.splitlines()
     assert header.split()[:3] == ["run", "ndcg@1", "ndcg@all"]
     assert [first.split()[:2], second.split()[:2]] == [["b", "0.5000"], ["a", "1.0000"]]
     assert formula.startswith("trec_eval: gain relevance")
 
 
-@pytest.mark.usefixtures("spark")
-def test_scores_show_the_measures_that_were_asked_for(capsys):
-    evaluate(JUDGED, RETURNED, measures="AP P@2").show()
-    heading, row, *_ = [line.split() for line in capsys.readouterr().out.splitlines()]
+def test_scores_show_the_measures_that_were_asked_for(evaluate_embedded):
+    text, _ = evaluate_embedded.call(shown, JUDGED, RETURNED, measures="AP P@2")
+    heading, row, *_ = [line.split() for line in text.splitlines()]
     assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_notebook_shows_a_name_as_it_is():
-    page = evaluate(JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))._repr_html_()
+def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
+    _, page = evaluate_embedded.call(shown, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert f"{EXPECTED:.4f}" in page
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_session_that_runs_is_the_one_that_is_opened(spark):
     assert open_session() is spark
 
 
-@pytest.mark.usefixtures("spark")
-def test_the_examples_of_the_docstrings_run():
-    found = doctest.testmod(library)
-    assert (found.failed, found.attempted > 5) == (0, True)
+def test_the_examples_of_the_docstrings_run(evaluate_embedded):
+    failed, attempted, said = evaluate_embedded.call(examples_of, library.__name__)
+    assert (failed, attempted > 5) == (0, True), said

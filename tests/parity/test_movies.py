@@ -5,31 +5,11 @@ import json
 from pathlib import Path
 
 import movies
-import pyarrow as pa
 import pytest
 
-from ndcg_spark import Convention, evaluate
-from ndcg_spark.scoring import ranking
+from ndcg_spark import Convention
 
 SAID = json.loads((Path(__file__).parents[1] / "golden" / "movies.json").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def tables(spark):
-    ranks = {(user, item): rank for user, item, rank in movies.ranks()}
-    judged, returned = movies.ratings(), movies.predictions()
-    return (
-        spark.createDataFrame(pa.table(_columns(judged, "relevance"))),
-        spark.createDataFrame(
-            pa.table(
-                {
-                    **_columns(returned, "score"),
-                    "run": ["r"] * len(returned),
-                    "rank": pa.array([ranks[user, item] for user, item, _ in returned], pa.int32()),
-                }
-            )
-        ),
-    )
 
 
 def _columns(rows, value):
@@ -37,36 +17,33 @@ def _columns(rows, value):
     return {"query_id": [str(user) for user in users], "doc_id": [str(item) for item in items], value: [*values]}
 
 
-def scored(tables, convention):
-    rows = evaluate(*tables, movies.CUTOFFS, convention).dataset_scores.collect()
-    return {str(row["cutoff"]): pytest.approx(row["ndcg"], abs=1e-12) for row in rows}
+def tables():
+    ranks = {(user, item): rank for user, item, rank in movies.ranks()}
+    returned = movies.predictions()
+    by_rank = {"run": ["r"] * len(returned), "rank": [ranks[user, item] for user, item, _ in returned]}
+    return _columns(movies.ratings(), "relevance"), {**_columns(returned, "score"), **by_rank}
+
+
+def scored(evaluate_embedded, convention):
+    found = evaluate_embedded(*tables(), movies.CUTOFFS, convention)
+    return {str(k): pytest.approx(found.mean(k)["ndcg"], abs=1e-12) for k in movies.CUTOFFS}
 
 
 def said(preset):
     return {name: value for name, value in SAID[preset].items() if name not in ("tool", "measures")}
 
 
-@pytest.mark.parametrize("rank", [ranking.by_window, ranking.list_by_list], ids=["window", "lists"])
 @pytest.mark.parametrize("preset", SAID)
-def test_a_preset_has_the_mean_that_its_tool_printed(tables, monkeypatch, thorough, preset, rank):
-    if rank is ranking.list_by_list and preset not in ("recommenders", "rectools") and not thorough:
-        pytest.skip("both ways rank alike, as scoring/test_ranking.py shows; with --thorough")
-    monkeypatch.setattr("ndcg_spark.library.by_window", rank)
-    assert said(preset) == scored(tables, Convention.preset(preset))
+def test_a_preset_has_the_mean_that_its_tool_printed(evaluate_embedded, preset):
+    assert said(preset) == scored(evaluate_embedded, Convention.preset(preset))
 
 
 @pytest.mark.parametrize("preset", movies.MEASURES)
 def test_a_preset_has_the_measures_that_its_tool_printed(evaluate_embedded, preset):
-    ranks = {(user, item): rank for user, item, rank in movies.ranks()}
-    returned = movies.predictions()
-    by_rank = {"run": ["r"] * len(returned), "rank": [ranks[user, item] for user, item, _ in returned]}
     # Of recommenders, only NDCG counts the users without predictions.
     convention = Convention.preset(preset).replace(**({"missing_query": "skip"} if preset == "recommenders" else {}))
     said = SAID[preset]["measures"]
-    results = {**_columns(returned, "score"), **by_rank}
-    found = evaluate_embedded(
-        _columns(movies.ratings(), "relevance"), results, movies.CUTOFFS, convention, measures=[*said]
-    )
+    found = evaluate_embedded(*tables(), movies.CUTOFFS, convention, measures=[*said])
     for name, values in said.items():
         assert {str(k): found.mean(k)[name] for k in movies.CUTOFFS} == pytest.approx(values, abs=1e-12), name
 
@@ -74,12 +51,12 @@ def test_a_preset_has_the_measures_that_its_tool_printed(evaluate_embedded, pres
 @pytest.mark.parametrize(
     ("preset", "ties"), [("replay", "doc_id_desc"), ("recommenders", "doc_id_asc"), ("recommenders", "doc_id_num_desc")]
 )
-def test_ids_in_another_order_give_another_mean(tables, preset, ties):
-    assert said(preset) != scored(tables, Convention.preset(preset).replace(ties=ties))
+def test_ids_in_another_order_give_another_mean(evaluate_embedded, preset, ties):
+    assert said(preset) != scored(evaluate_embedded, Convention.preset(preset).replace(ties=ties))
 
 
-def test_ties_in_the_order_of_the_predictions_are_ties_by_a_rank_column(tables):
-    assert said("recommenders") == scored(tables, Convention.preset("recommenders").replace(ties="rank"))
+def test_ties_in_the_order_of_the_predictions_are_ties_by_a_rank_column(evaluate_embedded):
+    assert said("recommenders") == scored(evaluate_embedded, Convention.preset("recommenders").replace(ties="rank"))
 
 
 @pytest.mark.parametrize("preset", movies.TOOLS)

@@ -7,7 +7,6 @@ import random
 
 import pytest
 from programs import command_line
-from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.errors import ConventionError
@@ -56,9 +55,8 @@ def test_the_bounds_of_every_query_are_the_extremes_of_all_its_judgments(files):
 
 
 def test_spark_has_the_same_bounds_and_a_dataset_the_means_of_the_queries_that_count(spark):
-    judged = [judgment(doc, float(grade), query) for query, own in GRADES.items() for doc, grade in own.items()]
-    returned = [result(doc, score, query) for query, own in SCORES.items() for doc, score in own.items()]
-    scores = evaluate(judgments(spark, judged), results(spark, returned), [3], bounds=True)
+    assert spark
+    scores = evaluate(GRADES, SCORES, [3], bounds=True)
     expected = {query: extremes(query, 3, False) for query in GRADES}
     rows = scores.query_scores.collect()
     assert {row["query_id"]: (row["ndcg_low"], row["ndcg_high"]) for row in rows} == {
@@ -72,11 +70,9 @@ def test_spark_has_the_same_bounds_and_a_dataset_the_means_of_the_queries_that_c
 
 
 @pytest.mark.parametrize("options", [{"ideal": "retrieved"}, {"unjudged": "drop"}, {"ties": "average"}])
-def test_a_convention_under_which_a_judgment_changes_more_than_a_gain_has_no_bounds(spark, options):
+def test_a_convention_under_which_a_judgment_changes_more_than_a_gain_has_no_bounds(evaluate_embedded, options):
     with pytest.raises(ConventionError, match="bounds: none under this convention"):
-        evaluate(
-            judgments(spark, [judgment()]), results(spark, [result()]), bounds=True, convention=Convention(**options)
-        )
+        evaluate_embedded(GRADES, SCORES, bounds=True, convention=Convention(**options))
 
 
 def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discounts(tmp_path):

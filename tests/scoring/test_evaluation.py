@@ -1,21 +1,14 @@
+from itertools import chain
 from math import log2
 
 import pytest
-from chispa import assert_df_equality
 from pyspark.errors import PySparkException
-from tables import graded_list, judgment, judgments, result, results
+from tables import arrow_judgments, arrow_results, graded_list, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 
-#: One case on which the tools differ, at k = 3. Query 104 has results and no judgments.
-TINY = {
-    "trec_eval": [0.2100019958, 0, 0],
-    "trec_eval_9": [0.2100019958, 0, 0],
-    "ir_measures": [0.2100019958, 0, 0],
-    "pytrec_eval": [0.2100019958, 0, None],
-}
 #: Worked examples from the literature, each the arithmetic of its list.
 WORKED = [
     ([3, 1, 2, 0, 2], "exp2", 0.950849602851865),
@@ -26,77 +19,82 @@ WORKED = [
     ([3, 2, 3, 0, 1], "exp2", 0.9575),
     ([3, 2, 5, 0, 1], "linear", 0.8589),
 ]
+#: A query of each status; 104 has results and no judgments.
+TINY = (
+    arrow_judgments(
+        *(judgment(doc, grade, "101") for doc, grade in {"a": 2.0, "b": 0.0, "c": 1.0, "z": 3.0}.items()),
+        judgment("a", 0.0, "102"),
+        judgment("b", 0.0, "102"),
+        judgment("a", 1.0, "103"),
+    ),
+    arrow_results(
+        *(result(doc, score, "101") for doc, score in {"x": 3.0, "a": 2.0, "b": 2.0, "c": 1.0}.items()),
+        result("a", 2.0, "102"),
+        result("b", 1.0, "102"),
+        result("a", 1.0, "104"),
+        result("a", 1.0, "103", "other"),
+    ),
+)
+K_RELEVANT = Convention(gain="binary", ideal="k_relevant")
 
 
 @pytest.fixture(scope="module")
-def tiny(spark):
-    judged = [
-        judgment("a", 2.0, "101"),
-        judgment("b", 0.0, "101"),
-        judgment("c", 1.0, "101"),
-        judgment("z", 3.0, "101"),
-    ]
-    judged += [judgment("a", 0.0, "102"), judgment("b", 0.0, "102"), judgment("a", 1.0, "103")]
-    returned = [result("x", 3.0, "101"), result("a", 2.0, "101"), result("b", 2.0, "101"), result("c", 1.0, "101")]
-    returned += [result("a", 2.0, "102"), result("b", 1.0, "102"), result("a", 1.0, "104")]
-    return judgments(spark, judged), results(spark, returned)
+def tiny(evaluate_embedded):
+    return evaluate_embedded(*TINY, [3, None, 1], "trec_eval", dataset="tiny")
 
 
-def ndcg_at(tables, cutoff, convention):
-    rows = evaluate(*tables, [cutoff], convention).query_scores.orderBy("query_id").collect()
-    return [row["ndcg"] for row in rows]
-
-
-@pytest.mark.parametrize("preset", TINY)
-def test_the_tiny_case_scores_as_the_tool_of_the_preset(tiny, preset):
-    expected = [None if score is None else pytest.approx(score, abs=5e-11) for score in TINY[preset]]
-    assert ndcg_at(tiny, 3, preset) == expected
-
-
-@pytest.mark.parametrize(("grades", "gain", "expected"), WORKED)
-def test_a_worked_example_of_the_literature_has_its_score(spark, grades, gain, expected):
+@pytest.mark.parametrize("gain", ["exp2", "linear"])
+def test_a_worked_example_of_the_literature_has_its_score(evaluate_embedded, gain):
+    lists = {f"{grades}": (grades, score) for grades, of, score in WORKED if of == gain}
+    rows = [graded_list(grades, query) for query, (grades, _) in lists.items()]
+    judged, returned = (chain(*side) for side in zip(*rows, strict=True))
     convention = Convention(gain=gain, ideal="retrieved")
-    digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
-    assert ndcg_at(graded_list(spark, grades), len(grades), convention) == [pytest.approx(expected, abs=digits)]
+    found = evaluate_embedded.queries(arrow_judgments(*judged), arrow_results(*returned), [4, 5], convention)
+    for query, (grades, expected) in lists.items():
+        digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
+        assert found.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
 
 
-def test_dcg_and_ideal_dcg_are_the_sums_of_discounted_gains(spark):
-    row = evaluate(*graded_list(spark, [3, 1, 2, 0, 2]), [5]).query_scores.first()
+def test_dcg_and_ideal_dcg_are_the_sums_of_discounted_gains(evaluate_embedded):
+    judged, returned = graded_list([3, 1, 2, 0, 2])
+    row = evaluate_embedded.queries(arrow_judgments(*judged), arrow_results(*returned), [5]).of("q1", 5)
     assert row["dcg"] == pytest.approx(7 / log2(2) + 1 / log2(3) + 3 / log2(4) + 0 + 3 / log2(6))
     assert row["ideal_dcg"] == pytest.approx(7 / log2(2) + 3 / log2(3) + 3 / log2(4) + 1 / log2(5) + 0)
     assert row["cg"] == 7 + 1 + 3 + 0 + 3
 
 
-def test_query_scores_have_their_schema_and_a_row_for_every_run_judged_query_and_cutoff(spark, tiny):
-    judged, returned = tiny
-    both = returned.union(results(spark, [result("a", 1.0, "103", "other")]))
-    table = evaluate(judged, both, [3, None, 1]).query_scores
-    assert table.columns == QUERY_SCORES.names
-    assert table.count() == 2 * 3 * 3
+def test_scores_have_their_schemas_and_a_row_for_every_run_judged_query_and_cutoff(tiny):
+    assert {tuple(row) for row in tiny.query_scores} == {tuple(QUERY_SCORES.names)}
+    assert {tuple(row) for row in tiny.dataset_scores} == {tuple(DATASET_SCORES.names)}
+    keys = {(row["run"], row["query_id"], row["cutoff"]) for row in tiny.query_scores}
+    assert len(tiny.query_scores) == len(keys) == 2 * 3 * 3
+    assert {(row["run"], row["cutoff"]) for row in tiny.dataset_scores} == {
+        (run, cutoff) for run in ("r", "other") for cutoff in (1, 3, None)
+    }
 
 
-def test_every_cutoff_in_one_pass_is_the_same_as_each_alone(tiny):
-    together = evaluate(*tiny, [1, 3, None]).query_scores
+def test_every_cutoff_in_one_pass_is_the_same_as_each_alone(evaluate_embedded, tiny):
     for cutoff in (1, 3, None):
-        alone = evaluate(*tiny, [cutoff]).query_scores
-        of_cutoff = together.where("cutoff is null" if cutoff is None else f"cutoff = {cutoff}")
-        both = [table.drop("evaluation_id") for table in (of_cutoff, alone)]
-        assert_df_equality(*both, ignore_row_order=True, ignore_nullable=True)
+        alone = evaluate_embedded.queries(*TINY, [cutoff], "trec_eval", dataset="tiny").query_scores
+        together = [row for row in tiny.query_scores if row["cutoff"] == cutoff]
+        both = [
+            {(row["run"], row["query_id"]): {**row, "evaluation_id": ""} for row in rows} for rows in (together, alone)
+        ]
+        assert both[0] == both[1]
+        assert len(alone) == len(together) == 2 * 3
 
 
 def test_status_and_counts_say_what_a_score_is_made_of(tiny):
-    rows = evaluate(*tiny, [3]).query_scores.orderBy("query_id").collect()
-    assert [(row["status"], row["returned"], row["judged"]) for row in rows] == [
-        ("scored", 3, 2),
-        ("no_relevant", 2, 2),
-        ("missing", 0, 0),
-    ]
+    rows = {row["query_id"]: row for row in tiny.query_scores if (row["run"], row["cutoff"]) == ("r", 3)}
+    assert {query: (row["status"], row["returned"], row["judged"]) for query, row in rows.items()} == {
+        "101": ("scored", 3, 2),
+        "102": ("no_relevant", 2, 2),
+        "103": ("missing", 0, 0),
+    }
 
 
-def test_dataset_scores_have_their_schema_and_count_what_they_are_means_of(tiny):
-    table = evaluate(*tiny, [3], "trec_eval", dataset="tiny").dataset_scores
-    row = table.first()
-    assert table.columns == DATASET_SCORES.names
+def test_dataset_scores_count_what_they_are_means_of(tiny):
+    (row,) = [row for row in tiny.dataset_scores if (row["run"], row["cutoff"]) == ("r", 3)]
     assert (row["dataset"], row["convention"]) == ("tiny", "trec_eval")
     counts = ["queries", "missing_queries", "no_relevant_queries", "unjudged_queries"]
     assert [row[name] for name in counts] == [3, 1, 1, 1]
@@ -104,66 +102,84 @@ def test_dataset_scores_have_their_schema_and_count_what_they_are_means_of(tiny)
     assert row["judged_rate"] == (2 + 2 + 0) / (3 + 2 + 0)
 
 
+def statuses(evaluate_embedded, grade_of_missing, **options):
+    """Status and NDCG of an answered query and of a missing one, whose only document has this grade."""
+    judged = arrow_judgments(judgment("a", 1.0, "q1"), judgment("a", grade_of_missing, "q2"))
+    found = evaluate_embedded.queries(judged, arrow_results(result("a", 1.0, "q1")), [1], Convention(**options))
+    return [(found.of(query, 1)["status"], found.of(query, 1)["ndcg"]) for query in ("q1", "q2")]
+
+
 @pytest.mark.parametrize(("policy", "score"), [("skip", None), ("zero", 0.0), ("one", 1.0)])
-def test_a_missing_query_without_relevant_documents_is_decided_by_no_relevant(spark, policy, score):
-    judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 0.0, "q2")])
-    tables = judged, results(spark, [result("a", 1.0, "q1")])
-    rows = evaluate(*tables, [1], Convention(no_relevant=policy)).query_scores.orderBy("query_id").collect()
-    assert [(row["status"], row["ndcg"]) for row in rows] == [("scored", 1.0), ("no_relevant", score)]
+def test_a_missing_query_without_relevant_documents_is_decided_by_no_relevant(evaluate_embedded, policy, score):
+    found = statuses(evaluate_embedded, 0.0, no_relevant=policy)
+    assert found == [("scored", 1.0), ("no_relevant", score)]
 
 
 @pytest.mark.parametrize("ideal", ["retrieved", "judged_capped"])
-def test_a_missing_query_is_missing_where_the_ideal_is_of_the_returned_documents(spark, ideal):
-    judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 1.0, "q2")])
-    tables = judged, results(spark, [result("a", 1.0, "q1")])
-    rows = evaluate(*tables, [1], Convention(ideal=ideal)).query_scores.orderBy("query_id").collect()
-    assert [(row["status"], row["ndcg"]) for row in rows] == [("scored", 1.0), ("missing", None)]
+def test_a_missing_query_is_missing_where_the_ideal_is_of_the_returned_documents(evaluate_embedded, ideal):
+    assert statuses(evaluate_embedded, 1.0, ideal=ideal) == [("scored", 1.0), ("missing", None)]
 
 
-def test_a_missing_query_that_is_skipped_is_skipped_whatever_its_ideal(spark):
-    judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 0.0, "q2")])
-    tables = judged, results(spark, [result("a", 1.0, "q1")])
-    convention = Convention(no_relevant="one", missing_query="skip")
-    rows = evaluate(*tables, [1], convention).query_scores.orderBy("query_id").collect()
-    assert [(row["status"], row["ndcg"]) for row in rows] == [("scored", 1.0), ("missing", None)]
+def test_a_missing_query_that_is_skipped_is_skipped_whatever_its_ideal(evaluate_embedded):
+    found = statuses(evaluate_embedded, 0.0, no_relevant="one", missing_query="skip")
+    assert found == [("scored", 1.0), ("missing", None)]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"no_relevant": "error"}, "a query without a relevant document, e.g. run=r query_id=102"),
-        ({"missing_query": "error"}, "a judged query without results, e.g. run=r query_id=103"),
-    ],
-)
-def test_a_policy_of_error_fails_the_plan_and_names_the_query(tiny, options, message):
+#: What fails the plan: an option of the convention, and what is said.
+POLICIES = [
+    ({"no_relevant": "error"}, "a query without a relevant document, e.g. run=r query_id=102"),
+    ({"missing_query": "error"}, "a judged query without results, e.g. run=r query_id=103"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), POLICIES)
+def test_a_policy_of_error_fails_the_plan_and_names_the_query(evaluate_embedded, options, message):
+    judged, returned = TINY
+    with pytest.raises(RuntimeError, match=message):
+        evaluate_embedded(judged, returned.slice(0, 6), [3], Convention(**options))
+
+
+def test_so_it_does_on_classic_spark_also_for_dataset_scores(spark):
+    options, message = POLICIES[0]
+    judged, returned = (spark.createDataFrame(table) for table in TINY)
     with pytest.raises(PySparkException, match=message):
-        evaluate(*tiny, [3], Convention(**options)).dataset_scores.collect()
+        evaluate(judged, returned.where("run = 'r'"), [3], Convention(**options)).dataset_scores.collect()
 
 
-def test_datasets_keep_their_queries_and_runs_apart(spark):
+def test_datasets_keep_their_queries_and_runs_apart(evaluate_embedded):
     judged = [judgment("a", 1.0, "q1", dataset="one"), judgment("a", 0.0, "q1", dataset="two")]
     judged += [judgment("b", 1.0, "q1", dataset="two")]
     returned = [result("a", 1.0, "q1", dataset="one"), result("b", 1.0, "q1", dataset="two", run="s")]
-    scores = evaluate(judgments(spark, judged), results(spark, returned), [1]).query_scores.collect()
-    assert {(row["dataset"], row["run"], row["ndcg"]) for row in scores} == {("one", "r", 1.0), ("two", "s", 1.0)}
+    rows = evaluate_embedded.queries(arrow_judgments(*judged), arrow_results(*returned), [1]).query_scores
+    assert {(row["dataset"], row["run"], row["ndcg"]) for row in rows} == {("one", "r", 1.0), ("two", "s", 1.0)}
+    assert len(rows) == 2
 
 
-def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(spark):
-    judged = judgments(spark, [judgment("a", 1.0, "q1", dataset="one")])
+def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(evaluate_embedded):
+    judged = arrow_judgments(judgment("a", 1.0, "q1", dataset="one"))
     returned = [result("a", 1.0, "q1", dataset="one"), result("a", 1.0, "q1", dataset="unknown", run="s")]
-    rows = evaluate(judged, results(spark, returned), [1]).dataset_scores.orderBy("dataset").collect()
-    assert [(row["run"], row["queries"], row["unjudged_queries"], row["ndcg"]) for row in rows] == [
+    rows = evaluate_embedded(judged, arrow_results(*returned), [1]).dataset_scores
+    assert {(row["run"], row["queries"], row["unjudged_queries"], row["ndcg"]) for row in rows} == {
         ("r", 1, 0, 1.0),
         ("s", 0, 1, None),
-    ]
+    }
+    assert len(rows) == 2
 
 
-def test_a_tie_across_the_cutoff_is_averaged_over_the_whole_group(spark):
-    judged = judgments(spark, [judgment(doc, float(doc in "bc")) for doc in "abcd"])
-    returned = results(spark, [result("a", 3.0), *(result(doc, 2.0) for doc in "bcd")])
-    convention = Convention(gain="linear", ties="average", ideal="retrieved")
+def ndcg_at(evaluate_embedded, judged, returned, cutoff, **options):
+    """The NDCG of one query."""
+    found = evaluate_embedded.queries(
+        arrow_judgments(*judged), arrow_results(*returned), [cutoff], Convention(**options)
+    )
+    return found.of("q1", cutoff)["ndcg"]
+
+
+def test_a_tie_across_the_cutoff_is_averaged_over_the_whole_group(evaluate_embedded):
+    judged = [judgment(doc, float(doc in "bc")) for doc in "abcd"]
+    returned = [result("a", 3.0), *(result(doc, 2.0) for doc in "bcd")]
     expected = (2 / 3 / log2(3)) / (1 / log2(2) + 1 / log2(3))
-    assert ndcg_at((judged, returned), 2, convention) == [pytest.approx(expected, abs=1e-15)]
+    found = ndcg_at(evaluate_embedded, judged, returned, 2, gain="linear", ties="average", ideal="retrieved")
+    assert found == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -176,10 +192,9 @@ def test_a_tie_across_the_cutoff_is_averaged_over_the_whole_group(spark):
         ("best", 1),
     ],
 )
-def test_ties_go_by_their_policy(spark, ties, score):
-    judged = judgments(spark, [judgment("a", 1.0), judgment("b", 0.0)])
-    returned = results(spark, [result("a"), result("b")])
-    assert ndcg_at((judged, returned), None, Convention(ties=ties)) == [pytest.approx(score)]
+def test_ties_go_by_their_policy(evaluate_embedded, ties, score):
+    judged, returned = [judgment("a", 1.0), judgment("b", 0.0)], [result("a"), result("b")]
+    assert ndcg_at(evaluate_embedded, judged, returned, None, ties=ties) == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
@@ -190,19 +205,19 @@ def test_ties_go_by_their_policy(spark, ties, score):
         ("judged_capped", 1),
     ],
 )
-def test_the_ideal_is_of_the_documents_that_the_option_says(spark, ideal, score):
-    judged = judgments(spark, [judgment(f"d{number}") for number in range(8)])
-    returned = results(spark, [result("d0", 2.0), result("d1", 1.0)])
-    assert ndcg_at((judged, returned), 5, Convention(ideal=ideal)) == [pytest.approx(score)]
+def test_the_ideal_is_of_the_documents_that_the_option_says(evaluate_embedded, ideal, score):
+    judged = [judgment(f"d{number}") for number in range(8)]
+    returned = [result("d0", 2.0), result("d1", 1.0)]
+    assert ndcg_at(evaluate_embedded, judged, returned, 5, ideal=ideal) == pytest.approx(score)
 
 
-def test_the_retrieved_ideal_is_of_the_whole_list_and_not_of_its_top(spark):
+def test_the_retrieved_ideal_is_of_the_whole_list_and_not_of_its_top(evaluate_embedded):
     expected = (0 + 1 / log2(3)) / (3 / log2(2) + 1 / log2(3))
-    convention = Convention(gain="linear", ideal="retrieved")
-    assert ndcg_at(graded_list(spark, [0, 1, 3]), 2, convention) == [pytest.approx(expected)]
+    found = ndcg_at(evaluate_embedded, *graded_list([0, 1, 3]), 2, gain="linear", ideal="retrieved")
+    assert found == pytest.approx(expected)
 
 
-#: Cases that tell conventions apart: judged, returned as (document, score), options, cutoff, score.
+#: Cases that tell conventions apart: judged, returned as (document, score), options, score.
 PROBES = {
     "scores 1e-9 apart are tied as float32": (
         {"a": 1},
@@ -248,6 +263,18 @@ PROBES = {
         {"gain": "linear", "negative": "drop"},
         1,
     ),
+    "a document returned twice keeps its best rank": (
+        {"a": 1, "b": 1},
+        [("x", 4.0), ("a", 3.0), ("a", 2.0), ("b", 1.0)],
+        {"duplicates": "best"},
+        (1 / log2(3) + 1 / 2) / (1 + 1 / log2(3)),
+    ),
+    "a grade below the least relevant one is 0": (
+        {"a": 1, "b": 3},
+        [("a", 2.0), ("b", 1.0)],
+        {"min_relevance": 2},
+        1 / log2(3),
+    ),
     "discount by position": (
         {"a": 0, "b": 2, "c": 1},
         [("a", 3.0), ("b", 2.0), ("c", 1.0)],
@@ -258,67 +285,79 @@ PROBES = {
 }
 
 
+@pytest.fixture(scope="module")
+def probed(evaluate_embedded):
+    """The NDCG of every probe: those of the same options are queries of one evaluation."""
+    found = {}
+    for options in {str(options): options for _, _, options, _ in PROBES.values()}.values():
+        cases = {probe: case for probe, case in PROBES.items() if case[2] == options}
+        judged = [judgment(doc, float(g), probe) for probe, case in cases.items() for doc, g in case[0].items()]
+        returned = [result(doc, score, probe) for probe, case in cases.items() for doc, score in case[1]]
+        tables = arrow_judgments(*judged), arrow_results(*returned)
+        found |= evaluate_embedded.queries(*tables, [None], Convention(**options)).ndcg(None)
+    return found
+
+
 @pytest.mark.parametrize("probe", PROBES)
-def test_a_probe_that_tells_tools_apart_has_its_score(spark, probe):
-    judged, returned, options, score = PROBES[probe]
-    tables = (
-        judgments(spark, [judgment(doc, float(grade)) for doc, grade in judged.items()]),
-        results(spark, [result(doc, value) for doc, value in returned]),
-    )
-    assert ndcg_at(tables, None, Convention(**options)) == [pytest.approx(score, abs=1e-10)]
+def test_a_probe_that_tells_tools_apart_has_its_score(probed, probe):
+    assert probed[probe] == pytest.approx(PROBES[probe][-1], abs=1e-10)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "3"])
-def test_a_cutoff_that_is_no_rank_is_refused(tiny, wrong):
+def test_a_cutoff_that_is_no_rank_is_refused(evaluate_embedded, wrong):
     with pytest.raises(ConfigurationError, match="is no cutoff"):
-        evaluate(*tiny, [wrong])
+        evaluate_embedded(*TINY, [wrong])
 
 
-def test_a_convention_that_is_no_preset_is_refused(tiny):
+def test_a_convention_that_is_no_preset_is_refused(evaluate_embedded):
     with pytest.raises(ConventionError, match="no preset is called 'trec'"):
-        evaluate(*tiny, [1], "trec")
+        evaluate_embedded(*TINY, [1], "trec")
 
 
-def test_results_without_what_they_are_ranked_by_are_refused(tiny):
-    judged, returned = tiny
+def test_results_without_what_they_are_ranked_by_are_refused(evaluate_embedded):
+    judged, returned = TINY
     with pytest.raises(InputError, match="no column score"):
-        evaluate(judged, returned.drop("score"), [1])
+        evaluate_embedded(judged, returned.drop_columns("score"), [1])
     with pytest.raises(InputError, match="no column rank"):
-        evaluate(judged, returned, [1], Convention(ties="rank"))
+        evaluate_embedded(judged, returned, [1], Convention(ties="rank"))
 
 
-def test_only_one_table_that_names_datasets_is_refused(spark, tiny):
-    judged, _ = tiny
+def test_only_one_table_that_names_datasets_is_refused(evaluate_embedded):
+    judged, _ = TINY
     with pytest.raises(InputError, match="judgments: no column dataset"):
-        evaluate(judged, results(spark, [result(dataset="one")]), [1])
+        evaluate_embedded(judged, arrow_results(result(dataset="one")), [1])
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        (result(score=float("nan")), r"\[score_is_no_number\] results: .*doc_id=d1"),
-        (result(score=None), r"\[score_is_no_number\] results: "),
-        (result(query_id=None), r"\[no_query_id\] results: .*query_id=null"),
-        (result(run=""), r"\[no_run\] results: "),
-    ],
-)
-def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(spark, row, reason):
-    tables = judgments(spark, [judgment("d1")]), results(spark, [result("d2"), row])
+#: Rows that nobody has checked, beside a good one: of which table, under which options, and what is said.
+BAD = [
+    (result(score=float("nan")), {}, r"\[score_is_no_number\] results: .*doc_id=d1"),
+    (result(score=None), {}, r"\[score_is_no_number\] results: "),
+    (result(query_id=None), {}, r"\[no_query_id\] results: .*query_id=null"),
+    (result(run=""), {}, r"\[no_run\] results: "),
+    (result(rank=None), {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
+    (result(rank=0), {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
+    (judgment("d2", None), {}, r"\[relevance_is_no_number\] judgments: "),
+]
+
+
+def with_bad(row):
+    """Judgments and results with a bad row."""
+    judged, returned = [judgment("d1")], [result("d2", **({"rank": 1} if "rank" in row else {}))]
+    return (judged, [*returned, row]) if "run" in row else ([*judged, row], returned)
+
+
+@pytest.mark.parametrize(("row", "options", "reason"), BAD)
+def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(evaluate_embedded, row, options, reason):
+    judged, returned = with_bad(row)
+    with pytest.raises(RuntimeError, match=reason):
+        evaluate_embedded.queries(arrow_judgments(*judged), arrow_results(*returned), [1], Convention(**options))
+
+
+def test_so_it_does_on_classic_spark(spark):
+    row, _, reason = BAD[0]
+    judged, returned = with_bad(row)
     with pytest.raises(PySparkException, match=reason):
-        evaluate(*tables, [1]).query_scores.collect()
-
-
-@pytest.mark.parametrize("rank", [None, 0])
-def test_a_rank_that_is_none_fails_the_plan_of_the_library(spark, rank):
-    tables = judgments(spark, [judgment("d1")]), results(spark, [result("d1", rank=1), result("d2", rank=rank)])
-    with pytest.raises(PySparkException, match=r"\[rank_is_no_rank\] results: "):
-        evaluate(*tables, [1], Convention(order="rank")).query_scores.collect()
-
-
-def test_a_judgment_without_a_grade_fails_the_plan_of_the_library(spark):
-    tables = judgments(spark, [judgment("d1"), judgment("d2", None)]), results(spark, [result("d1")])
-    with pytest.raises(PySparkException, match=r"\[relevance_is_no_number\] judgments: "):
-        evaluate(*tables, [1]).query_scores.collect()
+        evaluate(judgments(spark, judged), results(spark, returned), [1]).query_scores.collect()
 
 
 @pytest.mark.parametrize(
@@ -326,27 +365,29 @@ def test_a_judgment_without_a_grade_fails_the_plan_of_the_library(spark):
     [("log2", [1, 1 / log2(3), 1 / 2]), ([1, 0.5], [1, 0.5, 0]), ("python:numpy.reciprocal", [1, 1 / 2, 1 / 3])],
     ids=str,
 )
-def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(spark, discount, weights):
-    tables = judgments(spark, [judgment("a"), judgment("b", 0.0)]), results(spark, [result("b", 2.0), result("a", 1.0)])
+def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(evaluate_embedded, discount, weights):
+    tables = arrow_judgments(judgment("a"), judgment("b", 0.0)), arrow_results(result("b", 2.0), result("a", 1.0))
     convention = Convention(gain="binary", ideal="k_relevant", discount=discount)
-    rows = evaluate(*tables, [1, 3], convention).query_scores.orderBy("cutoff").collect()
-    assert [row["ideal_dcg"] for row in rows] == [pytest.approx(weights[0]), pytest.approx(sum(weights))]
-    assert [row["ndcg"] for row in rows] == [0, pytest.approx(weights[1] / sum(weights))]
+    found = evaluate_embedded.queries(*tables, [1, 3], convention)
+    assert found.of("q1", 1)["ideal_dcg"] == pytest.approx(weights[0])
+    assert found.of("q1", 3)["ideal_dcg"] == pytest.approx(sum(weights))
+    assert found.ndcg(1) == {"q1": 0}
+    assert found.ndcg(3) == {"q1": pytest.approx(weights[1] / sum(weights))}
 
 
-def test_a_query_without_a_relevant_document_has_no_ideal_of_k_either(spark):
-    tables = judgments(spark, [judgment("a", 0.0)]), results(spark, [result("a")])
-    (row,) = evaluate(*tables, [3], Convention(gain="binary", ideal="k_relevant")).query_scores.collect()
+def test_a_query_without_a_relevant_document_has_no_ideal_of_k_either(evaluate_embedded):
+    tables = arrow_judgments(judgment("a", 0.0)), arrow_results(result("a"))
+    row = evaluate_embedded.queries(*tables, [3], K_RELEVANT).of("q1", 3)
     assert (row["status"], row["ndcg"], row["ideal_dcg"]) == ("no_relevant", None, 0.0)
 
 
-def test_the_whole_ranking_has_no_k_so_its_ideal_is_of_the_judged_documents(spark):
-    tables = judgments(spark, [judgment("a"), judgment("b")]), results(spark, [result("x", 2.0), result("a", 1.0)])
-    convention = Convention(gain="binary", ideal="k_relevant")
-    rows = {row["cutoff"]: row["ideal_dcg"] for row in evaluate(*tables, [3, None], convention).query_scores.collect()}
-    assert rows == {3: pytest.approx(1 + 1 / log2(3) + 1 / 2), None: pytest.approx(1 + 1 / log2(3))}
+def test_the_whole_ranking_has_no_k_so_its_ideal_is_of_the_judged_documents(evaluate_embedded):
+    tables = arrow_judgments(judgment("a"), judgment("b")), arrow_results(result("x", 2.0), result("a", 1.0))
+    found = evaluate_embedded.queries(*tables, [3, None], K_RELEVANT)
+    assert found.of("q1", 3)["ideal_dcg"] == pytest.approx(1 + 1 / log2(3) + 1 / 2)
+    assert found.of("q1", None)["ideal_dcg"] == pytest.approx(1 + 1 / log2(3))
     with pytest.raises(ConventionError, match="ideal=k_relevant sums k discounts"):
-        evaluate(*tables, [100_001], convention)
+        evaluate_embedded(*tables, [100_001], K_RELEVANT)
 
 
 @pytest.mark.parametrize("options", [{}, {"gain": "linear"}, {"gain": "binary", "unjudged": 1.0}], ids=str)

@@ -9,16 +9,16 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring.gains import discount, gain, unjudged_gain
 
 
-def gains_of(spark, grades, rule, **options):
-    table = spark.createDataFrame([(grade,) for grade in grades], "relevance double")
+def gains_of(session, grades, rule, **options):
+    table = session.createDataFrame([(grade,) for grade in grades], "relevance double")
     return [
         row["gain"]
         for row in table.select(gain(F.col("relevance"), Convention(gain=rule, **options)).alias("gain")).collect()
     ]
 
 
-def discounts_of(spark, ranks, rule):
-    table = spark.createDataFrame([(rank,) for rank in ranks], "rank int")
+def discounts_of(session, ranks, rule):
+    table = session.createDataFrame([(rank,) for rank in ranks], "rank int")
     worth = discount(F.col("rank"), Convention(discount=rule))
     return [row["discount"] for row in table.select(worth.alias("discount")).collect()]
 
@@ -33,20 +33,20 @@ def discounts_of(spark, ranks, rule):
         ("python:numpy.square", [1.0, 0.0, 0.25, 9.0]),
     ],
 )
-def test_a_gain_is_its_rule_of_the_grade(spark, rule, expected):
-    assert gains_of(spark, [-1.0, 0.0, 0.5, 3.0], rule) == pytest.approx(expected, rel=1e-15)
+def test_a_gain_is_its_rule_of_the_grade(evaluate_embedded, rule, expected):
+    assert evaluate_embedded.call(gains_of, [-1.0, 0.0, 0.5, 3.0], rule) == pytest.approx(expected, rel=1e-15)
 
 
-def test_grades_from_the_least_relevant_on_count_as_1_and_lower_ones_as_0(spark):
+def test_grades_from_the_least_relevant_on_count_as_1_and_lower_ones_as_0(evaluate_embedded):
     grades, binary = [-1.0, 0.0, 3.5, 4.0, 5.0], [0.0, 0.0, 1.0, 1.0]
-    assert gains_of(spark, grades, "linear", min_relevance=4) == [-1.0, *binary]
-    assert gains_of(spark, grades, {0: -1, 1: 7}, min_relevance=4) == [None, -1.0, -1.0, 7.0, 7.0]
+    assert evaluate_embedded.call(gains_of, grades, "linear", min_relevance=4) == [-1.0, *binary]
+    assert evaluate_embedded.call(gains_of, grades, {0: -1, 1: 7}, min_relevance=4) == [None, -1.0, -1.0, 7.0, 7.0]
     assert unjudged_gain(Convention(gain="linear", min_relevance=4, unjudged=3.5)) == 0.0
     assert unjudged_gain(Convention(gain="linear", min_relevance=4, unjudged=4)) == 1.0
 
 
-def test_a_gain_table_gives_each_grade_its_gain_and_null_to_a_grade_it_lacks(spark):
-    assert gains_of(spark, [0.0, 1.0, 1.5, 2.0], {0: -0.5, 1: 3, 2: 10}) == [-0.5, 3.0, None, 10.0]
+def test_a_gain_table_gives_each_grade_its_gain_and_null_to_a_grade_it_lacks(evaluate_embedded):
+    assert evaluate_embedded.call(gains_of, [0.0, 1.0, 1.5, 2.0], {0: -0.5, 1: 3, 2: 10}) == [-0.5, 3.0, None, 10.0]
 
 
 @pytest.mark.parametrize(("rule", "largest", "too_large"), [("exp2", 996.0, 997.0), ("linear", 1e300, 1.1e300)])
@@ -56,8 +56,8 @@ def test_a_grade_whose_gain_could_not_be_summed_has_none(spark, rule, largest, t
     assert none == [None, None, None]
 
 
-def test_a_gain_too_far_below_zero_is_no_gain_either(spark):
-    assert gains_of(spark, [-1e300, -1.1e300], "linear") == [-1e300, None]
+def test_a_gain_too_far_below_zero_is_no_gain_either(evaluate_embedded):
+    assert evaluate_embedded.call(gains_of, [-1e300, -1.1e300], "linear") == [-1e300, None]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_gain_too_far_below_zero_is_no_gain_either(spark):
         ("python:numpy.reciprocal", [1 / 1, 1 / 2, 1 / 3, 1 / 100]),
     ],
 )
-def test_a_discount_is_its_rule_of_the_rank(spark, rule, expected):
-    assert discounts_of(spark, [1, 2, 3, 100], rule) == pytest.approx(expected, rel=1e-15)
+def test_a_discount_is_its_rule_of_the_rank(evaluate_embedded, rule, expected):
+    assert evaluate_embedded.call(discounts_of, [1, 2, 3, 100], rule) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize(

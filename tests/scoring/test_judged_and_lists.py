@@ -17,127 +17,142 @@ from ndcg_spark.scoring.refusals import refuse_rows
 KEY = ["query_id"]
 
 
-def documents_of(judged, returned, convention, depth=None):
+def documents_of(session, judged, returned, depth=None, **options):
     """What the DCG is summed of: document, rank and gain, in the order of ranks."""
-    worth = judged_side.judged_documents(judged, KEY, convention)
-    table = lists.listed_gains(returned, worth, KEY, convention, depth)
+    convention = Convention(**options)
+    worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
+    table = lists.listed_gains(results(session, returned), worth, KEY, convention, depth)
     return [(row["doc_id"], row["rank_in_list"], row["gain"]) for row in table.orderBy("rank_in_list").collect()]
 
 
-def guarded(judged, convention):
-    """What the judged documents are worth, of a table that nobody has checked."""
-    broken = broken_judgments(dict(judged.dtypes), gains.gain(F.col("relevance"), convention), convention)
-    return judged_side.judged_documents(refuse_rows(judged, broken, "judgments"), KEY, convention)
+def gains_of(session, judged, **options):
+    """The query, the document and the gain of what was judged."""
+    worth = judged_side.judged_documents(judgments(session, judged), KEY, Convention(**options))
+    return sorted((row["query_id"], row["doc_id"], row["gain"]) for row in worth.collect())
 
 
-def ideal_of(judged, convention, cutoffs):
-    worth = judged_side.judged_documents(judged, KEY, convention)
+def gains_of_unchecked(session, judged, **options):
+    """The same of a table that nobody has checked."""
+    table, convention = judgments(session, judged), Convention(**options)
+    broken = broken_judgments(dict(table.dtypes), gains.gain(F.col("relevance"), convention), convention)
+    return judged_side.judged_documents(refuse_rows(table, broken, "judgments"), KEY, convention).collect()
+
+
+def ideal_of(session, judged, cutoffs, **options):
+    """The ideal DCG of the only query at the cutoffs."""
+    convention = Convention(**options)
+    worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
     ideal = judged_side.ideal_ranking(judged_side.of_queries(worth, KEY, None), KEY, convention)
-    return judged_side.ideal_scores(ideal, KEY, cutoffs, convention)
+    (row,) = judged_side.ideal_scores(ideal, KEY, cutoffs, convention).collect()
+    return row.asDict()
 
 
-def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(spark):
-    judged = judgments(spark, [judgment("a", -1.0), judgment("b", 2.0, "q2")])
-    rows = judged_side.judged_documents(judged, KEY, Convention()).collect()
-    assert {(row["query_id"], row["gain"]) for row in rows} == {("q1", None), ("q2", 2.0**2 - 1)}
+def kept_queries(session, judged, returned):
+    kept = lists.of_judged_queries(results(session, returned), judgments(session, judged))
+    return [row["query_id"] for row in kept.collect()]
 
 
-def test_a_negative_grade_that_is_kept_has_a_negative_gain(spark):
-    judged = judgments(spark, [judgment("a", -1.0)])
-    assert judged_side.judged_documents(judged, KEY, Convention(negative="keep")).first()["gain"] == 2.0**-1 - 1
+def dcg_at_1(session, judged, returned):
+    """The DCG at 1 of lists that are ranked down to 2."""
+    convention = Convention()
+    worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
+    documents = lists.listed_gains(results(session, returned), worth, KEY, convention, 2)
+    return lists.run_scores(documents, KEY, convention, [1, 2], 2).select("dcg_1").collect()
 
 
-def test_a_negative_grade_that_is_an_error_fails_the_plan_and_names_the_document(spark):
-    table = guarded(judgments(spark, [judgment("a", -1.0)]), Convention(negative="error"))
-    with pytest.raises(PySparkException, match=r"refuses \[relevance_negative\] judgments: .*query_id=q1 doc_id=a"):
-        table.collect()
+def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(evaluate_embedded):
+    found = evaluate_embedded.call(gains_of, [judgment("a", -1.0), judgment("b", 2.0, "q2")])
+    assert found == [("q1", "a", None), ("q2", "b", 2.0**2 - 1)]
 
 
-def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(spark):
-    table = guarded(judgments(spark, [judgment("a", 4.0)]), Convention(gain={0: 0, 1: 1}))
-    with pytest.raises(PySparkException, match=r"\[relevance_without_gain\].*e.g. query_id=q1 doc_id=a relevance=4"):
-        table.collect()
+def test_a_negative_grade_that_is_kept_has_a_negative_gain(evaluate_embedded):
+    found = evaluate_embedded.call(gains_of, [judgment("a", -1.0)], negative="keep")
+    assert found == [("q1", "a", 2.0**-1 - 1)]
 
 
-def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(spark):
-    judged = judgments(spark, [judgment("a", 1.0), judgment("a", 3.0)])
-    table = judged_side.judged_documents(judged, KEY, Convention(gain={1: 1, 3: 7}, judgment_duplicates="mean"))
-    with pytest.raises(PySparkException, match=r"\[mean_without_gain\].*e.g. query_id=q1 doc_id=a relevance=2"):
-        table.collect()
+NEGATIVE = r"refuses \[relevance_negative\] judgments: .*query_id=q1 doc_id=a"
+
+
+def test_a_negative_grade_that_is_an_error_fails_the_plan_and_names_the_document(evaluate_embedded):
+    with pytest.raises(RuntimeError, match=NEGATIVE):
+        evaluate_embedded.call(gains_of_unchecked, [judgment("a", -1.0)], negative="error")
+
+
+def test_so_it_does_on_classic_spark(spark):
+    with pytest.raises(PySparkException, match=NEGATIVE):
+        gains_of_unchecked(spark, [judgment("a", -1.0)], negative="error")
+
+
+def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(evaluate_embedded):
+    with pytest.raises(RuntimeError, match=r"\[relevance_without_gain\].*e.g. query_id=q1 doc_id=a relevance=4"):
+        evaluate_embedded.call(gains_of_unchecked, [judgment("a", 4.0)], gain={0: 0, 1: 1})
+
+
+def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(evaluate_embedded):
+    judged, options = [judgment("a", 1.0), judgment("a", 3.0)], {"gain": {1: 1, 3: 7}, "judgment_duplicates": "mean"}
+    with pytest.raises(RuntimeError, match=r"\[mean_without_gain\].*e.g. query_id=q1 doc_id=a relevance=2"):
+        evaluate_embedded.call(gains_of, judged, **options)
 
 
 @pytest.mark.parametrize(("policy", "grade"), [("max", 3.0), ("min", 1.0), ("mean", 2.0)])
-def test_a_document_judged_twice_has_one_grade_by_its_policy(spark, policy, grade):
-    judged = judgments(spark, [judgment("a", 1.0), judgment("a", 3.0), judgment("b", 0.0)])
-    convention = Convention(gain="linear", judgment_duplicates=policy)
-    rows = judged_side.judged_documents(judged, KEY, convention).collect()
-    assert sorted((row["doc_id"], row["gain"]) for row in rows) == [("a", grade), ("b", 0.0)]
+def test_a_document_judged_twice_has_one_grade_by_its_policy(evaluate_embedded, policy, grade):
+    judged = [judgment("a", 1.0), judgment("a", 3.0), judgment("b", 0.0)]
+    found = evaluate_embedded.call(gains_of, judged, gain="linear", judgment_duplicates=policy)
+    assert found == [("q1", "a", grade), ("q1", "b", 0.0)]
 
 
-def test_the_ideal_sums_the_largest_gains_first_at_every_cutoff(spark):
-    judged = judgments(spark, [judgment("a", 1.0), judgment("b", 3.0), judgment("c", 2.0)])
-    row = ideal_of(judged, Convention(gain="linear"), [1, 2, None]).first()
+def test_the_ideal_sums_the_largest_gains_first_at_every_cutoff(evaluate_embedded):
+    judged = [judgment("a", 1.0), judgment("b", 3.0), judgment("c", 2.0)]
+    row = evaluate_embedded.call(ideal_of, judged, [1, 2, None], gain="linear")
     assert row["ideal_dcg_1"] == 3
     assert row["ideal_dcg_2"] == pytest.approx(3 + 2 / log2(3))
     assert row["ideal_dcg_all"] == pytest.approx(3 + 2 / log2(3) + 1 / log2(4))
 
 
-def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(spark):
-    judged = judgments(spark, [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)])
-    with pytest.raises(PySparkException, match=r"judged twice.*query_id=q1; .*judgment_duplicates=max"):
-        ideal_of(judged, Convention(), [1]).collect()
+def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(evaluate_embedded):
+    judged = [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)]
+    with pytest.raises(RuntimeError, match=r"judged twice.*query_id=q1; .*judgment_duplicates=max"):
+        evaluate_embedded.call(ideal_of, judged, [1])
 
 
-def test_results_of_a_query_that_nobody_judged_are_left_out(spark):
-    judged = judgments(spark, [judgment("a", 1.0, "q1")])
-    returned = results(spark, [result("a", 1.0, "q1"), result("b", 1.0, "q2")])
-    kept = lists.of_judged_queries(returned, judged)
-    assert [row["query_id"] for row in kept.collect()] == ["q1"]
+def test_results_of_a_query_that_nobody_judged_are_left_out(evaluate_embedded):
+    judged, returned = [judgment("a", 1.0, "q1")], [result("a", 1.0, "q1"), result("b", 1.0, "q2")]
+    assert evaluate_embedded.call(kept_queries, judged, returned) == ["q1"]
 
 
-def test_an_unjudged_document_keeps_its_rank_and_has_no_gain(spark):
-    judged = judgments(spark, [judgment("a", 1.0)])
-    returned = results(spark, [result("x", 2.0), result("a", 1.0)])
-    assert documents_of(judged, returned, Convention()) == [("x", 1, 0.0), ("a", 2, 1.0)]
+def test_an_unjudged_document_keeps_its_rank_and_has_no_gain_or_that_of_a_grade(evaluate_embedded):
+    judged, returned = [judgment("a", 1.0)], [result("x", 2.0), result("a", 1.0)]
+    assert evaluate_embedded.call(documents_of, judged, returned) == [("x", 1, 0.0), ("a", 2, 1.0)]
+    found = evaluate_embedded.call(documents_of, judged, returned, unjudged=2)
+    assert found == [("x", 1, 2.0**2 - 1), ("a", 2, 1.0)]
 
 
-def test_an_unjudged_document_can_have_a_grade(spark):
-    judged = judgments(spark, [judgment("a", 1.0)])
-    returned = results(spark, [result("x", 2.0), result("a", 1.0)])
-    assert documents_of(judged, returned, Convention(unjudged=2)) == [("x", 1, 2.0**2 - 1), ("a", 2, 1.0)]
-
-
-def test_dropped_documents_go_behind_the_list_so_that_the_query_stays_answered(spark):
-    judged = judgments(spark, [judgment("a", 1.0), judgment("n", -1.0)])
-    returned = results(spark, [result("x", 3.0), result("n", 2.0), result("a", 1.0)])
+def test_dropped_documents_go_behind_the_list_so_that_the_query_stays_answered(evaluate_embedded):
+    judged = [judgment("a", 1.0), judgment("n", -1.0)]
+    returned = [result("x", 3.0), result("n", 2.0), result("a", 1.0)]
     for options in ({"unjudged": "drop"}, {"unjudged": "drop", "negative": "drop"}):
-        assert documents_of(judged, returned, Convention(**options))[0] == ("a", 1, 1.0)
-    assert [doc for doc, _, _ in documents_of(judged, returned, Convention(negative="drop"))] == ["x", "a", "n"]
+        assert evaluate_embedded.call(documents_of, judged, returned, **options)[0] == ("a", 1, 1.0)
+    found = evaluate_embedded.call(documents_of, judged, returned, negative="drop")
+    assert [doc for doc, _, _ in found] == ["x", "a", "n"]
 
 
-def test_the_query_itself_can_be_excluded_from_its_results(spark):
-    judged = judgments(spark, [judgment("a", 1.0)])
-    returned = results(spark, [result("q1", 2.0), result("a", 1.0)])
-    assert documents_of(judged, returned, Convention(exclude_query_as_document=True))[0] == ("a", 1, 1.0)
+def test_the_query_itself_can_be_excluded_from_its_results(evaluate_embedded):
+    judged, returned = [judgment("a", 1.0)], [result("q1", 2.0), result("a", 1.0)]
+    found = evaluate_embedded.call(documents_of, judged, returned, exclude_query_as_document=True)
+    assert found[0] == ("a", 1, 1.0)
 
 
-def test_tied_documents_have_their_mean_gain_even_beyond_the_cutoff(spark):
-    judged = judgments(spark, [judgment("b", 1.0), judgment("c", 1.0), judgment("a", 0.0)])
-    returned = results(spark, [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0)])
-    assert documents_of(judged, returned, Convention(ties="average"), depth=2) == [
-        ("a", 1, 0.0),
-        ("d", 2, pytest.approx(2 / 3)),
-    ]
+def test_tied_documents_have_their_mean_gain_even_beyond_the_cutoff(evaluate_embedded):
+    judged = [judgment("b", 1.0), judgment("c", 1.0), judgment("a", 0.0)]
+    returned = [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0)]
+    found = evaluate_embedded.call(documents_of, judged, returned, 2, ties="average")
+    assert found == [("a", 1, 0.0), ("d", 2, pytest.approx(2 / 3))]
 
 
-def test_a_document_returned_twice_within_the_depth_fails_every_score(spark):
-    judged = judgments(spark, [judgment("a", 1.0)])
-    returned = results(spark, [result("a", 3.0), result("a", 2.0), result("b", 1.0)])
-    worth = judged_side.judged_documents(judged, KEY, Convention())
-    documents = lists.listed_gains(returned, worth, KEY, Convention(), 2)
-    scores = lists.run_scores(documents, KEY, Convention(), [1, 2], 2)
-    with pytest.raises(PySparkException, match=r"returned, or judged, twice.*run=r query_id=q1"):
-        scores.select("dcg_1").collect()
+def test_a_document_returned_twice_within_the_depth_fails_every_score(evaluate_embedded):
+    returned = [result("a", 3.0), result("a", 2.0), result("b", 1.0)]
+    with pytest.raises(RuntimeError, match=r"returned, or judged, twice.*run=r query_id=q1"):
+        evaluate_embedded.call(dcg_at_1, [judgment("a", 1.0)], returned)
 
 
 def moves(table):

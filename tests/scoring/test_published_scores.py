@@ -64,13 +64,13 @@ def test_trec_deep_learning_2019_has_its_published_score(shared_data):
     assert [f"{row['ndcg']:.4f}" for row in rows] == ["0.4973"]
 
 
-def scores_like(folder, output):
-    """What trec_eval printed, and what we find on a session that runs or on the embedded engine."""
+def scores_like(folder, output, deepest=1000):
+    """What trec_eval printed down to a cutoff, and what we find on a session that runs or on the embedded engine."""
     qrels, run, convention = TREC_EVAL_TESTS[output]
     printed = defaultdict(dict)
     for line in (folder / output).read_text(encoding="utf-8").splitlines():
         measure, query, value = line.split()
-        if measure.startswith("ndcg_cut_"):
+        if measure.startswith("ndcg_cut_") and int(measure.removeprefix("ndcg_cut_")) <= deepest:
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
     found = defaultdict(dict)
     with open_engine() as engine:
@@ -91,7 +91,7 @@ def test_trec_eval_prints_the_same_for_its_own_tests(shared_data, output):
 
 def test_so_it_does_as_classic_spark_computes_them(spark, shared_data):
     assert spark
-    check_same(*scores_like(shared_data / "trec-eval-tests", "out.test.aqc"))
+    check_same(*scores_like(shared_data / "trec-eval-tests", "out.test.aqc", deepest=10))
 
 
 def check_same(printed, found):

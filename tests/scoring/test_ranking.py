@@ -1,10 +1,15 @@
 """The order of documents within a query: total, whatever ties."""
 
+import functools
+
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tables import random_rows, result, results
 
+from ndcg_spark.conforming import conform
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.schemas import RESULTS
 from ndcg_spark.scoring.ranking import (
     LISTED,
     RANK,
@@ -25,35 +30,76 @@ RANKED = f"run string, query_id string, doc_id string, {RANK} int, {TIE_RANK} in
 NUMBERED = {"a": "9", "b": "10", "c": "007", "d": "12345678901234567890", "e": "0"}
 
 
-def order(spark, rows, depth=None, **options):
-    """The document ids by their rank."""
-    ranked = by_window(results(spark, rows), KEY, Convention(**options), depth)
-    return [row["doc_id"] for row in ranked.orderBy(RANK).collect()]
+#: Conventions whose ties are settled without gains.
+WITHOUT_GAINS = [
+    {},
+    {"ties": "doc_id_asc"},
+    {"ties": "doc_id_num_desc"},
+    {"ties": "doc_id_num_asc"},
+    {"ties": "rank"},
+    {"order": "rank"},
+    {"order": "rank", "ties": "doc_id_num_asc"},
+    {"order": "rank", "ties": "doc_id_asc"},
+    {"score_precision": "float32"},
+]
 
 
-def settled(spark, documents, ties, depth=None):
+def ranked(session, rows, depth=None, rank=by_window, off=(), **options):
+    """The rows of the ranked table as dictionaries, by their rank; documents that are `off` are off their list."""
+    # Reading the table settles what an engine makes of -0.0.
+    table, convention = conform(results(session, rows), RESULTS, "results"), Convention(**options)
+    if takes_documents_off(convention):
+        table = table.withColumn(LISTED, ~F.col("doc_id").isin(*off))
+    return [row.asDict() for row in rank(table, KEY, convention, depth).orderBy(*KEY, RANK).collect()]
+
+
+def order(embedded, rows, depth=None, **options):
+    """The document ids by their rank, which both ways of ranking agree on."""
+    found = embedded.call(ranked, rows, depth, **options)
+    ids = [row["doc_id"] for row in found]
+    # Whole lists are ranked by the window; of a list of as many documents as the depth nothing is cut either.
+    depth = depth or len(rows)
+    assert [row["doc_id"] for row in embedded.call(ranked, rows, depth, list_by_list, **options)] == ids
+    return ids
+
+
+def settled(session, documents, ties, depth=None):
     """Document id, rank and gain after ties are settled; `documents` are (doc_id, rank, rank of the tie, gain)."""
-    ranked = spark.createDataFrame([("r", "q1", *document) for document in documents], RANKED)
-    table = settle_ties(ranked, KEY, Convention(ties=ties), depth)
-    return table.orderBy(RANK).select("doc_id", RANK, "gain").collect()
+    table = session.createDataFrame([("r", "q1", *document) for document in documents], RANKED)
+    found = settle_ties(table, KEY, Convention(ties=ties), depth)
+    return [tuple(row) for row in found.orderBy(RANK).select("doc_id", RANK, "gain").collect()]
 
 
-def test_the_highest_score_ranks_first(spark):
-    assert order(spark, [result("a", 1.0), result("b", 3.0), result("c", -2.0)]) == ["b", "a", "c"]
+def best_first(session, gains):
+    """The query, the document and the place of each, in the order of gains."""
+    table = session.createDataFrame(gains, "query_id string, doc_id string, gain double")
+    places = rank_by_gain(table, ["query_id"], "gain", "place").select("query_id", "doc_id", "place")
+    return sorted(tuple(row) for row in places.collect())
 
 
-def test_every_query_of_every_run_has_ranks_of_its_own(spark):
+def first_rows(session, rows):
+    """The query, the document and the score of the rows that are the first of their document."""
+    table = results(session, rows)
+    firsts = table.select("query_id", "doc_id", "score", first_of_each_document(KEY, Convention()).alias("first"))
+    return sorted((row["query_id"], row["doc_id"], row["score"]) for row in firsts.collect() if row["first"])
+
+
+def test_the_highest_score_ranks_first(evaluate_embedded):
+    assert order(evaluate_embedded, [result("a", 1.0), result("b", 3.0), result("c", -2.0)]) == ["b", "a", "c"]
+
+
+def test_every_query_of_every_run_has_ranks_of_its_own(evaluate_embedded):
     rows = [result("a", 1.0), result("b", 2.0), result("c", query_id="q2"), result("d", run="s")]
-    ranked = by_window(results(spark, rows), KEY, Convention(), depth=None)
-    assert {row["doc_id"]: row[RANK] for row in ranked.collect()} == {"a": 2, "b": 1, "c": 1, "d": 1}
+    found = evaluate_embedded.call(ranked, rows)
+    assert {row["doc_id"]: row[RANK] for row in found} == {"a": 2, "b": 1, "c": 1, "d": 1}
 
 
-def test_a_tie_is_broken_by_the_larger_document_id(spark):
-    assert order(spark, [result("a"), result("c"), result("b")]) == ["c", "b", "a"]
+def test_a_tie_is_broken_by_the_larger_document_id(evaluate_embedded):
+    assert order(evaluate_embedded, [result("a"), result("c"), result("b")]) == ["c", "b", "a"]
 
 
-def test_a_tie_may_be_broken_by_the_smaller_document_id(spark):
-    assert order(spark, [result("b"), result("c"), result("a")], ties="doc_id_asc") == ["a", "b", "c"]
+def test_a_tie_may_be_broken_by_the_smaller_document_id(evaluate_embedded):
+    assert order(evaluate_embedded, [result("b"), result("c"), result("a")], ties="doc_id_asc") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -64,67 +110,69 @@ def test_a_tie_may_be_broken_by_the_smaller_document_id(spark):
         ("doc_id_num_asc", ["9", "10", "100", "-5", "b"]),
     ],
 )
-def test_a_tie_may_be_broken_by_the_number_that_an_id_is(spark, ties, expected):
+def test_a_tie_may_be_broken_by_the_number_that_an_id_is(evaluate_embedded, ties, expected):
     rows = [result(doc, 1.0) for doc in ("9", "b", "10", "-5", "100")]
-    assert order(spark, rows, ties=ties) == expected
+    assert order(evaluate_embedded, rows, ties=ties) == expected
 
 
-def test_a_number_may_have_any_length_and_leading_zeros(spark):
+def test_a_number_may_have_any_length_and_leading_zeros(evaluate_embedded):
     large, larger = "9" * 30, "1" + "0" * 30
     rows = [result(doc, 1.0) for doc in (large, "0012", larger, "9", "12", "000", "0")]
-    ranked = order(spark, rows, ties="doc_id_num_desc")
     # Of equal numbers the id that is larger as text comes first.
-    assert ranked == [larger, large, "12", "0012", "9", "000", "0"]
-    assert order(spark, rows, ties="doc_id_num_asc")[-2:] == [large, larger]
+    assert order(evaluate_embedded, rows, ties="doc_id_num_desc") == [larger, large, "12", "0012", "9", "000", "0"]
+    assert order(evaluate_embedded, rows, ties="doc_id_num_asc")[-2:] == [large, larger]
 
 
-def test_document_ids_are_compared_by_their_bytes(spark):
+def test_document_ids_are_compared_by_their_bytes(evaluate_embedded):
     rows = [result("Z"), result("z"), result("é"), result("10"), result("9")]
-    assert order(spark, rows) == sorted(["Z", "z", "é", "10", "9"], key=str.encode, reverse=True)
-    assert order(spark, rows)[:2] == ["é", "z"]
+    assert order(evaluate_embedded, rows) == sorted(["Z", "z", "é", "10", "9"], key=str.encode, reverse=True)
+    assert order(evaluate_embedded, rows)[:2] == ["é", "z"]
 
 
 @pytest.mark.parametrize(("smaller", "larger"), [(16777216.0, 16777217.0), (0.1, 0.1 + 1e-9)])
-def test_scores_that_a_float_cannot_tell_apart_tie_in_float32_alone(spark, smaller, larger):
+def test_scores_that_a_float_cannot_tell_apart_tie_in_float32_alone(evaluate_embedded, smaller, larger):
     rows = [result("a", larger), result("b", smaller)]
-    assert order(spark, rows) == ["a", "b"]
-    assert order(spark, rows, score_precision="float32") == ["b", "a"]
+    assert order(evaluate_embedded, rows) == ["a", "b"]
+    assert order(evaluate_embedded, rows, score_precision="float32") == ["b", "a"]
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_minus_zero_ties_with_zero(spark, precision):
+def test_minus_zero_ties_with_zero(evaluate_embedded, precision):
     rows = [result("a", 0.0), result("b", -0.0), result("c", 0.0)]
-    assert order(spark, rows, score_precision=precision) == ["c", "b", "a"]
+    assert order(evaluate_embedded, rows, score_precision=precision) == ["c", "b", "a"]
 
 
-def test_a_tie_may_be_broken_by_the_rank_column(spark):
+def test_a_tie_may_be_broken_by_the_rank_column(evaluate_embedded):
     rows = [result("a", 1.0, rank=2), result("b", 1.0, rank=3), result("c", 2.0, rank=9), result("d", 1.0, rank=2)]
-    assert order(spark, rows, ties="rank") == ["c", "d", "a", "b"]
+    assert order(evaluate_embedded, rows, ties="rank") == ["c", "d", "a", "b"]
 
 
-def test_results_may_be_ordered_by_the_rank_column_alone(spark):
+def test_results_may_be_ordered_by_the_rank_column_alone(evaluate_embedded):
     rows = [result("a", 9.0, rank=3), result("b", 1.0, rank=1), result("c", 5.0, rank=3)]
-    assert order(spark, rows, order="rank") == ["b", "c", "a"]
+    assert order(evaluate_embedded, rows, order="rank") == ["b", "c", "a"]
 
 
-def test_a_list_is_cut_at_the_depth_where_ids_break_ties(spark):
+def test_a_list_is_cut_at_the_depth_where_ids_break_ties(evaluate_embedded):
     rows = [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 1.0)]
-    assert order(spark, rows, depth=2) == ["a", "c"]
+    assert order(evaluate_embedded, rows, depth=2) == ["a", "c"]
 
 
 @pytest.mark.parametrize("ties", ["average", "worst", "best"])
-def test_a_tie_across_the_depth_is_kept_whole_where_gains_settle_it(spark, ties):
+def test_a_tie_across_the_depth_is_kept_whole_where_gains_settle_it(evaluate_embedded, ties):
     rows = [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0), result("e", 1.0)]
-    ranked = by_window(results(spark, rows), KEY, Convention(ties=ties), depth=2)
-    assert {row["doc_id"]: row[TIE_RANK] for row in ranked.collect()} == {"a": 1, "b": 2, "c": 2, "d": 2}
+    found = evaluate_embedded.call(ranked, rows, 2, ties=ties)
+    assert {row["doc_id"]: row[TIE_RANK] for row in found} == {"a": 1, "b": 2, "c": 2, "d": 2}
 
 
-def test_documents_off_the_list_come_last_and_tie_with_none_on_it(spark):
+def test_documents_off_the_list_come_last_and_tie_with_none_on_it(evaluate_embedded):
     rows = [result("x", 9.0), result("a", 1.0), result("b", 1.0), result("y", 1.0)]
-    table = results(spark, rows).withColumn(LISTED, F.col("doc_id").isin("a", "b"))
-    ranked = by_window(table, KEY, Convention(unjudged="drop", ties="average"), depth=None)
-    found = ranked.orderBy(RANK).select("doc_id", RANK, TIE_RANK).collect()
-    assert found == [("b", 1, 1), ("a", 2, 1), ("x", 3, 3), ("y", 4, 4)]
+    found = evaluate_embedded.call(ranked, rows, off=("x", "y"), unjudged="drop", ties="average")
+    assert [(row["doc_id"], row[RANK], row[TIE_RANK]) for row in found] == [
+        ("b", 1, 1),
+        ("a", 2, 1),
+        ("x", 3, 3),
+        ("y", 4, 4),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,10 +190,14 @@ def test_documents_leave_the_list_only_by_an_option_that_says_so(options, expect
     assert takes_documents_off(Convention(**options)) is expected
 
 
-def test_averaged_ties_give_each_document_the_mean_gain_of_its_group(spark):
+def test_averaged_ties_give_each_document_the_mean_gain_of_its_group(evaluate_embedded):
     documents = [("a", 1, 1, 7.0), ("d", 2, 2, 0.0), ("c", 3, 2, 3.0), ("b", 4, 2, 6.0)]
     mean = (0 + 3 + 6) / 3
-    assert settled(spark, documents, "average", depth=3) == [("a", 1, 7.0), ("d", 2, mean), ("c", 3, mean)]
+    assert evaluate_embedded.call(settled, documents, "average", depth=3) == [
+        ("a", 1, 7.0),
+        ("d", 2, mean),
+        ("c", 3, mean),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,57 +207,42 @@ def test_averaged_ties_give_each_document_the_mean_gain_of_its_group(spark):
         ("worst", [("a", 1, 1.0), ("c", 2, 0.0), ("d", 3, 3.0)]),
     ],
 )
-def test_best_and_worst_reorder_a_group_by_gain_and_cut_it_then(spark, ties, expected):
+def test_best_and_worst_reorder_a_group_by_gain_and_cut_it_then(evaluate_embedded, ties, expected):
     documents = [("a", 1, 1, 1.0), ("d", 2, 2, 3.0), ("c", 3, 2, 0.0), ("b", 4, 2, 6.0)]
-    assert settled(spark, documents, ties, depth=3) == expected
+    assert evaluate_embedded.call(settled, documents, ties, depth=3) == expected
 
 
-def test_equal_gains_in_a_tie_go_by_the_larger_document_id(spark):
+def test_equal_gains_in_a_tie_go_by_the_larger_document_id(evaluate_embedded):
     documents = [("a", 1, 1, 2.0), ("c", 2, 1, 2.0), ("b", 3, 1, 2.0)]
-    assert settled(spark, documents, "best") == [("c", 1, 2.0), ("b", 2, 2.0), ("a", 3, 2.0)]
+    assert evaluate_embedded.call(settled, documents, "best") == [("c", 1, 2.0), ("b", 2, 2.0), ("a", 3, 2.0)]
 
 
-def test_ties_that_ids_broke_are_left_as_they_are(spark):
+def test_ties_that_ids_broke_are_left_as_they_are(evaluate_embedded):
     documents = [("c", 1, 1, 2.0), ("b", 2, 1, 5.0), ("a", 3, 1, 0.0)]
-    assert settled(spark, documents, "doc_id_desc") == [("c", 1, 2.0), ("b", 2, 5.0), ("a", 3, 0.0)]
+    assert evaluate_embedded.call(settled, documents, "doc_id_desc") == [("c", 1, 2.0), ("b", 2, 5.0), ("a", 3, 0.0)]
 
 
-def test_the_ideal_order_is_by_gain_with_null_gains_last(spark):
+def test_the_ideal_order_is_by_gain_with_null_gains_last(evaluate_embedded):
     gains = [("q1", "a", None), ("q1", "b", -1.0), ("q1", "c", 3.0), ("q1", "d", 3.0), ("q2", "a", 0.0)]
-    table = spark.createDataFrame(gains, "query_id string, doc_id string, gain double")
-    ranked = rank_by_gain(table, ["query_id"], "gain", "place").orderBy("query_id", "place")
-    assert [row["doc_id"] for row in ranked.collect()] == ["d", "c", "b", "a", "a"]
-    assert [row["place"] for row in ranked.collect()] == [1, 2, 3, 4, 1]
+    found = evaluate_embedded.call(best_first, gains)
+    assert found == [("q1", "a", 4), ("q1", "b", 3), ("q1", "c", 2), ("q1", "d", 1), ("q2", "a", 1)]
 
 
-def test_of_a_document_returned_twice_the_better_row_is_its_first(spark):
-    rows = results(spark, [result("a", 1.0), result("a", 5.0), result("b", 2.0), result("a", 1.0, query_id="q2")])
-    firsts = rows.select("query_id", "doc_id", "score", first_of_each_document(KEY, Convention()).alias("first"))
-    kept = [row for row in firsts.collect() if row["first"]]
-    assert sorted(kept) == [("q1", "a", 5.0, True), ("q1", "b", 2.0, True), ("q2", "a", 1.0, True)]
+def test_of_a_document_returned_twice_the_better_row_is_its_first(evaluate_embedded):
+    rows = [result("a", 1.0), result("a", 5.0), result("b", 2.0), result("a", 1.0, query_id="q2")]
+    found = evaluate_embedded.call(first_rows, rows)
+    assert found == [("q1", "a", 5.0), ("q1", "b", 2.0), ("q2", "a", 1.0)]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"ties": "doc_id_asc"},
-        {"ties": "doc_id_num_desc"},
-        {"ties": "doc_id_num_asc"},
-        {"ties": "rank"},
-        {"order": "rank"},
-        {"order": "rank", "ties": "doc_id_num_asc"},
-        {"order": "rank", "ties": "doc_id_asc"},
-        {"score_precision": "float32"},
-    ],
-    ids=str,
-)
-def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(spark, options):
+def test_lists_sorted_one_by_one_have_the_ranks_of_a_window_on_classic_spark(spark, evaluate_embedded):
     rows = [{**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])} for row in random_rows(60)]
-    table = results(spark, rows)
-    found = [
-        rank(table, KEY, Convention(**options), 3).select(*KEY, "doc_id", RANK).collect()
-        for rank in (by_window, list_by_list)
+    each = [
+        by_window(results(spark, rows), KEY, Convention(**options), 3).select(*KEY, "doc_id", RANK, F.lit(f"{options}"))
+        for options in WITHOUT_GAINS
     ]
-    assert sorted(found[0]) == sorted(found[1])
-    assert len(found[0]) > 100
+    found = functools.reduce(DataFrame.unionAll, each).collect()
+    for options in WITHOUT_GAINS:
+        lists = evaluate_embedded.call(ranked, rows, 3, list_by_list, **options)
+        expected = {(row["run"], row["query_id"], row["doc_id"], row[RANK]) for row in lists}
+        assert {tuple(row)[:-1] for row in found if row[-1] == f"{options}"} == expected
+        assert len(lists) == len(expected) > 100

@@ -22,16 +22,35 @@ def result(
     return {"run": run, "query_id": query_id, "doc_id": doc_id, "score": score, **more}
 
 
+JUDGMENTS = "query_id string, doc_id string, relevance double"
+RESULTS = "run string, query_id string, doc_id string, score double"
+
+
 def judgments(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    return table(spark, rows, "query_id string, doc_id string, relevance double")
+    return table(spark, rows, JUDGMENTS)
 
 
 def results(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    return table(spark, rows, "run string, query_id string, doc_id string, score double")
+    return table(spark, rows, RESULTS)
 
 
 def table(spark: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame:
     """The rows with these columns, and dataset and rank if the first row has them."""
+    # Of Arrow, not of rows: for rows Spark starts Python workers, whenever the plan is run.
+    return spark.createDataFrame(arrow(rows, columns))
+
+
+def arrow_judgments(*rows: Row) -> pa.Table:
+    """The same for an engine in another process."""
+    return arrow(rows, JUDGMENTS)
+
+
+def arrow_results(*rows: Row) -> pa.Table:
+    return arrow(rows, RESULTS)
+
+
+def arrow(rows: Iterable[Row], columns: str) -> pa.Table:
+    """The same as a table of pyarrow."""
     listed = list(rows)
     more = {"dataset": "string", "rank": "int"}
     names = columns + "".join(f", {name} {kind}" for name, kind in more.items() if listed and name in listed[0])
@@ -41,17 +60,15 @@ def table(spark: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame:
         arrays[name] = pa.array(
             [None if v is None else str(v) for v in values] if kind == "string" else values, KINDS[kind]
         )
-    # Of Arrow, not of rows: for rows Spark starts Python workers, whenever the plan is run.
-    return spark.createDataFrame(pa.table(arrays))
+    return pa.table(arrays)
 
 
-def graded_list(spark: SparkSession, grades: Iterable[float]) -> tuple[DataFrame, DataFrame]:
-    """Judgments and results of one query whose returned documents have these grades, in this order."""
-    listed = [float(grade) for grade in grades]
-    documents = [f"d{place:02}" for place in range(len(listed))]
+def graded_list(grades: Iterable[float], query_id: str = "q1") -> tuple[list[Row], list[Row]]:
+    """Judgments and results of a query whose returned documents have these grades, in this order."""
+    documents = {f"d{place:02}": float(grade) for place, grade in enumerate(grades)}
     return (
-        judgments(spark, [judgment(doc, grade) for doc, grade in zip(documents, listed, strict=True)]),
-        results(spark, [result(doc, float(-place)) for place, doc in enumerate(documents)]),
+        [judgment(doc, grade, query_id) for doc, grade in documents.items()],
+        [result(doc, float(-place), query_id) for place, doc in enumerate(documents)],
     )
 
 
