@@ -7,7 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from embedded import Evaluate, evaluating
+from embedded import Embedded, evaluating
 from pyspark.sql import SparkSession
 
 import ndcg_spark
@@ -115,9 +115,9 @@ def engine(spark: SparkSession) -> Engine:
 
 
 @pytest.fixture(scope="session")
-def evaluate_embedded() -> Iterator[Evaluate]:
-    with evaluating() as call:
-        yield call
+def evaluate_embedded() -> Iterator[Embedded]:
+    with evaluating() as embedded:
+        yield embedded
 
 
 @pytest.fixture(scope="session")
