@@ -207,9 +207,7 @@ def test_numbers_that_are_ids_count_as_their_text(evaluate_embedded):
 
 @pytest.mark.parametrize("rows", [["d1", "d2"], ["d1", "d2", "d2", "d2"], ["d1", "d3", "d3"], ["d1", "", "d2", "d2"]])
 def test_another_row_or_another_number_of_one_has_another_fingerprint(judgments_of, rows):
-    one, other = (
-        judgments_of([judgment(doc) for doc in given]).fingerprint for given in (["d1", "d2", "d2"], rows)
-    )
+    one, other = (judgments_of([judgment(doc) for doc in given]).fingerprint for given in (["d1", "d2", "d2"], rows))
     assert one != other
 
 

@@ -7,7 +7,7 @@ from evaluate_on import check_same, scores, scores_on
 from ndcg_spark.convention.presets import PRESETS
 
 #: Presets whose plans differ most.
-VARIED = ["trec_eval_9", "sklearn", "elasticsearch", "retrieved_list"]
+VARIED = ["trec_eval_9", "retrieved_list"]
 
 
 @pytest.fixture(scope="module")

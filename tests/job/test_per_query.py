@@ -23,7 +23,9 @@ def handed_over(spark, sort=None):
 
 
 def test_rows_come_by_query_and_cutoff_the_whole_ranking_last(evaluate_embedded):
-    assert evaluate_embedded.call(handed_over) == [(query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)]
+    assert evaluate_embedded.call(handed_over) == [
+        (query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)
+    ]
 
 
 def test_rows_come_in_the_order_that_is_asked_for(spark, evaluate_embedded):

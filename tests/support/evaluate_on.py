@@ -41,13 +41,13 @@ def session_of(name: str) -> Iterator[SparkSession]:
 
 
 def scores(session: SparkSession, presets: Iterable[str]) -> Scores:
-    """The query scores of the presets, of a gain and a discount written in Python, and of all measures."""
+    """The query scores of the presets, and of all measures: with functions written in Python, and with ties averaged."""
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
     judgments, results = tables.judgments(session, judged), tables.results(session, returned)
     conventions = {name: Convention.preset(name) for name in presets}
-    conventions["python"] = Convention(gain="python:numpy.square", discount="python:numpy.reciprocal")
-    conventions |= {"measures": Convention(), "averaged measures": Convention(ties="average", unjudged="drop")}
+    conventions["python, measures"] = Convention(gain="python:numpy.square", discount="python:numpy.reciprocal")
+    conventions["averaged, measures"] = Convention(ties="average", unjudged="drop")
     found = {}
     for name, convention in conventions.items():
         asked = [of for of, measure in MEASURES.items() if measure.averages or convention.ties != "average"]
@@ -62,7 +62,7 @@ def scores(session: SparkSession, presets: Iterable[str]) -> Scores:
 
 def scores_on(engine: str, *presets: str, **environment: str) -> Scores:
     """The same of another process."""
-    if engine == "embedded":
+    if engine != "connect":
         done = forked(main, engine, *presets, cwd=Path.cwd(), **environment)
     else:
         # What starts a Java machine of its own is not forked from a process that may have one.
@@ -74,7 +74,7 @@ def scores_on(engine: str, *presets: str, **environment: str) -> Scores:
 
 def check_same(found: Scores, embedded: Scores, presets: Iterable[str]) -> None:
     """The scores of an engine are those of the embedded one, for these presets and what is evaluated besides."""
-    assert found.keys() == {*presets, "python", "measures", "averaged measures"}
+    assert found.keys() == {*presets, "python, measures", "averaged, measures"}
     for name, rows in found.items():
         assert [row[:6] for row in rows] == [row[:6] for row in embedded[name]], name
         numbers = [value for row in embedded[name] for value in row[6:]]
