@@ -41,7 +41,7 @@ def session_of(name: str) -> Iterator[SparkSession]:
 
 
 def scores(session: SparkSession, presets: Iterable[str]) -> Scores:
-    """The query scores of the presets, and of all measures: with functions written in Python, and with ties averaged."""
+    """The query scores of the presets, and of all measures: with functions in Python, and with ties averaged."""
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
     judgments, results = tables.judgments(session, judged), tables.results(session, returned)
