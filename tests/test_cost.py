@@ -16,7 +16,7 @@ from scripts.benchmark import programs, setting, sizing
 from scripts.benchmark.data import Size
 
 #: Less compiling than a real evaluation has; the plans are the same.
-QUICK = {**servers.QUICK_PLANS, "spark.driver.extraJavaOptions": servers.QUICK_JAVA["SPARK_SUBMIT_OPTS"]}
+QUICK = {**servers.QUICK_PLANS, "spark.driver.extraJavaOptions": servers.QUICK_OPTIONS}
 
 
 def counted(engine, scale, tmp_path_factory, without=()):
