@@ -91,6 +91,7 @@ def spark() -> Iterator[SparkSession]:
         .appName("tests")
         .config("spark.log.level", "OFF")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

@@ -177,6 +177,8 @@ def test_a_query_of_which_every_row_is_refused_is_no_query_of_the_run(results_of
     counts = results_of([result(), result(query_id="q2", score="best")])
     assert counts.runs == [RunCounts(None, "r", 1, 1, 0)]
     assert (counts.rows, counts.breaches[0].rows) == (2, 1)
+    counts = results_of([result(score="best"), result(query_id="q2")])
+    assert counts.runs == [RunCounts(None, "r", 1, 0, 1, unjudged_rows=1)]
 
 
 def test_the_results_of_unjudged_queries_are_counted(results_of):

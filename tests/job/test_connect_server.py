@@ -31,7 +31,9 @@ def server(tmp_path_factory):
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
         "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": 2,
+        # The plans are those of classic Spark, which other tests are about: made small and quick, as in conftest.py.
+        "spark.sql.shuffle.partitions": 1,
+        "spark.sql.adaptive.enabled": "false",
         **servers.QUICK_PLANS,
         "spark.sql.warehouse.dir": folder / "warehouse",
     }
