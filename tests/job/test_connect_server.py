@@ -84,6 +84,7 @@ def test_a_remote_server_compares_as_the_embedded_engine_does(server):
         check_same_rows(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))
 
 
-def test_a_remote_server_gives_the_scores_of_a_preset_functions_and_measures_too(server):
-    # Connect has the engine of classic Spark, and only the way there is its own: one preset, and what is a function.
-    check_same(scores_on(server, "trec_eval_9"), scores_on("embedded", "trec_eval_9"), ["trec_eval_9"])
+def test_a_remote_server_gives_the_scores_of_functions_and_measures_too(server, thorough):
+    # Connect has the engine of classic Spark, and only the way there is its own: a preset is but another plan.
+    names = ["python, measures", *(["trec_eval_9", "averaged, measures"] if thorough else [])]
+    check_same(scores_on(server, *names), scores_on("embedded", *names), names)
