@@ -1,8 +1,11 @@
 """The library on the embedded engine, in one process beside the tests, which are classic: a fifth of a second each."""
 
+import contextlib
 import dataclasses
+import doctest
+import importlib
+import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -63,7 +66,7 @@ class Embedded:
         return answer
 
 
-@contextmanager
+@contextlib.contextmanager
 def evaluating() -> Iterator[Embedded]:
     """The embedded engine in a process that ends with the tests."""
     ours, theirs = PROCESSES.Pipe()
@@ -72,6 +75,13 @@ def evaluating() -> Iterator[Embedded]:
     yield Embedded(ours)
     ours.send(None)
     process.join()
+
+
+def examples_of(_: SparkSession, module: str) -> tuple[int, int, str]:
+    """How many examples of a module's docstrings fail, and how many there are; what is said of those that fail."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        failed, attempted = doctest.testmod(importlib.import_module(module))[:2]
+    return failed, attempted, said.getvalue()
 
 
 def _evaluated(_: SparkSession, tables: tuple[str, ...], *arguments: Any, **named: Any) -> list[Rows]:
