@@ -34,6 +34,25 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
 fi
 
+# Spark's classes as Java keeps them once it has read and checked them, for the Java machines that tests start: each is
+# up three seconds sooner and evaluates two seconds sooner. Java ignores an archive that is not of its own version or of
+# these jars, and the tests do without one.
+archive_classes() {
+    local new=.venv/spark-classes.new
+    rm -f "$new"
+    if spark-submit --master 'local[1]' --conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=1 \
+        --conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN \
+        --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit=$new" \
+        jobs/evaluate.py --config conf/example.toml >/dev/null 2>&1 && [ -f "$new" ]; then
+        mv -f "$new" .venv/spark-classes.jsa
+    else
+        echo "check: no archive of Spark's classes could be made; the tests take half a minute longer" >&2
+        return 1
+    fi
+}
+stamped spark-classes requirements.txt -- archive_classes &
+classes=$!
+
 # Reports are opened in a browser. Where it cannot be installed, the tests that need it are skipped, and say so.
 if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "check: installing chromium and chromium-driver" >&2
@@ -49,6 +68,7 @@ mypy
 wait "$object_store"
 wait "$parity"
 wait "$package"
+wait "$classes" || true
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned. Files in the order of conftest.py,
 # the longest first; xdist alone would begin with those of most tests.
 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-report= "$@"

@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 from embedded import Embedded, evaluating
 from pyspark.sql import SparkSession
+from servers import QUICK_OPTIONS
 
 import ndcg_spark
 from ndcg_spark import interrupts
@@ -87,6 +88,7 @@ def spark() -> Iterator[SparkSession]:
         .appName("tests")
         .config("spark.log.level", "OFF")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
@@ -98,7 +100,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.default.parallelism", "1")
         # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m -Xmn256m")
+        .config("spark.driver.extraJavaOptions", f"{QUICK_OPTIONS} -Xms512m -Xmn256m")
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()
     )

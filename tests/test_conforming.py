@@ -1,7 +1,13 @@
 """Tables brought into their schemas: columns, types, and what is refused."""
 
+import functools
+
+import pyarrow as pa
 import pytest
+import tables
 from chispa import assert_df_equality
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from tables import judgment, judgments, result, results
 
 from ndcg_spark.conforming import conform
@@ -9,9 +15,22 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, query_key
 
 
+def judgments_of_text(spark, texts):
+    """Judgments whose relevance is one of these texts each, and whose document is its place among them."""
+    rows = [judgment(f"{at}", text) for at, text in enumerate(texts)]
+    return tables.table(spark, rows, "query_id string, doc_id string, relevance string")
+
+
+def relevances(spark, texts):
+    """The relevance that each of these texts is read as, all of them in one plan."""
+    read = conform(judgments_of_text(spark, texts), JUDGMENTS, "judgments").collect()
+    found = {row["doc_id"]: row["relevance"] for row in read}
+    return {text: found[f"{at}"] for at, text in enumerate(texts)}
+
+
 def test_columns_come_out_under_their_own_names_in_the_schemas_order(spark):
-    ids = "dataset string, run string, query_id string, doc_id string"
-    expected = spark.createDataFrame([("web", "bm25", "q1", "d1", 2.5)], f"{ids}, score double")
+    stored = {"dataset": ["web"], "run": ["bm25"], "query_id": ["q1"], "doc_id": ["d1"], "score": [2.5]}
+    expected = spark.createDataFrame(pa.table(stored))
     table = expected.select("score", "doc_id", "run", "dataset", "query_id")
     assert_df_equality(conform(table, RESULTS, "results"), expected, ignore_nullable=True)
 
@@ -22,30 +41,40 @@ def test_columns_that_the_schema_does_not_have_are_left_out(spark):
 
 
 def test_numbers_become_ids_and_text_ids_keep_their_zeros(spark):
-    table = spark.createDataFrame([(7, "007", 1)], "query_id bigint, doc_id string, relevance int")
+    table = spark.sql("select 7L query_id, '007' doc_id, 1 relevance")
     expected = judgments(spark, [judgment("007", 1.0, query_id="7")])
     assert_df_equality(conform(table, JUDGMENTS, "judgments"), expected, ignore_nullable=True)
 
 
 def test_text_is_read_as_a_relevance_and_null_where_it_is_no_number(spark):
-    stored = [("q1", "d1", text) for text in ("2", "-1", " 0.5 ", "2e1", "high", "", "1,5", None)]
-    table = spark.createDataFrame(stored, "query_id string, doc_id string, relevance string")
-    read = [row["relevance"] for row in conform(table, JUDGMENTS, "judgments").collect()]
-    assert read == [2.0, -1.0, 0.5, 2e1, None, None, None, None]
+    written = {"2": 2.0, "-1": -1.0, " 0.5 ": 0.5, "2e1": 2e1, "high": None, "1,5": None, None: None}
+    assert relevances(spark, [*written]) == written
 
 
 def test_a_rank_is_a_whole_number_and_null_where_it_is_too_large_for_one(spark):
-    stored = [("r", "q1", "d1", rank) for rank in ("3", "4.0", "2147483648", "first")]
-    table = spark.createDataFrame(stored, "run string, query_id string, doc_id string, rank string")
-    ranks = conform(table, RESULTS, "results").select("rank")
-    assert ranks.dtypes == [("rank", "int")]
-    assert [row["rank"] for row in ranks.collect()] == [3, 4, None, None]
+    stored = ["3", "4.0", "2147483648", "first"]
+    text = "run string, query_id string, doc_id string, score string"
+    table = tables.table(spark, [result(rank, rank) for rank in stored], text).withColumnRenamed("score", "rank")
+    ranks = conform(table, RESULTS, "results").select("doc_id", "rank")
+    assert ranks.dtypes[1] == ("rank", "int")
+    assert dict(map(tuple, ranks.collect())) == {"3": 3, "4.0": 4, "2147483648": None, "first": None}
 
 
-@pytest.mark.parametrize("kind", ["tinyint", "bigint", "float", "decimal(9,2)", "string"])
-def test_a_score_may_be_stored_as_any_kind_of_number(spark, kind):
-    table = results(spark, [result(score=2.0)]).selectExpr("run", "query_id", "doc_id", f"cast(score as {kind})")
-    assert conform(table, RESULTS, "results").collect() == [("r", "q1", "d1", 2.0)]
+def scores_stored_as(spark, score, kinds):
+    """The score as it is read where it is stored as each of these types, all in one plan."""
+    rows = results(spark, [result(kind, score) for kind in kinds])
+    stored = [
+        rows.where(F.col("doc_id") == kind).selectExpr("run", "query_id", "doc_id", f"cast(score as {kind})")
+        for kind in kinds
+    ]
+    read = functools.reduce(DataFrame.unionAll, [conform(table, RESULTS, "results") for table in stored])
+    assert dict(read.dtypes)["score"] == "double"
+    return {row["doc_id"]: row["score"] for row in read.collect()}
+
+
+def test_a_score_may_be_stored_as_any_kind_of_number(spark):
+    kinds = ["tinyint", "bigint", "float", "decimal(9,2)", "string"]
+    assert scores_stored_as(spark, 2.0, kinds) == dict.fromkeys(kinds, 2.0)
 
 
 def test_a_missing_column_is_refused_with_what_the_table_has(spark):
@@ -83,38 +112,30 @@ def test_a_query_is_named_by_its_dataset_too_where_there_is_one(columns, key):
     assert query_key(columns) == key
 
 
-@pytest.mark.parametrize("text", ["1d", "0x1p3", "1f", "1_0", "", "one"])
-def test_text_that_is_a_number_to_some_engines_only_is_none(spark, text):
-    rows = spark.createDataFrame([("q1", "d1", text)], "query_id string, doc_id string, relevance string")
-    assert conform(rows, JUDGMENTS, "judgments").first()["relevance"] is None
+def test_text_that_is_a_number_to_some_engines_only_is_none(spark):
+    texts = ["1d", "0x1p3", "1f", "1_0", "", "one"]
+    assert relevances(spark, texts) == dict.fromkeys(texts)
 
 
-@pytest.mark.parametrize(("text", "number"), [(" 1 ", 1), ("+1.5", 1.5), (".5", 0.5), ("1e-3", 0.001), ("-2.", -2)])
-def test_a_number_may_be_written_as_c_writes_it(spark, text, number):
-    rows = spark.createDataFrame([("q1", "d1", text)], "query_id string, doc_id string, relevance string")
-    assert conform(rows, JUDGMENTS, "judgments").first()["relevance"] == number
+def test_a_number_may_be_written_as_c_writes_it(spark):
+    written = {" 1 ": 1, "+1.5": 1.5, ".5": 0.5, "1e-3": 0.001, "-2.": -2}
+    assert relevances(spark, [*written]) == written
 
 
 def test_a_rank_that_is_not_whole_is_null(spark):
-    rows = spark.createDataFrame(
-        [("r", "q", "d", 2.0), ("r", "q", "e", 2.7)], "run string, query_id string, doc_id string, rank double"
+    rows = results(spark, [result("d", 2.0), result("e", 2.7)]).withColumnRenamed("score", "rank")
+    assert {row["doc_id"]: row["rank"] for row in conform(rows, RESULTS, "results").collect()} == {"d": 2, "e": None}
+
+
+def test_there_is_one_zero(spark):
+    kinds = ["double", "float", "string", "decimal(9,2)"]
+    assert {kind: str(score) for kind, score in scores_stored_as(spark, -0.0, kinds).items()} == dict.fromkeys(
+        kinds, "0.0"
     )
-    ranks = conform(rows, RESULTS, "results").orderBy("doc_id").collect()
-    assert [row["rank"] for row in ranks] == [2, None]
 
 
-@pytest.mark.parametrize("kind", ["double", "float", "string", "decimal(9,2)"])
-def test_there_is_one_zero(spark, kind):
-    rows = spark.createDataFrame([("r", "q1", "d1", -0.0)], "run string, query_id string, doc_id string, score double")
-    score = conform(rows.withColumn("score", rows.score.cast(kind)), RESULTS, "results").first()["score"]
-    assert str(score) == "0.0"
-
-
-def test_a_score_too_small_for_a_double_is_zero(spark):
-    rows = spark.createDataFrame(
-        [("r", "q1", "d1", "-1e-400")], "run string, query_id string, doc_id string, score string"
-    )
-    assert str(conform(rows, RESULTS, "results").first()["score"]) == "0.0"
+def test_a_number_too_small_for_a_double_is_zero(spark):
+    assert str(relevances(spark, ["-1e-400"])["-1e-400"]) == "0.0"
 
 
 def test_a_decimal_becomes_the_nearest_double(spark):
@@ -124,11 +145,10 @@ def test_a_decimal_becomes_the_nearest_double(spark):
         "-0.000000000000000001",
         "12345678901234567890.123456789012345678",
     ]
-    rows = spark.createDataFrame(
-        [("q1", each, each) for each in text], "query_id string, doc_id string, relevance string"
-    )
+    rows = judgments_of_text(spark, text)
     decimals = rows.withColumn("relevance", rows.relevance.cast("decimal(38,18)"))
-    assert [row["relevance"] for row in conform(decimals, JUDGMENTS, "judgments").collect()] == [float(t) for t in text]
+    read = {row["doc_id"]: row["relevance"] for row in conform(decimals, JUDGMENTS, "judgments").collect()}
+    assert read == {f"{at}": float(each) for at, each in enumerate(text)}
 
 
 def test_whole_decimals_become_ids_and_nulls_of_no_type_anything(spark):

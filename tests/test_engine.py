@@ -35,7 +35,7 @@ def said_with(choice, program=COUNT, **environment):
     clean = {name: value for name, value in os.environ.items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
-        env={**clean, **servers.QUICK_JAVA, **environment},
+        env={**clean, **servers.QUICK_SPARK, **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from servers import QUICK_JAVA
+from servers import QUICK_SPARK
 
 ROOT = Path(__file__).parents[1]
 #: Generous, as the machine may be busy: without a mend it is ten minutes.
@@ -34,7 +34,7 @@ def evaluating(folder, engine, *, ignoring=()):
     process = subprocess.Popen(
         [sys.executable, "-m", "ndcg_spark", "evaluate", *arguments, "--set", "gain=python:slow.worth"],
         cwd=folder,
-        env={**os.environ, **QUICK_JAVA, "PYTHONPATH": f"{ROOT}:{folder}"},
+        env={**os.environ, **QUICK_SPARK, "PYTHONPATH": f"{ROOT}:{folder}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

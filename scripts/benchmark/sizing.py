@@ -16,7 +16,8 @@ SIZES = (1_000_000, 3_000_000, 10_000_000)
 def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
     """The settings of an evaluation with ranks, without, of TREC text, and with all measures; their data is made."""
     data = setting.with_unranked(queries=setting.scaled(20_000, 100))
-    text = make_text(TextSize(runs=setting.scaled(20, 2), seed=setting.size.seed), setting.cache)
+    size = TextSize(setting.scaled(20, 2), queries=setting.scaled(30, 20), seed=setting.size.seed)
+    text = make_text(size, setting.cache)
     return {
         "with ranks": case(data, setting.cutoffs),
         "no ranks": case(data, setting.cutoffs, ranks=False),

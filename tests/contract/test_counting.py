@@ -1,7 +1,9 @@
 """Breaches of the input contract: counted with an example, and set aside."""
 
 import dataclasses
+import functools
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 from tables import judgment, result, results, table
@@ -16,9 +18,9 @@ from ndcg_spark.schemas import BROKEN_LINE
 AS_READ = "query_id string, doc_id string, relevance string"
 
 
-def checked_judgments(spark, rows, columns=AS_READ, largest=4, negative="as_unjudged"):
+def checked_judgments(session, rows, columns=AS_READ, largest=4, negative="as_unjudged"):
     """The counts of judgments whose grades up to `largest` have a gain."""
-    read = table(spark, rows, columns)
+    read = table(session, rows, columns)
     gain = F.expr(f"case when abs(try_cast(relevance as double)) <= {largest} then 1.0 end")
     reason = reason_of(broken_judgments(dict(read.dtypes), gain, Convention(negative=negative)))
     counts = count_judgments(read, reason)
@@ -27,20 +29,42 @@ def checked_judgments(spark, rows, columns=AS_READ, largest=4, negative="as_unju
     return dataclasses.replace(counts, breaches=breaches)
 
 
-def checked_results(spark, rows, order="score"):
+def checked_results(session, rows, order="score"):
     """The counts of results where q1 is the judged query, of the dataset web if the results name theirs."""
-    read = table(spark, rows, "run string, query_id string, doc_id string, score string")
+    read = table(session, rows, "run string, query_id string, doc_id string, score string")
     reason = reason_of(broken_results({**dict(read.dtypes), "rank": "int"}, Convention(order=order)))
-    judged = spark.createDataFrame([("q1", "web")], "query_id string, dataset string")
+    judged = session.createDataFrame(pa.table({"query_id": ["q1"], "dataset": ["web"]}))
     counts = count_results(read, reason, judged if "dataset" in read.columns else judged.select("query_id"))
     breaches = breaches_of("results", read, reason)
     assert counts.bad == sum(breach.rows for breach in breaches)
-    return dataclasses.replace(counts, breaches=breaches)
+    return dataclasses.replace(counts, breaches=breaches, runs=sorted(counts.runs, key=str))
 
 
-def test_judgments_without_an_id_are_counted_with_an_example(spark):
+@pytest.fixture
+def judgments_of(evaluate_embedded):
+    """`checked_judgments` on the embedded engine, without its session; the rules are no engine's."""
+    return functools.partial(evaluate_embedded.call, checked_judgments)
+
+
+@pytest.fixture
+def results_of(evaluate_embedded):
+    """The same of `checked_results`."""
+    return functools.partial(evaluate_embedded.call, checked_results)
+
+
+def test_classic_spark_counts_as_the_embedded_engine_does(spark, judgments_of, results_of):
+    judged = [judgment(dataset="web"), judgment("d2", "high", dataset="web"), judgment("d3", "5", dataset="shop")]
+    judged += [judgment("d" * 500, "-0", "q2", dataset="web"), judgment("", "1", dataset=None), judgment(None, None)]
+    judged = [{"dataset": "web", **row} for row in judged]
+    assert checked_judgments(spark, judged) == judgments_of(judged)
+    listed = [result(dataset="web"), result("d2", "1.00", dataset="web"), result("d3", "best", dataset="web")]
+    listed += [result(query_id="q8", dataset="web"), result(None, run="s", dataset="web"), result(dataset="shop")]
+    assert checked_results(spark, listed) == results_of(listed)
+
+
+def test_judgments_without_an_id_are_counted_with_an_example(judgments_of):
     rows = [judgment(query_id=None), judgment("d2", query_id=""), judgment(""), judgment("d4")]
-    assert checked_judgments(spark, rows).breaches == [
+    assert judgments_of(rows).breaches == [
         Breach("judgments", "no_query_id", 2, "query_id= doc_id=d2 relevance=1.0"),
         Breach("judgments", "no_doc_id", 1, "query_id=q1 doc_id= relevance=1.0"),
     ]
@@ -51,65 +75,65 @@ def test_judgments_without_a_row_have_no_query_and_no_breach(spark):
     assert (counts.rows, counts.queries, counts.breaches) == (0, {}, [])
 
 
-def test_a_relevance_that_is_no_finite_number_is_counted_and_shown_as_it_was_read(spark):
+def test_a_relevance_that_is_no_finite_number_is_counted_and_shown_as_it_was_read(judgments_of):
     rows = [judgment(relevance=text) for text in ("high", "NaN", "Infinity", "-inf", None, "2.5")]
-    counts = checked_judgments(spark, rows)
+    counts = judgments_of(rows)
     example = "query_id=q1 doc_id=d1 relevance=-inf"
     assert counts.breaches == [Breach("judgments", "relevance_is_no_number", 5, example)]
 
 
-def test_a_grade_without_a_gain_is_counted(spark):
-    counts = checked_judgments(spark, [judgment("d1", "4"), judgment("d2", "5"), judgment("d3", "-5")])
+def test_a_grade_without_a_gain_is_counted(judgments_of):
+    counts = judgments_of([judgment("d1", "4"), judgment("d2", "5"), judgment("d3", "-5")])
     example = "query_id=q1 doc_id=d2 relevance=5"
     assert counts.breaches == [Breach("judgments", "relevance_without_gain", 1, example)]
 
 
-def test_a_negative_grade_needs_a_gain_where_it_is_used(spark):
-    counts = checked_judgments(spark, [judgment("d1", "-4"), judgment("d2", "-5")], negative="keep")
+def test_a_negative_grade_needs_a_gain_where_it_is_used(judgments_of):
+    counts = judgments_of([judgment("d1", "-4"), judgment("d2", "-5")], negative="keep")
     example = "query_id=q1 doc_id=d2 relevance=-5"
     assert counts.breaches == [Breach("judgments", "relevance_without_gain", 1, example)]
 
 
-def test_a_negative_grade_is_a_breach_where_it_is_refused(spark):
-    counts = checked_judgments(spark, [judgment("d1", "-1"), judgment("d2", "0")], negative="error")
+def test_a_negative_grade_is_a_breach_where_it_is_refused(judgments_of):
+    counts = judgments_of([judgment("d1", "-1"), judgment("d2", "0")], negative="error")
     example = "query_id=q1 doc_id=d1 relevance=-1"
     assert counts.breaches == [Breach("judgments", "relevance_negative", 1, example)]
 
 
-def test_a_broken_line_is_its_own_example(spark):
+def test_a_broken_line_is_its_own_example(judgments_of):
     rows = [judgment(**{BROKEN_LINE: None}), judgment(None, None, query_id="q1", **{BROKEN_LINE: "q1 0"})]
-    counts = checked_judgments(spark, rows, f"{AS_READ}, {BROKEN_LINE} string")
+    counts = judgments_of(rows, f"{AS_READ}, {BROKEN_LINE} string")
     assert counts.breaches == [Breach("judgments", "broken_line", 1, "q1 0")]
 
 
-def test_a_row_with_several_breaches_counts_once_under_the_first(spark):
-    counts = checked_judgments(spark, [judgment(None, "high", query_id=None), judgment(None, "high")])
+def test_a_row_with_several_breaches_counts_once_under_the_first(judgments_of):
+    counts = judgments_of([judgment(None, "high", query_id=None), judgment(None, "high")])
     assert [(breach.reason, breach.rows) for breach in counts.breaches] == [("no_query_id", 1), ("no_doc_id", 1)]
     assert counts.rows == 2
 
 
-def test_a_long_example_is_cut(spark):
-    (breach,) = checked_judgments(spark, [judgment("d" * 500, "high")]).breaches
+def test_a_long_example_is_cut(judgments_of):
+    (breach,) = judgments_of([judgment("d" * 500, "high")]).breaches
     assert breach.example == f"query_id=q1 doc_id={'d' * 500}"[:200]
 
 
-def test_rows_and_judged_queries_are_counted(spark):
+def test_rows_and_judged_queries_are_counted(judgments_of):
     rows = [judgment("d1"), judgment("d2"), judgment("d3", query_id="q2"), judgment("d4", "high", query_id="q3")]
-    counts = checked_judgments(spark, rows)
+    counts = judgments_of(rows)
     assert (counts.rows, counts.queries) == (4, {None: 2})
 
 
-def test_judged_queries_are_counted_by_dataset(spark):
+def test_judged_queries_are_counted_by_dataset(judgments_of):
     queries = [("web", "q1"), ("web", "q2"), ("shop", "q1"), (None, "q1")]
-    counts = checked_judgments(spark, [judgment(query_id=query, dataset=dataset) for dataset, query in queries])
+    counts = judgments_of([judgment(query_id=query, dataset=dataset) for dataset, query in queries])
     assert counts.queries == {"web": 2, "shop": 1}
     assert [(breach.reason, breach.rows) for breach in counts.breaches] == [("no_dataset", 1)]
 
 
-def test_results_without_a_name_or_a_score_are_counted_with_an_example(spark):
+def test_results_without_a_name_or_a_score_are_counted_with_an_example(results_of):
     rows = [result(run=None), result(run=""), result(query_id=""), result(None)]
     rows += [result("d5", "best"), result("d6", None)]
-    assert checked_results(spark, rows).breaches == [
+    assert results_of(rows).breaches == [
         Breach("results", "no_run", 2, "run= query_id=q1 doc_id=d1 score=1.0"),
         Breach("results", "no_query_id", 1, "run=r query_id= doc_id=d1 score=1.0"),
         Breach("results", "no_doc_id", 1, "run=r query_id=q1 doc_id=null score=1.0"),
@@ -125,23 +149,23 @@ def test_a_rank_that_is_no_whole_number_from_1_is_a_breach(spark):
     assert found == [None] * len(good) + ["rank_is_no_rank"] * len(bad)
 
 
-def test_a_score_is_not_looked_at_where_ranks_order_the_results(spark):
-    counts = checked_results(spark, [result(score="best", rank=1)], order="rank")
+def test_a_score_is_not_looked_at_where_ranks_order_the_results(results_of):
+    counts = results_of([result(score="best", rank=1)], order="rank")
     assert counts.breaches == []
 
 
-def test_rows_and_judged_and_unjudged_queries_are_counted_by_run(spark):
+def test_rows_and_judged_and_unjudged_queries_are_counted_by_run(results_of):
     rows = [result("d1"), result("d2"), result(query_id="q8"), result(query_id="q9"), result(query_id="q9", run="s")]
-    counts = checked_results(spark, rows)
+    counts = results_of(rows)
     assert counts.rows == 5
-    assert sorted(counts.runs, key=lambda run: run.run) == [
+    assert counts.runs == [
         RunCounts(None, "r", 4, 1, 2, 2, lists=1, tied_lists=1),
         RunCounts(None, "s", 1, 0, 1, 1),
     ]
 
 
-def test_a_query_is_judged_in_its_own_dataset_alone(spark):
-    counts = checked_results(spark, [result(dataset="web"), result(dataset="shop"), result(dataset=None)])
+def test_a_query_is_judged_in_its_own_dataset_alone(results_of):
+    counts = results_of([result(dataset="web"), result(dataset="shop"), result(dataset=None)])
     assert {run.dataset: (run.judged_queries, run.unjudged_queries) for run in counts.runs} == {
         "web": (1, 0),
         "shop": (0, 1),
@@ -149,40 +173,43 @@ def test_a_query_is_judged_in_its_own_dataset_alone(spark):
     assert [(breach.reason, breach.rows) for breach in counts.breaches] == [("no_dataset", 1)]
 
 
-def test_a_query_of_which_every_row_is_refused_is_no_query_of_the_run(spark):
-    counts = checked_results(spark, [result(), result(query_id="q2", score="best")])
+def test_a_query_of_which_every_row_is_refused_is_no_query_of_the_run(results_of):
+    counts = results_of([result(), result(query_id="q2", score="best")])
     assert counts.runs == [RunCounts(None, "r", 1, 1, 0)]
     assert (counts.rows, counts.breaches[0].rows) == (2, 1)
+    counts = results_of([result(score="best"), result(query_id="q2")])
+    assert counts.runs == [RunCounts(None, "r", 1, 0, 1, unjudged_rows=1)]
 
 
-def test_the_results_of_unjudged_queries_are_counted(spark):
+def test_the_results_of_unjudged_queries_are_counted(results_of):
     rows = [result("d1"), result("d1", query_id="q8"), result("d2", query_id="q8"), result(query_id="q9")]
-    (run,) = checked_results(spark, rows).runs
+    (run,) = results_of(rows).runs
     assert run.unjudged_rows == 3
 
 
-def test_a_fingerprint_is_of_the_rows_whatever_their_order_and_how_numbers_are_written(spark):
+def test_a_fingerprint_is_of_the_rows_whatever_their_order_and_how_numbers_are_written(judgments_of):
     rows = [judgment("d1", "1"), judgment("d2", "2.0"), judgment("d2", "2.0")]
-    one, other = (checked_judgments(spark, given) for given in (rows, [*rows[:0:-1], judgment("d1", "1.00")]))
+    one, other = (judgments_of(given) for given in (rows, [*rows[:0:-1], judgment("d1", "1.00")]))
     assert one.fingerprint == other.fingerprint
     assert len(one.fingerprint) == 16
 
 
-def test_numbers_that_are_ids_count_as_their_text(spark):
-    columns = "run string, query_id {}, doc_id string, score double"
-    judged = spark.createDataFrame([("7",), ("web",)], "query_id string")
-    fine = F.lit(None).cast("string")
-    numbers = count_results(spark.createDataFrame([("a", 7, "d1", 1.0)], columns.format("bigint")), fine, judged)
-    text = count_results(spark.createDataFrame([("a", "7", "d1", 1.0)], columns.format("string")), fine, judged)
+def counts_of_query(session, query):
+    """The counts of one result of a query, which is named by a text or by a number; the query 7 is judged."""
+    read = session.createDataFrame(pa.table({"run": ["a"], "query_id": [query], "doc_id": ["d1"], "score": [1.0]}))
+    judged = session.createDataFrame(pa.table({"query_id": ["7", "web"]}))
+    return count_results(read, F.lit(None).cast("string"), judged)
+
+
+def test_numbers_that_are_ids_count_as_their_text(evaluate_embedded):
+    numbers, text = (evaluate_embedded.call(counts_of_query, query) for query in (7, "7"))
     assert numbers == text
     assert [run.judged_queries for run in numbers.runs] == [1]
 
 
 @pytest.mark.parametrize("rows", [["d1", "d2"], ["d1", "d2", "d2", "d2"], ["d1", "d3", "d3"], ["d1", "", "d2", "d2"]])
-def test_another_row_or_another_number_of_one_has_another_fingerprint(spark, rows):
-    one, other = (
-        checked_judgments(spark, [judgment(doc) for doc in given]).fingerprint for given in (["d1", "d2", "d2"], rows)
-    )
+def test_another_row_or_another_number_of_one_has_another_fingerprint(judgments_of, rows):
+    one, other = (judgments_of([judgment(doc) for doc in given]).fingerprint for given in (["d1", "d2", "d2"], rows))
     assert one != other
 
 

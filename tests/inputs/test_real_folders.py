@@ -6,6 +6,7 @@ import gzip
 import checked
 import pyarrow as pa
 import pytest
+from programs import called
 from pyarrow import orc
 from pyarrow import parquet as pq
 
@@ -197,7 +198,7 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def embedded(settings):
-    return checked.on_embedded(settings)
+    return called(checked.on_one_engine, settings)
 
 
 def is_as_told(found, expected):
@@ -222,17 +223,21 @@ NEEDS_EYES = {
 }
 
 
+#: Those whose files this process sees, and which Spark reads by names that it could take for others.
+NAMED = {"= in a name below a folder of a run", "strange folders"}
+
+
 #: Those of whose files, folders and globs only Spark can tell the names.
 FAR = {
     *("= in a name below a folder of a run", "strange folders", "a null folder of trec", "parts of one write"),
-    *("one tag in two trec files", "one tag in two gzipped files, by glob", "one run in two csv files"),
-    *("one run in two parquet files", "an unused column of two types", "orc in folders", "delta", "iceberg", "hudi"),
+    *("one tag in two gzipped files, by glob", "one run in two parquet files", "an unused column of two types"),
+    *("orc in folders", "delta", "iceberg", "hudi"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_folder_is_read_whole_or_refused_on_classic_spark(engine, settings, name, thorough):
-    if not thorough and name not in FAR | NEEDS_EYES:
+    if not thorough and name not in NAMED | NEEDS_EYES:
         pytest.skip("is read as another case is, and on the embedded engine; with --thorough")
     is_as_told(checked.check(engine, settings[name]), CASES[name][2])
 
@@ -245,22 +250,19 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
 
 
-@pytest.mark.parametrize("convention", ["duplicates=best", "duplicates=error"])
-@pytest.mark.parametrize("named", [None, "mine"])
-def test_no_option_merges_two_files_of_one_run(engine, tmp_path, convention, named):
-    for name, tag in (("a", "t"), ("b", "t" if named is None else "u")):
-        write(tmp_path / "runs" / f"{name}.run", run_lines(tag))
-    write(tmp_path / "web.qrels", "q1 0 d1 1\n")
-    found = checked.check(
-        engine,
-        {
-            "judgments": {"path": str(tmp_path / "web.qrels")},
-            "results": {"path": str(tmp_path / "runs"), "run": named},
-            "convention": {"duplicates": convention.partition("=")[2]},
-            "max_rejected_fraction": 1.0,
-        },
-    )
-    assert "run_in_two_files, 1 run(s) with queries in two files" in found["error"]
+def test_no_option_merges_two_files_of_one_run(tmp_path):
+    cases = {}
+    for named, tags in ((None, "tt"), ("mine", "tu")):
+        folder = tmp_path / str(named)
+        for name, tag in zip("ab", tags, strict=True):
+            write(folder / "runs" / f"{name}.run", run_lines(tag))
+        write(folder / "web.qrels", "q1 0 d1 1\n")
+        paths = {"judgments": {"path": f"{folder}/web.qrels"}, "results": {"path": f"{folder}/runs", "run": named}}
+        for duplicates in ("best", "error"):
+            options = {"convention": {"duplicates": duplicates}, "max_rejected_fraction": 1.0}
+            cases[f"{named}, {duplicates}"] = {**paths, **options}
+    for name, found in called(checked.on_one_engine, cases).items():
+        assert "run_in_two_files, 1 run(s) with queries in two files" in found["error"], name
 
 
 def test_rows_that_an_engine_passes_over_are_refused_with_their_file(engine, tmp_path):

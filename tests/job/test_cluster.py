@@ -151,9 +151,12 @@ def submitted(cluster, data, output):
     """scripts/submit.sh at work, as a newcomer calls it; what it prints goes beside its log."""
     command = [ROOT / "scripts/submit.sh", "--master", cluster.master, "--py-files", data / "shop_gains.py"]
     # Short tasks on two cores: most of their time would be a compiler's and a collector's.
-    command += ["--executor-cores", 1, "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"]
-    command += ["--conf", "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
-    command += ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 2, **servers.QUICK_PLANS}
+    settings["spark.executor.extraJavaOptions"] = servers.QUICK_OPTIONS
+    # What a lost worker held is asked for once more, not three times five seconds apart.
+    settings |= {"spark.shuffle.io.maxRetries": 1, "spark.shuffle.io.retryWait": "100ms"}
+    command += ["--executor-cores", 1, "--driver-java-options", servers.QUICK_OPTIONS]
+    command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     local = {"SPARK_LOCAL_DIRS": cluster.folder / "driver", "SPARK_CONF_DIR": cluster.folder / "no-configuration"}
     with (cluster.folder / "submit.out").open("wb") as out, (cluster.folder / "submit.log").open("wb") as log:
         job = subprocess.Popen(

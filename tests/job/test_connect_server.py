@@ -31,7 +31,10 @@ def server(tmp_path_factory):
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
         "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": 2,
+        # The plans are those of classic Spark, which other tests are about: made small and quick, as in conftest.py.
+        "spark.sql.shuffle.partitions": 1,
+        "spark.sql.adaptive.enabled": "false",
+        **servers.QUICK_PLANS,
         "spark.sql.warehouse.dir": folder / "warehouse",
     }
     command = [servers.SPARK_HOME / "bin/spark-submit", "--master", "local[2]"]
@@ -81,7 +84,7 @@ def test_a_remote_server_compares_as_the_embedded_engine_does(server):
         check_same_rows(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))
 
 
-def test_a_remote_server_gives_the_scores_of_presets_a_function_and_measures_too(server):
-    # Connect has the engine of classic Spark, and only the way there is its own.
-    presets = ["trec_eval_9", "sklearn"]
-    check_same(scores_on(server, *presets), scores_on("embedded", *presets), presets)
+def test_a_remote_server_gives_the_scores_of_functions_and_measures_too(server, thorough):
+    # Connect has the engine of classic Spark, and only the way there is its own: a preset is but another plan.
+    names = ["python, measures", *(["trec_eval_9", "averaged, measures"] if thorough else [])]
+    check_same(scores_on(server, *names), scores_on("embedded", *names), names)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from evaluations import configuration
+from evaluations import configuration, on_embedded
 from programs import command_line, forked
 
 from ndcg_spark import config
@@ -144,7 +144,7 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
-    evaluating.run(with_(output=output), lambda *_: None)
+    on_embedded(with_(output=output))
     assert not list((tmp_path / "out" / "ranked_documents").rglob("*.parquet"))
     assert len(committed(output)) == 1
     with pytest.raises(ConfigurationError, match="keeps none; evaluate it with --documents top"):

@@ -2,12 +2,12 @@
 
 import pytest
 import servers
-from evaluate_on import check_same, scores, scores_on
+from evaluate_on import MEASURED, check_same, scores, scores_on
 
 from ndcg_spark.convention.presets import PRESETS
 
-#: Presets whose plans differ most.
-VARIED = ["trec_eval_9", "sklearn", "elasticsearch", "retrieved_list"]
+#: Conventions whose plans differ most.
+VARIED = ["trec_eval_9", "retrieved_list", *MEASURED]
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +36,12 @@ def test_the_tiny_case_scores_as_each_tool_printed_it(embedded, presets):
 
 
 def test_classic_spark_gives_the_scores_of_the_embedded_engine(spark, embedded, thorough):
-    presets = list(PRESETS) if thorough else VARIED
-    check_same(scores(spark, presets), embedded, presets)
+    names = [*PRESETS, *MEASURED] if thorough else VARIED
+    check_same(scores(spark, names), embedded, names)
 
 
 @pytest.mark.spark
 def test_a_server_of_our_own_gives_the_scores_of_the_embedded_engine(embedded, thorough):
     if not thorough:
         pytest.skip("test_connect_server.py shows the same on a server that is there; with --thorough")
-    check_same(scores_on("connect", **servers.QUICK_JAVA), embedded, PRESETS)
+    check_same(scores_on("connect", **servers.QUICK_JAVA), embedded, [*PRESETS, *MEASURED])

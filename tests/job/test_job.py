@@ -11,8 +11,8 @@ from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
 
 
-def test_counts_say_what_was_read_and_what_came_out(run, configured):
-    outcome, told = run(configured())
+def test_counts_say_what_was_read_and_what_came_out(configured):
+    outcome, told = on_embedded(configured())
     assert outcome.counts == {
         "judgments": 3,
         "judged_queries": 2,
@@ -74,11 +74,11 @@ def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured,
         on_embedded(configured(**paths, dataset="other"))
 
 
-def test_several_datasets_are_published_into_a_partition_each(run, configured, tmp_path):
+def test_several_datasets_are_published_into_a_partition_each(configured, tmp_path):
     (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\none,q,a,1\ntwo,q,a,1\n", encoding="utf-8")
     (tmp_path / "r.csv").write_text("dataset,run,query_id,doc_id,score\none,r,q,a,1\ntwo,r,q,b,1\n", encoding="utf-8")
     paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
-    outcome, _ = run(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
+    outcome, _ = on_embedded(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
     assert [(row["dataset"], row["ndcg"]) for row in outcome.dataset_scores] == [("one", 1.0), ("two", 0.0)]
     folders = {path.parents[1].name for path in (tmp_path / "out" / "query_scores").rglob("*.parquet")}
     assert folders == {"dataset=one", "dataset=two"}
@@ -103,21 +103,29 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, config
         ("default", "results", outcome.evaluation_id)
     }
     (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-    without, _ = run(configured())
-    assert [row["ndcg"] for row in outcome.dataset_scores] == [row["ndcg"] for row in without.dataset_scores]
+    without, _ = on_embedded(configured())
+    expected = [pytest.approx(row["ndcg"], abs=1e-12) for row in without.dataset_scores]
+    assert [row["ndcg"] for row in outcome.dataset_scores] == expected
     assert "2 rows of results: 1 line(s) that are no row, e.g. q1 Q0 z" in dict(told)["rejected"]
 
 
+TWICE = RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n"
+
+
 def test_a_document_returned_twice_is_set_aside_with_all_its_rows(run, configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n", encoding="utf-8")
-    with pytest.raises(DuplicatesError, match=r"^results: 1 document\(s\) returned twice for one query, e\.g\. run"):
-        run(configured())
+    (tmp_path / "run.txt").write_text(TWICE, encoding="utf-8")
     outcome, _ = run(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
     assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("returned_twice", 2)]
     assert outcome.counts["missing_queries"] == 1
     assert sorted(row["score"] for row in published(tmp_path / "out", "rejected_rows")) == ["3.0", "4.0"]
+
+
+def test_a_document_returned_twice_is_refused_without_a_budget_and_past_it(configured, tmp_path):
+    (tmp_path / "run.txt").write_text(TWICE, encoding="utf-8")
+    with pytest.raises(DuplicatesError, match=r"^results: 1 document\(s\) returned twice for one query, e\.g\. run"):
+        on_embedded(configured())
     with pytest.raises(InputError, match=r"2 of 5 rows rejected, max_rejected_fraction is 0.3: 2 row"):
-        run(configured(max_rejected_fraction=0.3))
+        on_embedded(configured(max_rejected_fraction=0.3))
 
 
 def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configured, tmp_path):

@@ -22,14 +22,17 @@ def handed_over(spark, sort=None):
     return [(row["query_id"], row["cutoff"]) for row in taken]
 
 
-def test_rows_come_by_query_and_cutoff_the_whole_ranking_last(spark):
-    assert handed_over(spark) == [(query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)]
+def test_rows_come_by_query_and_cutoff_the_whole_ranking_last(evaluate_embedded):
+    assert evaluate_embedded.call(handed_over) == [
+        (query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)
+    ]
 
 
-def test_rows_come_in_the_order_that_is_asked_for(spark):
+def test_rows_come_in_the_order_that_is_asked_for(spark, evaluate_embedded):
     # q1 scores 1 at both cutoffs, q2 0 and then 1 / log2(3), q3 0 at both.
     assert handed_over(spark, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
-    assert handed_over(spark, "ndcg@all:asc")[:3] == [("q3", None), ("q2", None), ("q1", None)]
+    assert evaluate_embedded.call(handed_over, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
+    assert evaluate_embedded.call(handed_over, "ndcg@all:asc")[:3] == [("q3", None), ("q2", None), ("q1", None)]
 
 
 @pytest.fixture
@@ -50,17 +53,12 @@ def handed(settings):
     return outcome.evaluation_id, taken
 
 
-@pytest.fixture(params=["embedded", pytest.param("spark", marks=pytest.mark.spark)])
-def hand(request):
-    """Evaluates on either engine, and returns what was handed over."""
-    if request.param == "embedded":
-        return lambda settings: called(handed, settings.model_copy(update={"engine": "embedded"}))
-    request.getfixturevalue("spark")
-    return handed
+def handed_on_embedded(settings):
+    return called(handed, settings.model_copy(update={"engine": "embedded"}))
 
 
-@pytest.mark.parametrize("published", [False, True])
-def test_an_evaluation_hands_over_its_query_scores(hand, paths, tmp_path, published):
+def check_that_it_hands_over(hand, paths, tmp_path, published):
+    """What an evaluation hands over are its own query scores, whether it publishes them or not."""
     more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
     if published:
         # Those of another night in the same folder are not among them.
@@ -72,8 +70,17 @@ def test_an_evaluation_hands_over_its_query_scores(hand, paths, tmp_path, publis
     ]
 
 
-def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(hand, paths):
+@pytest.mark.parametrize("published", [False, True])
+def test_an_evaluation_hands_over_its_query_scores(paths, tmp_path, published):
+    check_that_it_hands_over(handed_on_embedded, paths, tmp_path, published)
+
+
+def test_an_evaluation_on_classic_spark_hands_over_those_that_it_publishes(spark, paths, tmp_path):
+    check_that_it_hands_over(handed, paths, tmp_path, published=True)
+
+
+def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(paths):
     with open(paths["judgments"]["path"], "a", encoding="utf-8") as file:  # noqa: PTH123
         file.write("q3 0 a 1\n")
     with pytest.raises(InputError, match="a judged query without results"):
-        hand(validate({**paths, "convention": {"missing_query": "error"}}, "test"))
+        handed_on_embedded(validate({**paths, "convention": {"missing_query": "error"}}, "test"))

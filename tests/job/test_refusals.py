@@ -13,9 +13,9 @@ from ndcg_spark.job.preparing import sources_of
 INFINITE = "python:numpy.arctanh"
 
 
-def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(run, configured):
+def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
     with pytest.raises(ConventionError, match=r"a DCG that is no finite number, e\.g\. .*; correct the gains or the"):
-        run(configured(convention={"discount": INFINITE}))
+        on_embedded(configured(convention={"discount": INFINITE}))
 
 
 def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(run, configured):

@@ -21,9 +21,10 @@ def written(folder, name, text):
     return str(folder / name)
 
 
-def test_results_without_scores_are_ranked_by_their_ranks_and_the_record_says_so(run, configured, tmp_path):
+def test_results_without_scores_are_ranked_by_their_ranks_and_the_record_says_so(configured, tmp_path):
     path = written(tmp_path, "msmarco.tsv", "q1\tb\t1\nq1\ta\t2\n")
-    outcome, told = run(configured(results={"path": path}, convention="trec_eval_9", output=str(tmp_path / "out")))
+    settings = configured(results={"path": path}, convention="trec_eval_9", output=str(tmp_path / "out"))
+    outcome, told = on_embedded(settings)
     assert outcome.convention == "trec_eval_9 order=rank score_precision=float64"
     assert dict(told)["adapted"].endswith("ranked by their ranks: order=rank, score_precision=float64")
     assert at(outcome, 1)["ndcg"] == 0.0

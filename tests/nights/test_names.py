@@ -86,19 +86,24 @@ def test_a_dataset_a_run_a_query_and_a_document_may_have_any_name(spark, tmp_pat
     assert sorted(read) == sorted((name, name) for name in NAMES)
 
 
-@pytest.mark.parametrize("evaluate", [on_spark, on_embedded])
-def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(spark, tmp_path, evaluate):
+def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(tmp_path):
     names = [LONG, LONG + "m"]
-    evaluate(tables(tmp_path, names, datasets=False))
+    on_embedded(tables(tmp_path, names, datasets=False))
     alone, none = 0.6309, 0.0
     pairs = [("default", run, query, alone if run == query else none) for run in names for query in names]
     assert scored(tmp_path) == sorted(pairs)
 
 
 @pytest.mark.parametrize("name", [LONG, "\u691c" * 28, "__HIVE_DEFAULT_PARTITION__"])
-def test_a_dataset_that_cannot_name_a_folder_is_refused(spark, tmp_path, name):
+def test_a_dataset_that_cannot_name_a_folder_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
-        on_spark(tables(tmp_path, [name], datasets=True))
+        on_embedded(tables(tmp_path, [name], datasets=True))
     with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
-        on_spark({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
+        on_embedded({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_name_that_spark_gives_to_none_is_refused_for_a_dataset_by_spark_too(spark, tmp_path):
+    with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
+        on_spark(tables(tmp_path, ["__HIVE_DEFAULT_PARTITION__"], datasets=True))
     assert not (tmp_path / "out").exists()

@@ -26,6 +26,12 @@ def check(engine: Engine, settings: dict) -> dict:
         return {"error": str(error), "code": error.exit_code}
 
 
+def on_one_engine(cases: dict[str, dict]) -> dict[str, dict]:
+    """All cases on one embedded engine, in a process that has none."""
+    with open_engine("embedded") as opened:
+        return {name: check(opened, case) for name, case in cases.items()}
+
+
 def on_embedded(cases: dict[str, dict], *command: str) -> dict[str, dict]:
     """All cases in one process of their own, begun by `command`, as a process is either classic or embedded."""
     done = subprocess.run(
@@ -41,5 +47,4 @@ def on_embedded(cases: dict[str, dict], *command: str) -> dict[str, dict]:
 
 
 if __name__ == "__main__":
-    with open_engine("embedded") as opened:
-        print(json.dumps({name: check(opened, case) for name, case in json.load(sys.stdin).items()}))  # noqa: T201
+    print(json.dumps(on_one_engine(json.load(sys.stdin))))  # noqa: T201

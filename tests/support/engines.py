@@ -1,8 +1,6 @@
 """A whole evaluation, from a configuration to what it publishes, on an engine of choice."""
 
-from pathlib import Path
-
-from programs import forked
+from programs import called
 
 from ndcg_spark import config
 from ndcg_spark.job import evaluating
@@ -15,5 +13,4 @@ def on_spark(settings: dict) -> None:
 
 def on_embedded(settings: dict) -> None:
     """In a process of its own, as a process is either classic or embedded."""
-    done = forked(on_spark, {**settings, "engine": "embedded"}, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stderr[-2000:]
+    called(on_spark, {**settings, "engine": "embedded"})

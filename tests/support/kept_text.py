@@ -73,14 +73,33 @@ def outcome(engine: Engine, settings: dict[str, Any], output: Path) -> dict[str,
 def both_ways(engine: Engine, folder: Path, kinds: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """The outcome of each of these formats, parsed by every plan and parsed once."""
     found: dict[str, list[dict[str, Any]]] = {}
-    least = parsed_once.LEAST_BYTES
     for kind in kinds:
         settings = written(folder, kind)
-        for bytes_ in (least, 0):
-            parsed_once.LEAST_BYTES = bytes_
-            found.setdefault(kind, []).append(outcome(engine, settings, folder / f"{kind}-{bytes_}"))
-    parsed_once.LEAST_BYTES = least
+        for least in (parsed_once.LEAST_BYTES, 0):
+            found.setdefault(kind, []).append(parsed(engine, settings, folder / f"{kind}-{least}", least=least))
     return found
+
+
+def parsed(engine: Engine, settings: dict[str, Any], output: Path, *, least: int) -> dict[str, Any]:
+    """The outcome where text of so many bytes, and longer text, is parsed once."""
+    before, parsed_once.LEAST_BYTES = parsed_once.LEAST_BYTES, least
+    try:
+        return outcome(engine, settings, output)
+    finally:
+        parsed_once.LEAST_BYTES = before
+
+
+def rounded(found: dict[str, Any]) -> dict[str, Any]:
+    """An outcome whose scores are rounded, as engines add them up in another order."""
+    scores = [{key: _rounded(value) for key, value in row.items()} for row in found["query_scores"]]
+    return {**found, "query_scores": sorted(scores, key=str)}
+
+
+def _rounded(text: str) -> str:
+    try:
+        return f"{float(text):.12g}"
+    except ValueError:
+        return text
 
 
 def on_embedded(folder: str) -> None:

@@ -24,16 +24,8 @@ EVALUATED_ON = datetime.date(2026, 11, 16)
 class Staged:
     """Writes itself as a DataFrame does, without an engine to wait for."""
 
-    def __init__(self, ndcg: float, evaluation_id: str, dataset: str, evaluated_on: datetime.date) -> None:
-        values = [ndcg, ndcg / 3, ndcg / 7] * len(dataset.split("+"))
-        self._table = pa.table(
-            {
-                "dataset": sorted(dataset.split("+") * 3),
-                "evaluated_on": [evaluated_on] * len(values),
-                "evaluation_id": [evaluation_id] * len(values),
-                "ndcg": values,
-            }
-        )
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
         self.write = self
 
     def partitionBy(self, *names: str) -> "Staged":  # noqa: N802  # Spark's name
@@ -42,6 +34,19 @@ class Staged:
 
     def parquet(self, path: str) -> None:
         pq.write_to_dataset(self._table, path, partition_cols=list(self._partitions))
+
+
+def table_of(ndcg: float, evaluation_id: str, dataset: str, evaluated_on: datetime.date) -> pa.Table:
+    """Three scores of an evaluation, for every dataset in "a+b"."""
+    values = [ndcg, ndcg / 3, ndcg / 7] * len(dataset.split("+"))
+    return pa.table(
+        {
+            "dataset": sorted(dataset.split("+") * 3),
+            "evaluated_on": [evaluated_on] * len(values),
+            "evaluation_id": [evaluation_id] * len(values),
+            "ndcg": values,
+        }
+    )
 
 
 def rows(ndcg: float, evaluation_id: str) -> list[tuple[str, float]]:
@@ -56,7 +61,7 @@ def staged(output: str, evaluation_id: str, ndcg: float, *, rejected: bool, data
     """
     night = Publication(output, evaluation_id)
     for table in ("query_scores", "dataset_scores", *(["rejected_rows", "comparisons"] if rejected else [])):
-        night.stage(table, Staged(ndcg, evaluation_id, dataset, evaluated_on))
+        night.stage(table, Staged(table_of(ndcg, evaluation_id, dataset, evaluated_on)))
         night.verify(table, 3 * len(dataset.split("+")))
     return night
 
