@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 from embedded import Evaluate, evaluating
 from pyspark.sql import SparkSession
+from slow import SlowTests
 
 import ndcg_spark
 from ndcg_spark import interrupts
@@ -16,6 +17,8 @@ from ndcg_spark.engine import Engine
 
 #: Compiling takes ranx half a minute, and all tests of a process must agree on it.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
+#: Planning for sixteen partitions of three rows costs a quarter more processor time than for two.
+os.environ.setdefault("SAIL_EXECUTION__DEFAULT_PARALLELISM", "2")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -48,6 +51,7 @@ LONG = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
+    parser.addoption("--slow", action="store_true", help="run the slow tests too, as scripts/check.sh does")
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
 
 
@@ -60,6 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
     found = Path(ndcg_spark.__file__).resolve().parents[1]
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
+    config.pluginmanager.register(SlowTests(config))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """The tests of a file stay together, as they share what it has evaluated; and files begin in the order of LONG."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line
 from servers import QUICK_JAVA
+from staying import command_line
 
 from ndcg_spark import cli
 

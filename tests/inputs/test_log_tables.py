@@ -9,8 +9,9 @@ import log_tables
 import pyarrow as pa
 import pytest
 from log_tables import rows
-from programs import command_line, forked
+from programs import forked
 from pyarrow import parquet
+from staying import command_line
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 import pyarrow.parquet as pq
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
-from programs import command_line
 from publish_and_die import run as run_and_die
+from staying import command_line
 
 from ndcg_spark.nights import recovery
 from ndcg_spark.nights.committed import committed

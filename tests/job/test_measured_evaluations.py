@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line, forked
+from programs import forked
+from staying import command_line
 
 from ndcg_spark import read_scores
 from ndcg_spark.convention.measures import COLUMNS

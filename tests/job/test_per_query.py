@@ -1,7 +1,7 @@
 """Query scores that are handed over row by row, from the plan or from a night that was published."""
 
 import pytest
-from programs import called
+from staying import returned
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import evaluate
@@ -54,7 +54,7 @@ def handed(settings):
 def hand(request):
     """Evaluates on either engine, and returns what was handed over."""
     if request.param == "embedded":
-        return lambda settings: called(handed, settings.model_copy(update={"engine": "embedded"}))
+        return lambda settings: returned(handed, settings.model_copy(update={"engine": "embedded"}))
     request.getfixturevalue("spark")
     return handed
 
@@ -64,7 +64,7 @@ def test_an_evaluation_hands_over_its_query_scores(hand, paths, tmp_path, publis
     more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
     if published:
         # Those of another night in the same folder are not among them.
-        called(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
+        returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
     evaluation_id, taken = hand(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [

@@ -13,8 +13,8 @@ import gated_nights
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line
 from scipy import stats
+from staying import command_line
 
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError

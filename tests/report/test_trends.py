@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from kept_nights import date, night
-from programs import command_line, forked
+from programs import forked
+from staying import command_line
 
 from ndcg_spark import cli
 from ndcg_spark.comparison.nightly import Wanted, lines
