@@ -56,5 +56,5 @@ class SlowTests:
         long = [(seconds, test) for test, seconds in self._seconds.items() if seconds > SECONDS]
         if long:
             terminalreporter.write_line(
-                f"{len(long)} tests that are not marked slow took more than {SECONDS:.0f} s, e.g. {max(long)[1]}"
+                f"{len(long)} of the tests took more than {SECONDS:.0f} s and not marked slow, e.g. {max(long)[1]}"
             )
