@@ -126,6 +126,7 @@ def without_utf8(*arguments, **how):
     )
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_is_told_with_what_stands(folder):
     (folder / "run.txt").write_text(RUN.replace("bm25", "système"), encoding="utf-8")
     arguments = ["evaluate", "--engine", "embedded", "--judgments", "qrels.txt", "--results", "run.txt"]
@@ -509,6 +510,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     assert "no such path, no.txt" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_it():
     tiny = ["tests/golden/tiny.qrels", "tests/golden/tiny.run"]
     done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
@@ -521,6 +523,7 @@ def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_
     assert set(shown.splitlines()) <= set(table.splitlines())
 
 
+@pytest.mark.slow
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
     (folder / "negative.txt").write_text(QRELS + "q1 0 z -1\n", encoding="utf-8")
     write_parquet(folder / "unranked.parquet", score=[2.0, 1.0])

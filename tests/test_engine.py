@@ -170,6 +170,7 @@ def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
         sail.on_a_server(nothing, "0.7.2", "sc://far:1")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
 def test_nobody_else_reaches_the_port_of_the_embedded_engine():
     knocking = """
@@ -191,6 +192,7 @@ def test_a_port_that_is_not_ours_is_not_shut(silent):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
 def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     dying = {

@@ -75,6 +75,7 @@ def trec_covid(shared_data, tmp_path_factory):
     return ds.dataset(output / "query_scores", partitioning="hive").to_table()
 
 
+@pytest.mark.slow
 def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(embedded, trec_covid):
     per_query = {}
     for row in trec_covid.select(["run", "query_id", "ndcg"]).to_pylist():

@@ -32,6 +32,7 @@ PROGRAMS = {
 VARIED = {"text", "broken-ranks", "cost"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", PROGRAMS)
 def test_a_scenario_runs_at_a_small_scale(scenario, tmp_path, capsys, thorough):
     if not thorough and scenario not in VARIED:

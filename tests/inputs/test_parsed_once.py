@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import kept_text
+import pytest
 from programs import forked
 
 from ndcg_spark.config import ResultsConfig
@@ -19,6 +20,7 @@ def on_embedded(folder):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_scores_counts_fingerprints_and_rejected_rows_are_the_same_on_the_embedded_engine(tmp_path):
     found = on_embedded(tmp_path)
     assert found.keys() == kept_text.UNCOMMON.keys()

@@ -43,6 +43,7 @@ def short(found):
     return [(night["verdict"], night["code"], night["exit_code"], night["nights"]) for night in found]
 
 
+@pytest.mark.slow
 def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     first = settings(tmp_path, "2026-11-01")
     unchanged = {"on_changed_judgments": "unchanged_queries"}
@@ -102,6 +103,7 @@ def test_a_night_that_was_last_good_and_is_run_again_is_not_compared_with_itself
     ]
 
 
+@pytest.mark.slow
 def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(after_two):
     lines = "".join(f"q{n},language,{'de' if n < 50 else 'fr'}\n" for n in range(QUERIES))
     (after_two / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")
@@ -146,6 +148,7 @@ def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
+@pytest.mark.slow
 def test_every_dataset_has_a_verdict_of_its_own_in_the_record_of_its_night(tmp_path):
     def night(date, **worse):
         files = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
@@ -212,6 +215,7 @@ DEATHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("death", DEATHS)
 def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new_one_with_its_verdict(after_two, death):
     before = records(after_two)["2026-11-02"]

@@ -44,6 +44,7 @@ def test_a_kill_amid_several_nights_brings_all_of_them_about_or_none(tmp_path, n
     assert number > 40
 
 
+@pytest.mark.slow
 def test_a_recovery_that_is_killed_after_any_change_is_taken_up_again(tmp_path, numbers):
     for number in numbers:
         output = str(tmp_path / str(number))

@@ -31,8 +31,8 @@ TOOLS = {
 }
 
 
-#: The others are slow: as good as the same evaluation, and a tool that has to be imported.
-QUICK = ("trec_eval", "ranx", "sklearn")
+#: The others are slow: another evaluation each, and some a tool that takes seconds to import.
+QUICK = ("trec_eval", "pytrec_eval", "sklearn", "lightgbm")
 
 
 @pytest.mark.parametrize(

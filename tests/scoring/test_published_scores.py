@@ -42,6 +42,7 @@ def scores_of(judgments, results, *options):
     return json.loads(done.stdout)["dataset_scores"]
 
 
+@pytest.mark.slow
 def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
     folder = shared_data / "trec-covid-round1"
     with (folder / "leaderboard.csv").open(encoding="utf-8") as file:

@@ -1,6 +1,5 @@
 """Slow tests, marked `slow`, wait for --slow, so that the tests without Java are a loop of a minute and a half."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ class SlowTests:
         paths = (argument.partition("::")[0] for argument in config.args)
         self._named = {(config.invocation_params.dir / path).resolve() for path in paths if path.endswith(".py")}
         self._left_out = 0
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
 
     # Last, so that those are counted that -k and -m have chosen.
     @pytest.hookimpl(trylast=True)
@@ -38,8 +37,9 @@ class SlowTests:
         return bool(slow) and not self._all and Path(item.path).resolve() not in self._named
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not {"slow", "spark", "cluster"} & set(report.keywords):
-            self._seconds[report.nodeid] += report.duration
+        # What a fixture takes is shared.
+        if report.when == "call" and not {"slow", "spark", "cluster"} & set(report.keywords):
+            self._seconds[report.nodeid] = report.duration
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         # With xdist, a worker knows how many, and the process that prints does not.
@@ -56,5 +56,5 @@ class SlowTests:
         long = [(seconds, test) for test, seconds in self._seconds.items() if seconds > SECONDS]
         if long:
             terminalreporter.write_line(
-                f"{len(long)} of the tests took more than {SECONDS:.0f} s and not marked slow, e.g. {max(long)[1]}"
+                f"{len(long)} of the tests took more than {SECONDS:.0f} s and are not marked slow, e.g. {max(long)[1]}"
             )
