@@ -52,7 +52,7 @@ class SlowTests:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._left_out:
-            terminalreporter.write_line(f"{self._left_out} slow tests were left out; scripts/check.sh runs them")
+            terminalreporter.write_line(f"{self._left_out} slow test(s) were left out; scripts/check.sh runs them")
         long = [(seconds, test) for test, seconds in self._seconds.items() if seconds > SECONDS]
         if long:
             terminalreporter.write_line(
