@@ -453,6 +453,7 @@ def test_an_output_that_cannot_be_written_ends_with_exit_code_4(folder):
     assert "output: " in done.stderr
 
 
+@pytest.mark.slow
 def test_a_gain_written_in_python_is_used(folder):
     (folder / "shop.py").write_text("def worth(grades):\n    return grades * 10\n", encoding="utf-8")
     (folder / "swapped.txt").write_text(RUN.replace("3.0", "2.0"), encoding="utf-8")

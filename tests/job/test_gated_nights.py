@@ -94,6 +94,7 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     assert len(rows(tmp_path, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
+@pytest.mark.slow
 def test_a_night_that_was_last_good_and_is_run_again_is_not_compared_with_itself(after_two):
     found = evaluated(after_two, settings(after_two, "2026-11-02", worse=30), settings(after_two, "2026-11-03"))
     assert short(found) == [

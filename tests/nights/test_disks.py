@@ -103,6 +103,7 @@ def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
     assert len(records(output)) == 1
 
 
+@pytest.mark.slow
 def test_a_disk_that_may_only_be_read_keeps_the_old_night(tmp_path, disk):
     output = disk / "scores"
     assert evaluate(tmp_path, output).returncode == 0

@@ -16,7 +16,9 @@ from ndcg_spark.nights.recovery import OWNER
 from ndcg_spark.nights.store import STAGING, Store
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "rerun of rejected rows" else pytest.mark.slow) for kind in KINDS]
+)
 def test_a_kill_after_any_change_leaves_no_mixture_and_the_next_run_converges(tmp_path, at_once, kind, numbers):
     for number in numbers:
         output = str(tmp_path / str(number))

@@ -32,7 +32,7 @@ TOOLS = {
 
 
 #: The others are slow: another evaluation each, and some a tool that takes seconds to import.
-QUICK = ("trec_eval", "pytrec_eval", "sklearn", "lightgbm")
+QUICK = ("trec_eval", "sklearn", "lightgbm")
 
 
 @pytest.mark.parametrize(

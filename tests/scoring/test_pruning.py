@@ -176,6 +176,7 @@ def check_same(options, untrusted_lists, left_out, scores):
     assert len(scores[0]) == 2 * QUERIES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_scores_are_the_same_with_and_without_what_is_left_out(embedded, at):
     check_same(OPTIONS[at], *embedded[at])
