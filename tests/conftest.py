@@ -38,6 +38,9 @@ LONG = (
     "test_interrupts.py",
     "test_engine.py",
     "nights/test_object_store.py",
+    "report/test_page.py",
+    "report/test_trends.py",
+    "job/test_gated_nights.py",
     "nights/test_kills.py",
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
@@ -70,6 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """The tests of a file stay together, as they share what it has evaluated; and files begin in the order of LONG."""
+    if config.getoption("dist") != "load":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     config.option.loadscopereorder = False

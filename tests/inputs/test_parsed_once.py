@@ -15,7 +15,8 @@ from ndcg_spark.inputs.reading import read_results
 
 
 def on_embedded(folder):
-    done = forked(kept_text.on_embedded, str(folder), cwd=folder)
+    # In the partitions of a user's engine, where sums are added in the same order both ways.
+    done = forked(kept_text.on_embedded, str(folder), cwd=folder, SAIL_EXECUTION__DEFAULT_PARALLELISM="16")
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
