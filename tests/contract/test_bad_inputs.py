@@ -11,7 +11,7 @@ KINDS = ("scored", "scored with rejects", "refused")
 
 @pytest.mark.slow
 def test_bad_inputs_end_in_scores_or_a_reason_and_no_row_is_lost(tmp_path, thorough):
-    inputs = 1000 if thorough else 20
+    inputs = 1000 if thorough else 32
     # Three rows need no second partition.
     done = forked(fuzz_inputs.main, 0, inputs, cwd=tmp_path, SAIL_EXECUTION__DEFAULT_PARALLELISM="1")
     assert done.returncode == 0, done.stderr[-2000:]

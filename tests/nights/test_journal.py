@@ -131,6 +131,7 @@ def test_who_waits_for_a_claim_that_cannot_be_understood_is_told(tmp_path, monke
         publish(str(tmp_path), NEW, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "inside_the_record"),
     [(JOURNALLED, False), (RECORD_GONE, False), (MIXED, False), (MIXED, True), (r"-> _evaluations/", False)],
