@@ -69,7 +69,6 @@ wait "$object_store"
 wait "$parity"
 wait "$package"
 wait "$classes" || true
-# Two Spark sessions side by side: most of a test is waiting for a job to be planned. Files in the order of conftest.py,
-# the longest first; xdist alone would begin with those of most tests.
-pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-report= "$@"
+# Two Spark sessions side by side: most of a test is waiting for a job to be planned.
+pytest --numprocesses 2 --slow --cov --cov-report= "$@"
 echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"

@@ -10,6 +10,7 @@ import pytest
 from embedded import Embedded, evaluating
 from pyspark.sql import SparkSession
 from servers import QUICK_OPTIONS
+from slow import SlowTests
 
 import ndcg_spark
 from ndcg_spark import interrupts
@@ -17,6 +18,8 @@ from ndcg_spark.engine import Engine
 
 #: Compiling takes ranx half a minute, and all tests of a process must agree on it.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
+#: Planning for sixteen partitions of three rows costs a quarter more processor time than for two.
+os.environ.setdefault("SAIL_EXECUTION__DEFAULT_PARALLELISM", "2")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -34,6 +37,9 @@ LONG = (
     "test_interrupts.py",
     "test_engine.py",
     "nights/test_object_store.py",
+    "report/test_page.py",
+    "report/test_trends.py",
+    "job/test_gated_nights.py",
     "nights/test_kills.py",
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
@@ -46,6 +52,7 @@ LONG = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
+    parser.addoption("--slow", action="store_true", help="run the slow tests too, as scripts/check.sh does")
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
 
 
@@ -58,6 +65,18 @@ def pytest_configure(config: pytest.Config) -> None:
     found = Path(ndcg_spark.__file__).resolve().parents[1]
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
+    config.pluginmanager.register(SlowTests(config))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """The tests of a file stay together, as they share what it has evaluated; and files begin in the order of LONG."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

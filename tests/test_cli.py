@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line
 from servers import QUICK_JAVA
+from staying import command_line
 
 from ndcg_spark import cli
 
@@ -59,7 +59,7 @@ def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
     ],
 )
 def test_help_is_as_it_was_agreed(arguments, golden):
-    assert started(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
+    assert ndcg_spark(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 
 
 def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
@@ -112,7 +112,7 @@ def test_output_keeps_both_tables_by_dataset_and_date(folder):
 def test_two_runs_and_a_configuration_file_give_a_row_each(folder):
     (folder / "other.txt").write_text(RUN.replace("bm25", "dense"), encoding="utf-8")
     (folder / "c.toml").write_text('results.path = ["run.txt", "other.txt"]\njudgments.path = "qrels.txt"\n', "utf-8")
-    done = started("evaluate", "--config", "c.toml", "--engine", "embedded", "--json", cwd=folder)
+    done = ndcg_spark("evaluate", "--config", "c.toml", "--engine", "embedded", "--json", cwd=folder)
     assert {row["run"] for row in json.loads(done.stdout)["dataset_scores"]} == {"bm25", "dense"}
 
 
@@ -132,18 +132,19 @@ def without_utf8(*arguments, **how):
     )
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_is_told_with_what_stands(folder):
     (folder / "run.txt").write_text(RUN.replace("bm25", "système"), encoding="utf-8")
     arguments = ["evaluate", "--engine", "embedded", "--judgments", "qrels.txt", "--results", "run.txt"]
     done = without_utf8(*arguments, "--cutoffs", "1", cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].split()[:2] == [r"syst\xe8me", "1.0000"]
-    done = without_utf8(*arguments, "--cutoffs", "1", "--run", "naïve", cwd=folder, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1].split()[:2] == [r"na\xefve", "1.0000"]
     with Path("/dev/full").open("w", encoding="ascii") as full:
-        done = without_utf8(*arguments, "--output", "out", cwd=folder, stdout=full, stderr=subprocess.PIPE)
+        more = ("--run", "naïve", "--output", "out")
+        done = without_utf8(*arguments, *more, cwd=folder, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 4
+    (file,) = (folder / "out" / "dataset_scores").rglob("*.parquet")
+    assert set(pq.ParquetFile(file).read()["run"].to_pylist()) == {"naïve"}
     assert done.stderr.splitlines()[-1].endswith("No space left on device; the night was published in out")
     assert "Traceback" not in done.stderr
 
@@ -184,13 +185,17 @@ def test_streams_that_take_nothing_end_the_program_by_a_code_and_not_by_a_traceb
     assert len(done.stderr.splitlines()) == bool(said)
 
 
-@pytest.mark.parametrize("arguments", ["--help", "evaluate --help", "nights -h"])
+FULL = "ndcg-spark: stdout: the results could not be printed, [Errno 28] No space left on device"
+
+
 @pytest.mark.parametrize(
-    ("where", "code", "said"),
+    ("arguments", "where", "code", "said"),
     [
-        (">/dev/full", 4, "ndcg-spark: stdout: the results could not be printed, [Errno 28] No space left on device"),
-        (">&-", 0, ""),
-        (">&$nobody", 141, ""),
+        ("--help", ">/dev/full", 4, FULL),
+        ("--help", ">&-", 0, ""),
+        ("--help", ">&$nobody", 141, ""),
+        ("evaluate --help", ">/dev/full", 4, FULL),
+        ("nights -h", ">&$nobody", 141, ""),
     ],
 )
 def test_so_does_the_help(arguments, where, code, said):
@@ -454,6 +459,7 @@ def test_an_output_that_cannot_be_written_ends_with_exit_code_4(folder):
     assert "output: " in done.stderr
 
 
+@pytest.mark.slow
 def test_a_gain_written_in_python_is_used(folder):
     (folder / "shop.py").write_text("def worth(grades):\n    return grades * 10\n", encoding="utf-8")
     (folder / "swapped.txt").write_text(RUN.replace("3.0", "2.0"), encoding="utf-8")
@@ -511,6 +517,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     assert "no such path, no.txt" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_it():
     tiny = ["tests/golden/tiny.qrels", "tests/golden/tiny.run"]
     done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
@@ -523,13 +530,14 @@ def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_
     assert set(shown.splitlines()) <= set(table.splitlines())
 
 
+@pytest.mark.slow
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
     (folder / "negative.txt").write_text(QRELS + "q1 0 z -1\n", encoding="utf-8")
     write_parquet(folder / "unranked.parquet", score=[2.0, 1.0])
-    done = ndcg_spark("conventions", "--compare", "qrels.txt", "unranked.parquet", "--engine", "embedded", cwd=folder)
+    paths = ("negative.txt", "unranked.parquet")
+    done = ndcg_spark("conventions", "--compare", *paths, "--engine", "embedded", cwd=folder)
     assert "lightgbm ties=doc_id_asc" in done.stdout
     assert "retrieved_list refuses: results: no column rank" in done.stdout
-    done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", "--engine", "embedded", cwd=folder)
     assert "sklearn refuses: judgments: 1 negative grade(s)" in done.stdout
 
 

@@ -99,6 +99,7 @@ def test_for_all_measures_classic_spark_moves_the_judgments_once_more_at_most_an
     assert per_result(measures, "bytes_read") <= 1.1 * per_result(alone, "bytes_read")
 
 
+@pytest.mark.slow
 def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the_results_no_more_often(embedded):
     alone, measures = embedded["with ranks"], embedded["measures"]
     assert measures["plans"] == alone["plans"]
@@ -107,6 +108,7 @@ def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the
     assert measures["bytes_read"] <= 1.2 * alone["bytes_read"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 17)])
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
     # One more for text: it is parsed once, into a temporary table.
@@ -114,6 +116,7 @@ def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyse
     assert embedded[case]["analyses"] <= analyses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 5.0)])
 def test_the_embedded_engine_reads_its_files_so_often_at_most(embedded, case, times):
     assert 1 <= embedded[case]["bytes_read"] / embedded[case]["input_bytes"] <= times

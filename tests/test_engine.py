@@ -125,6 +125,7 @@ def test_the_embedded_engine_cannot_be_had_under_spark_submit():
     assert "refused: engine: spark-submit brings its own Spark" in said_with("embedded", PYSPARK_GATEWAY_PORT="1")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_an_engine_error_without_secrets():
     answer = said_with("auto", SPARK_REMOTE="sc://127.0.0.1:9/;token=secret;x-api-key=hidden")
     assert answer.startswith(
@@ -158,6 +159,7 @@ def test_what_is_no_address_is_told(url):
         patience.ask(url)
 
 
+@pytest.mark.slow
 def test_a_server_of_sail_is_known_for_what_it_is(sail_server):
     assert said_with("auto", COUNT + "\nprint(engine.name)", SPARK_REMOTE=sail_server) == (
         f"embedded True 3\nSail 0.7.2 ({sail_server})"
@@ -170,6 +172,7 @@ def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
         sail.on_a_server(nothing, "0.7.2", "sc://far:1")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
 def test_nobody_else_reaches_the_port_of_the_embedded_engine():
     knocking = """
@@ -191,6 +194,7 @@ def test_a_port_that_is_not_ours_is_not_shut(silent):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
 def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     dying = {
@@ -204,6 +208,7 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     assert "rendezvous" not in answer.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["pass", "import os, signal; os.kill(os.getpid(), signal.SIGTERM); time.sleep(600)"])
 def test_temporary_folders_of_an_engine_end_with_it_also_by_a_signal(end, tmp_path):
     program = f"""if True:

@@ -63,6 +63,7 @@ def staged(folder):
     return [*folder.glob("out/_staging/*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "send", "ignoring"),
     [

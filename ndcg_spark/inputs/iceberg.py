@@ -39,9 +39,10 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
     metadata = place if path.endswith(".metadata.json") else _current(system, place, f"{where}: {path}")
     address = metadata if is_local(path) else f"{path.partition('://')[0].replace('s3a', 's3')}://{metadata}"
     try:
-        # pyiceberg would look for each bucket under a name of its own at a server that the environment names.
-        server = os.environ.get("AWS_ENDPOINT_URL")
-        table = library().from_metadata(address, {"s3.endpoint": server} if server else {})
+        # pyiceberg would look for a bucket under a name of its own at a server that the environment names, and for its
+        # region at Amazon, which takes seconds where that is out of reach.
+        named = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL"), "s3.region": os.environ.get("AWS_REGION")}
+        table = library().from_metadata(address, {name: value for name, value in named.items() if value})
     except Exception as error:  # it raises many kinds
         raise _unreadable(path, where, error) from error
     return _at(table, path, as_of, where)

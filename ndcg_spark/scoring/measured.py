@@ -25,7 +25,8 @@ def with_measures(table: DataFrame, key: Sequence[str], convention: Convention, 
     also says what recall, ap and bpref are, which divide by their number; the others are computed.
     """
     if asked.has("ap"):
-        precisions = F.transform("relevant_ranks", lambda rank, at: (at + 1) / rank)
+        # No rank is 0, but `/` fails on Sail with a division by zero where the lists of a batch are empty.
+        precisions = F.transform("relevant_ranks", lambda rank, at: F.try_divide(at + 1, rank))
         table = table.withColumn("precisions", precisions)
     if asked.has("err"):
         table = table.withColumn("satisfied", _satisfied(asked.cutoffs_of("err")))

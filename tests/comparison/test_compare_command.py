@@ -6,7 +6,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line
+from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.comparison_request import measures_of

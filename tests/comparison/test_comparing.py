@@ -388,6 +388,7 @@ def test_weights_that_break_their_contract_are_refused(embedded, table, words):
 # Other tools
 
 
+@pytest.mark.slow
 def test_wins_ties_and_losses_are_those_of_ranx(embedded):
     ranx = pytest.importorskip("ranx", reason="needs ranx: pip install --group parity")
     chance = np.random.default_rng(12)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from paired import scores
-from programs import command_line
 from scipy import stats
+from staying import command_line
 
 #: Of the rows 2 to 4 of the matrix of PermTest against row 1: difference, t, p, interval, wins, ties and losses, and
 #: the p value of every sign counted out. The upper end of row 4 is scipy's own (0.0476...); the README of the data has
@@ -75,6 +75,7 @@ def trec_covid(shared_data, tmp_path_factory):
     return ds.dataset(output / "query_scores", partitioning="hive").to_table()
 
 
+@pytest.mark.slow
 def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(embedded, trec_covid):
     per_query = {}
     for row in trec_covid.select(["run", "query_id", "ndcg"]).to_pylist():

@@ -54,6 +54,7 @@ def test_the_minimum_detectable_difference_is_found_with_a_power_of_four_fifths(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("correction", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_adjusted_p_values_are_those_of_statsmodels(correction, theirs):
     multitest = pytest.importorskip("statsmodels.stats.multitest", reason="needs statsmodels")

@@ -3,11 +3,13 @@
 import json
 
 import fuzz_inputs
+import pytest
 from programs import forked
 
 KINDS = ("scored", "scored with rejects", "refused")
 
 
+@pytest.mark.slow
 def test_bad_inputs_end_in_scores_or_a_reason_and_no_row_is_lost(tmp_path, thorough):
     inputs = 1000 if thorough else 32
     # Three rows need no second partition.

@@ -32,6 +32,7 @@ PROGRAMS = {
 VARIED = {"text", "broken-ranks", "cost"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", PROGRAMS)
 def test_a_scenario_runs_at_a_small_scale(scenario, tmp_path, capsys, thorough):
     if not thorough and scenario not in VARIED:
@@ -47,6 +48,7 @@ def test_a_scenario_runs_at_a_small_scale(scenario, tmp_path, capsys, thorough):
 INSIDE = {"evaluation", "evaluation, no ranks", "mllib", "sort"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_programs_have_names_of_their_own_and_targets_name_them(name, tmp_path):
     scenario = SCENARIOS[name](Setting(data.Size(queries=100), "10", tmp_path, 1, 0.001))

@@ -94,6 +94,7 @@ def night(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_night_is_published_and_its_begin_and_end_are_told(night):
     done = script("nightly.sh", "2020-01-02", night / "night.toml", "--cutoffs", "1", cwd=night)
     assert done.returncode == 0, done.stderr
@@ -103,6 +104,7 @@ def test_a_night_is_published_and_its_begin_and_end_are_told(night):
     assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*.parquet"))
 
 
+@pytest.mark.slow
 def test_a_night_ends_with_the_exit_code_of_its_job(night):
     done = script("nightly.sh", "2020-01-01", night / "night.toml", cwd=night)
     assert done.returncode == 3
@@ -121,6 +123,7 @@ def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(nig
     assert said[said.index("--date") + 1] in yesterdays
 
 
+@pytest.mark.slow
 def test_a_night_that_its_gate_does_not_pass_is_published_and_that_is_told(night):
     with (night / "night.toml").open("a", encoding="utf-8") as file:
         file.write('[gate]\n[[gate.baseline]]\nnight = "last_good"\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n')
@@ -190,6 +193,7 @@ def test_the_cron_job_evaluates_embedded_and_retries_only_what_a_retry_can_cure(
     assert mounted == {volume["name"] for volume in job["template"]["spec"]["volumes"]}
 
 
+@pytest.mark.slow
 def test_the_nightly_job_evaluates_yesterday_unless_a_date_is_given(night):
     paths = [night / "night.toml", "--date", "2020-01-02", "--cutoffs", "1", "--json"]
     command = [sys.executable, ROOT / "jobs/nightly.py", "--config", *paths]

@@ -1,6 +1,7 @@
 """Explanations of random rankings under every preset: their sums are the scores, and what would be, would be."""
 
 import dataclasses
+import functools
 import itertools
 import math
 
@@ -15,17 +16,19 @@ from ndcg_spark.explanation.explanation import explain
 from ndcg_spark.explanation.facts import Facts, Judged, Returned, Score
 from ndcg_spark.explanation.losses import contributions
 
-NAMES = list(conventions())
+QUICK = ("standard", "averaged", "unjudged 1")
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in conventions()]
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory):
-    return found(tmp_path_factory.mktemp("explained"))
+def answers():
+    """What is found of a convention, evaluated when it is asked for."""
+    return functools.cache(found)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_documents_add_up_to_the_score_of_the_evaluation(answers, name):
-    for facts in answers[name]["facts"].values():
+    for facts in answers(name)["facts"].values():
         explanation, score = explain(facts), facts.score
         within = [line.contribution or 0.0 for line in explanation.lines]
         ideal = [line.ideal_contribution or 0.0 for line in explanation.lines]
@@ -38,14 +41,14 @@ def test_the_documents_add_up_to_the_score_of_the_evaluation(answers, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_losses_sum_to_the_ideal_dcg_less_the_dcg(answers, name):
-    for facts in answers[name]["facts"].values():
+    for facts in answers(name)["facts"].values():
         lost = math.fsum(each.loss for each in explain(facts).losses)
         assert lost == pytest.approx(facts.score.ideal_dcg - facts.score.dcg, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_ndcg_at_every_rank_is_the_score_at_that_cutoff(answers, name):
-    found_at = answers[name]["facts"]
+    found_at = answers(name)["facts"]
     # The ideal of k relevant documents is another one for the whole ranking, which has no k.
     cutoffs = [(5, 1), (None, 5)] if conventions()[name].ideal != "k_relevant" else [(5, 1)]
     for query, deep, rank in ((query, *both) for query, _ in found_at for both in cutoffs):
@@ -57,23 +60,23 @@ def test_the_ndcg_at_every_rank_is_the_score_at_that_cutoff(answers, name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("grade", ["if_best", "if_worst"])
 def test_an_unjudged_document_would_change_the_score_to_that_of_an_evaluation_with_it_judged(answers, name, grade):
-    scores = answers[name][grade]
+    scores = answers(name)[grade]
     for query, score in scores.items():
-        said = getattr(explain(answers[name]["facts"][query, 5]).unjudged[0], f"ndcg_{grade}")
+        said = getattr(explain(answers(name)["facts"][query, 5]).unjudged[0], f"ndcg_{grade}")
         assert said == (pytest.approx(score, abs=1e-12) if said is not None else said)
     assert scores or name in ("mllib", "replay")
 
 
 # The ties that a move leaves cannot be written as scores.
-@pytest.mark.parametrize("name", [name for name in NAMES if TIES[conventions()[name].ties].by != "gain"])
+@pytest.mark.parametrize("name", [each for each in NAMES if TIES[conventions()[each.values[0]].ties].by != "gain"])
 def test_a_document_at_its_ideal_rank_gives_the_score_of_an_evaluation_with_it_there(answers, name):
-    for query, score in answers[name]["moved"].items():
-        assert explain(answers[name]["facts"][query, 5]).would_help[0].ndcg == pytest.approx(score, abs=1e-12)
-    assert len(answers[name]["moved"]) > 5
+    for query, score in answers(name)["moved"].items():
+        assert explain(answers(name)["facts"][query, 5]).would_help[0].ndcg == pytest.approx(score, abs=1e-12)
+    assert len(answers(name)["moved"]) > 5
 
 
 def test_the_scores_and_what_would_change_them_are_those_of_the_plain_definition(answers):
-    for (query, cutoff), facts in answers["standard"]["facts"].items():
+    for (query, cutoff), facts in answers("standard")["facts"].items():
         grades = {each.doc_id: each.relevance for each in facts.judged}
         rows = [(each.doc_id, each.score) for each in facts.returned]
         explanation = explain(facts)
@@ -92,7 +95,7 @@ def test_the_scores_and_what_would_change_them_are_those_of_the_plain_definition
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_changes_between_two_lists_sum_to_the_change_of_the_dcg(answers, name):
-    found_at = answers[name]["facts"]
+    found_at = answers(name)["facts"]
     queries = sorted({query for query, _ in found_at})
     for one, other in itertools.pairwise(queries):
         run, baseline = found_at[one, 5], found_at[other, 5]

@@ -33,6 +33,7 @@ def _no_s3(monkeypatch):
         monkeypatch.setenv(name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_s3")
 def test_a_storage_that_does_not_answer_is_refused():
     with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be listed, .*; check it and its rights"):

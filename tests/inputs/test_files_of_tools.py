@@ -36,6 +36,7 @@ def ranx():
 
 
 # Its JSON is that of pytrec_eval below; interpreted, as it is in these tests, ranx cannot write it.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["parquet", "trec"])
 def test_what_ranx_saves_scores_as_ranx_scores_it(tmp_path, ranx, kind):

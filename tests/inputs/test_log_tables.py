@@ -9,8 +9,9 @@ import log_tables
 import pyarrow as pa
 import pytest
 from log_tables import rows
-from programs import command_line, forked
+from programs import forked
 from pyarrow import parquet
+from staying import command_line
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -265,6 +266,7 @@ def embedded(tmp_path_factory):
         yield checked.on_embedded(settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_exactly_the_rows_of_a_version_are_read(embedded, name):
     found, expected = embedded[name], CASES[name][1]
@@ -295,6 +297,7 @@ GRADES = pa.table({"query_id": ["q1"] * 3, "doc_id": ["x", "y", "z"], "relevance
 LEFT_OUT = pa.table({"query_id": ["q1"], "doc_id": ["x"]})
 
 
+@pytest.mark.slow
 def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_their_versions(tmp_path):
     from deltalake import DeltaTable
 

@@ -18,7 +18,8 @@ from ndcg_spark.inputs.reading import read_results
 def embedded(tmp_path_factory):
     """By format, the outcome of text that every plan parses and of text that is parsed once, on the embedded engine."""
     folder = tmp_path_factory.mktemp("embedded")
-    done = forked(kept_text.on_embedded, str(folder), cwd=folder)
+    # In the partitions of a user's engine, where sums are added in the same order both ways.
+    done = forked(kept_text.on_embedded, str(folder), cwd=folder, SAIL_EXECUTION__DEFAULT_PARALLELISM="16")
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

@@ -210,6 +210,7 @@ def is_as_told(found, expected):
             raise AssertionError(found["error"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_folder_is_read_whole_or_refused_on_the_embedded_engine(embedded, name):
     is_as_told(embedded[name], CASES[name][2])
@@ -278,6 +279,7 @@ def test_rows_that_an_engine_passes_over_are_refused_with_their_file(engine, tmp
         refuse_lost_rows(lossy, 2)
 
 
+@pytest.mark.slow
 def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
     for number in range(300):
         write(tmp_path / "flat" / f"{number}.run", run_lines(f"r{number}"))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from evaluations import configuration, on_embedded
-from programs import command_line, forked
+from programs import forked
+from staying import command_line
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError

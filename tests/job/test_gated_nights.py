@@ -1,16 +1,33 @@
 """Nights with a gate, from their files to what is published: whole, with the verdict, whatever it is."""
 
 import json
+import shutil
 from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
-from programs import command_line
 from publish_and_die import run as run_and_die
+from staying import command_line
 
 from ndcg_spark.nights import recovery
 from ndcg_spark.nights.committed import committed
+
+
+@pytest.fixture(scope="module")
+def two_good_nights(tmp_path_factory):
+    """An output with two good nights, the first of which was accepted."""
+    folder = tmp_path_factory.mktemp("good")
+    first = {**settings(folder, "2026-11-01"), "accepted": "the first night"}
+    assert [night[0] for night in short(evaluated(folder, first, settings(folder, "2026-11-02")))] == ["pass", "pass"]
+    return folder
+
+
+@pytest.fixture
+def after_two(two_good_nights, tmp_path):
+    """A folder whose output has these two nights, as files that are its own."""
+    shutil.copytree(two_good_nights / "out", tmp_path / "out")
+    return tmp_path
 
 
 def records(folder):
@@ -26,6 +43,7 @@ def short(found):
     return [(night["verdict"], night["code"], night["exit_code"], night["nights"]) for night in found]
 
 
+@pytest.mark.slow
 def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     first = settings(tmp_path, "2026-11-01")
     unchanged = {"on_changed_judgments": "unchanged_queries"}
@@ -76,52 +94,45 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     assert len(rows(tmp_path, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
-def test_a_night_that_was_last_good_and_is_run_again_is_not_compared_with_itself(tmp_path):
-    found = evaluated(
-        tmp_path,
-        {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"},
-        settings(tmp_path, "2026-11-02"),
-        settings(tmp_path, "2026-11-02", worse=30),
-        settings(tmp_path, "2026-11-03"),
-    )
-    assert short(found)[1:] == [
-        ("pass", "passed", 0, ["2026-11-01"]),
+@pytest.mark.slow
+def test_a_night_that_was_last_good_and_is_run_again_is_not_compared_with_itself(after_two):
+    found = evaluated(after_two, settings(after_two, "2026-11-02", worse=30), settings(after_two, "2026-11-03"))
+    assert short(found) == [
         ("fail", "dropped", 5, ["2026-11-01"]),
         # It is no longer the last good one.
         ("pass", "passed", 0, ["2026-11-01"]),
     ]
 
 
-def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(tmp_path):
+@pytest.mark.slow
+def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(after_two):
     lines = "".join(f"q{n},language,{'de' if n < 50 else 'fr'}\n" for n in range(QUERIES))
-    (tmp_path / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")
-    cut = {"query_attributes": {"path": str(tmp_path / "attributes.csv")}}
+    (after_two / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")
+    cut = {"query_attributes": {"path": str(after_two / "attributes.csv")}}
     german = {"runs": ["hybrid"], "cutoff": 3, "slice": "language=de", "max_drop": 0.01}
     english = {**german, "slice": "language=en"}
     few = {**german, "slice": "language=fr", "severity": "warn"}
     found = evaluated(
-        tmp_path,
-        {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"},
-        settings(tmp_path, "2026-11-02", {"check": [{**german, "max_drop": 0.5}, few]}, worse=30, **cut),
-        settings(tmp_path, "2026-11-03", {"check": [german], "baseline": [{"night": "2026-11-01"}]}, worse=30, **cut),
-        settings(tmp_path, "2026-11-04", {"check": [english]}, **cut),
+        after_two,
+        settings(after_two, "2026-11-02", {"check": [{**german, "max_drop": 0.5}, few]}, worse=30, **cut),
+        settings(after_two, "2026-11-03", {"check": [german], "baseline": [{"night": "2026-11-01"}]}, worse=30, **cut),
+        settings(after_two, "2026-11-04", {"check": [english]}, **cut),
     )
-    assert [night[:3] for night in short(found)[1:]] == [
+    assert [night[:3] for night in short(found)] == [
         ("pass", "passed", 0),
         ("fail", "dropped", 5),
         ("none", "missing_slice", 6),
     ]
-    assert found[1]["findings"][1]["code"] == "too_few_queries"
+    assert found[0]["findings"][1]["code"] == "too_few_queries"
 
 
-def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_judgments(tmp_path):
-    evaluated(tmp_path, {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"})
-    for file in (tmp_path / "out/query_scores").rglob("*.parquet"):
+def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_judgments(after_two):
+    for file in (after_two / "out/query_scores").rglob("*.parquet"):
         pq.write_table(pq.ParquetFile(file).read().drop_columns(["judgments_hash"]), file)
     found = evaluated(
-        tmp_path,
-        settings(tmp_path, "2026-11-02"),
-        settings(tmp_path, "2026-11-03", {"baseline": [{"night": "2026-11-01"}]}, regraded=6),
+        after_two,
+        settings(after_two, "2026-11-02"),
+        settings(after_two, "2026-11-03", {"baseline": [{"night": "2026-11-01"}]}, regraded=6),
     )
     assert short(found) == [
         ("pass", "passed", 0, ["2026-11-01"]),
@@ -130,15 +141,15 @@ def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_
     assert "an older version wrote that night" in found[1]["reason"]
 
 
-def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files(tmp_path):
-    evaluated(tmp_path, {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"})
-    for file in (tmp_path / "out/query_scores").rglob("*.parquet"):
+def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files(after_two):
+    for file in (after_two / "out/query_scores").rglob("*.parquet"):
         file.unlink()
-    (found,) = evaluated(tmp_path, settings(tmp_path, "2026-11-02"))
+    (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
     assert short([found]) == [("none", "nights_unreadable", 6, [None])]
-    assert len(rows(tmp_path, "query_scores", "2026-11-02")) == 2 * QUERIES
+    assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
+@pytest.mark.slow
 def test_every_dataset_has_a_verdict_of_its_own_in_the_record_of_its_night(tmp_path):
     def night(date, **worse):
         files = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
@@ -208,17 +219,17 @@ DEATHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("death", DEATHS)
-def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new_one_with_its_verdict(tmp_path, death):
-    old = settings(tmp_path, "2026-11-02")
-    (_, before) = evaluated(tmp_path, {**settings(tmp_path, "2026-11-01"), "accepted": "the first night"}, old)
-    new = settings(tmp_path, "2026-11-02", worse=30)
+def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new_one_with_its_verdict(after_two, death):
+    before = records(after_two)["2026-11-02"]
+    new = settings(after_two, "2026-11-02", worse=30)
     assert run_and_die(_in_a_session_of_its_own, new, die_after=death) == -9
-    recovery.recover(str(tmp_path / "out"))
-    record = records(tmp_path)["2026-11-02"]
+    recovery.recover(str(after_two / "out"))
+    record = records(after_two)["2026-11-02"]
     assert (record["evaluation_id"] == before["evaluation_id"]) == (DEATHS[death] == "old")
     assert record["verdict"]["verdict"] == ("pass" if DEATHS[death] == "old" else "fail")
-    found = {table: {row["evaluation_id"] for row in rows(tmp_path, table, "2026-11-02")} for table in record["files"]}
+    found = {table: {row["evaluation_id"] for row in rows(after_two, table, "2026-11-02")} for table in record["files"]}
     assert found == {table: {record["evaluation_id"]} for table in ("query_scores", "dataset_scores", "comparisons")}
 
 
@@ -229,14 +240,11 @@ def _in_a_session_of_its_own(night):
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory):
+def nights(two_good_nights, tmp_path_factory):
     """An output with a good night and one that failed, and a configuration."""
     folder = tmp_path_factory.mktemp("gate")
-    evaluated(
-        folder,
-        {**settings(folder, "2026-11-01"), "accepted": "the first night"},
-        settings(folder, "2026-11-02", worse=30),
-    )
+    shutil.copytree(two_good_nights / "out", folder / "out")
+    evaluated(folder, settings(folder, "2026-11-02", worse=30))
     paths = write_night(folder, worse=30)
     (folder / "gate.toml").write_text(
         f'engine = "embedded"\ncutoffs = [3]\njudgments = "{paths["judgments"]["path"]}"\n'

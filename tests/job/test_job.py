@@ -144,6 +144,7 @@ def test_a_run_whose_duplicates_are_merged_is_scored_where_those_of_the_judgment
     assert [(row["run"], row["missing_queries"]) for row in outcome.dataset_scores] == [("bm25", 1), ("bm25", 1)]
 
 
+@pytest.mark.slow
 def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configured, tmp_path):
     (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\nweb,q,a,1\n", encoding="utf-8")
     header = "dataset,run,query_id,doc_id,score\n"

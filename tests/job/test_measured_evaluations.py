@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line, forked
+from programs import forked
+from staying import command_line
 
 from ndcg_spark import read_scores
 from ndcg_spark.convention.measures import COLUMNS
@@ -143,6 +144,7 @@ def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
     assert [row["cutoff"] for row in found["judged_rate"]] == [None, None]
 
 
+@pytest.mark.slow
 def test_presets_are_compared_by_the_measures_that_are_named(folder):
     arguments = ["--compare", "qrels.txt", "runs.txt", "--measures", "P(rel=2)@2 Bpref(rel=2)", "--engine", "embedded"]
     lines = table(run(folder, "conventions", *arguments).stdout)

@@ -1,7 +1,7 @@
 """Query scores that are handed over row by row, from the plan or from a night that was published."""
 
 import pytest
-from programs import called
+from staying import returned
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import evaluate
@@ -54,7 +54,7 @@ def handed(settings):
 
 
 def handed_on_embedded(settings):
-    return called(handed, settings.model_copy(update={"engine": "embedded"}))
+    return returned(handed, settings.model_copy(update={"engine": "embedded"}))
 
 
 def check_that_it_hands_over(hand, paths, tmp_path, published):
@@ -62,7 +62,7 @@ def check_that_it_hands_over(hand, paths, tmp_path, published):
     more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
     if published:
         # Those of another night in the same folder are not among them.
-        called(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
+        returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
     evaluation_id, taken = hand(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [

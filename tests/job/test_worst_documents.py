@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from gated_nights import GATE, evaluated, settings
-from programs import command_line
+from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError

@@ -21,6 +21,6 @@ def at_once(request, monkeypatch):
 def numbers(at_once, thorough):
     """The changes at which a publication is killed, fails or sleeps, without end: with --thorough every change.
 
-    Otherwise every third one: others where folders move at once than where files move one by one.
+    Otherwise every fifth one: others where folders move at once than where files move one by one.
     """
-    return itertools.count(1 if thorough or at_once else 2, 1 if thorough else 3)
+    return itertools.count(1 if thorough or at_once else 2, 1 if thorough else 5)

@@ -54,6 +54,7 @@ def leave_free(disk, size):
         fill.truncate(max(written - size, 0))
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_at_any_step_of_publishing_keeps_the_old_night(disk):
     output = str(disk / "scores")
     told = set()
@@ -82,6 +83,7 @@ def test_a_disk_that_fills_at_any_step_of_publishing_keeps_the_old_night(disk):
     assert {"the old night was kept", "nothing was published"} <= told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("free", "reason"), [(0, "cannot be made, "), (40 * 1024, "the engine cannot write, ")])
 def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
     output = disk / "scores"
@@ -101,6 +103,7 @@ def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
     assert len(records(output)) == 1
 
 
+@pytest.mark.slow
 def test_a_disk_that_may_only_be_read_keeps_the_old_night(tmp_path, disk):
     output = disk / "scores"
     assert evaluate(tmp_path, output).returncode == 0

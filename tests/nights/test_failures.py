@@ -23,19 +23,29 @@ def stands(output):
     return by_pyarrow(output), records(output)
 
 
+WAYS = {
+    "is not made": lambda number, tried, change: tried == number and not change,
+    "is made and not confirmed": lambda number, tried, change: tried == number and bool(change),
+    "is the last for which there is space": lambda number, tried, change: (
+        tried > number and change.startswith(("make", "write", "copy"))
+    ),
+    "is the last that is made": lambda number, tried, change: tried > number,
+}
+
+
 @pytest.mark.parametrize(
-    ("how", "when"),
-    {
-        "is not made": lambda number, tried, change: tried == number and not change,
-        "is made and not confirmed": lambda number, tried, change: tried == number and bool(change),
-        "is the last for which there is space": lambda number, tried, change: (
-            tried > number and change.startswith(("make", "write", "copy"))
+    "how",
+    [
+        "is not made",
+        "is the last for which there is space",
+        *(
+            pytest.param(how, marks=pytest.mark.slow)
+            for how in ("is made and not confirmed", "is the last that is made")
         ),
-        "is the last that is made": lambda number, tried, change: tried > number,
-    }.items(),
+    ],
 )
-def test_a_change_that_fails_keeps_the_old_night_and_the_message_says_so(tmp_path, numbers, how, when):
-    outcomes = set()
+def test_a_change_that_fails_keeps_the_old_night_and_the_message_says_so(tmp_path, numbers, how):
+    when, outcomes = WAYS[how], set()
     for number in numbers:
         output = str(tmp_path / str(number))
         publish(output, OLD, 0.1, rejected=True)

@@ -16,7 +16,9 @@ from ndcg_spark.nights.recovery import OWNER
 from ndcg_spark.nights.store import STAGING, Store
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "rerun of rejected rows" else pytest.mark.slow) for kind in KINDS]
+)
 def test_a_kill_after_any_change_leaves_no_mixture_and_the_next_run_converges(tmp_path, at_once, kind, numbers):
     for number in numbers:
         output = str(tmp_path / str(number))
@@ -44,6 +46,7 @@ def test_a_kill_amid_several_nights_brings_all_of_them_about_or_none(tmp_path, n
     assert number > 40
 
 
+@pytest.mark.slow
 def test_a_recovery_that_is_killed_after_any_change_is_taken_up_again(tmp_path, numbers):
     for number in numbers:
         output = str(tmp_path / str(number))

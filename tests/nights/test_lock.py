@@ -50,6 +50,7 @@ def is_one_whole_night(output):
     return committed[0]
 
 
+@pytest.mark.slow
 def test_of_two_commits_of_a_date_at_once_one_follows_the_other(output, thorough):
     rng = random.Random(7)  # noqa: S311  # no secret
     for number in range(12 if thorough else 6):
@@ -63,6 +64,7 @@ def test_of_two_commits_of_a_date_at_once_one_follows_the_other(output, thorough
     assert Store(output).folders(STAGING) == []
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_killed_while_another_runs_leaves_one_whole_night(output, thorough):
     rng = random.Random(11)  # noqa: S311  # no secret
     for number in range(12 if thorough else 4):

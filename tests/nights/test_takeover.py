@@ -60,9 +60,10 @@ def test_a_publication_that_wakes_after_it_was_taken_over_leaves_the_other_night
         assert stands(output) in possible, number
         if not happened:
             break
-    assert lost > 2
+    assert lost > 1
 
 
+@pytest.mark.slow
 def test_a_recovery_that_wakes_after_it_was_taken_over_leaves_the_other_night_whole(tmp_path, numbers):
     for number in numbers:
         output = str(tmp_path / str(number))

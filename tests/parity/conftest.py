@@ -1,13 +1,11 @@
-"""The random cases under every preset, scored once for all the tests of a file."""
+"""The random cases under the presets that are asked for, each scored once for all tests."""
 
+import functools
 import json
-from pathlib import Path
 
 import pytest
 import score
-from programs import forked
-
-from ndcg_spark.convention.presets import PRESETS
+from staying import returned
 
 
 @pytest.fixture(scope="session")
@@ -17,17 +15,15 @@ def seeds(request, thorough):
 
 @pytest.fixture(scope="session")
 def ours(seeds):
-    """The scores of every preset on the embedded engine, in a process of its own."""
-    return printed(seeds, PRESETS, False)
+    """The scores of a preset on the embedded engine, computed when they are asked for."""
+    return functools.cache(lambda preset: scored(preset, seeds, False))
 
 
 @pytest.fixture(scope="session")
 def measured(seeds):
-    """The same of those presets whose tools have measures beside NDCG, with these."""
-    return printed(seeds, score.MEASURED, True)
+    """The same with measures beside NDCG, for the presets whose tools have them."""
+    return functools.cache(lambda preset: scored(preset, seeds, True))
 
 
-def printed(*arguments):
-    done = forked(score.main, *arguments, cwd=Path.cwd())
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+def scored(*arguments):
+    return json.loads(returned(score.scored, *arguments))

@@ -1,12 +1,10 @@
-"""Scores the cases of some seeds under every preset on the embedded engine, and prints them as JSON.
+"""Scores the cases of some seeds under a preset, as JSON.
 
-{preset: {"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}}, and for the presets of
-MEASURED also "measures": {query: {cutoff: {column: value}}} and "means": {cutoff: {column: value}}.
+{"queries": {query: {cutoff: ndcg}}, "mean": {cutoff: ndcg}}, and with the measures beside NDCG also
+"measures": {query: {cutoff: {column: value}}} and "means": {cutoff: {column: value}}.
 """
 
 import json
-import sys
-from collections.abc import Iterable
 
 from cases import CUTOFFS, Case, make
 from pyspark.sql import Row, SparkSession
@@ -14,10 +12,8 @@ from pyspark.sql import Row, SparkSession
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.engine import open_engine
 
-#: Presets of tools that have measures beside NDCG, which are asked for at all cutoffs and none.
-MEASURED = ("pytrec_eval", "ir_measures", "ranx")
+#: The measures that are asked for of a tool that has more than NDCG.
 NAMES = ("ndcg", "precision", "recall", "ap", "rr", "success", "bpref", "judged")
 #: Presets of tools that sort ties as they please: compared where there are none.
 UNTIED = {"ranx", "ranx_burges", "replay"}
@@ -55,8 +51,6 @@ def _measures(row: Row) -> dict[str, float]:
     return {name: row[name] for name in COLUMNS if row[name] is not None}
 
 
-def main(seeds: list[int], presets: Iterable[str], measured: bool) -> None:
-    """Print the scores of the presets, with or without the measures beside NDCG."""
-    with open_engine("embedded") as engine:
-        found = {preset: scores(engine.session, preset, seeds, measured) for preset in presets}
-    sys.stdout.write(json.dumps(found))
+def scored(preset: str, seeds: list[int], measured: bool) -> str:
+    """The scores of a preset as JSON, with or without the measures beside NDCG, in a process that has a session."""
+    return json.dumps(scores(SparkSession.active(), preset, seeds, measured))

@@ -31,13 +31,19 @@ TOOLS = {
 }
 
 
-@pytest.mark.parametrize("preset", TOOLS)
+#: The others are slow: another evaluation each, and some a tool that takes seconds to import.
+QUICK = ("trec_eval", "sklearn", "lightgbm")
+
+
+@pytest.mark.parametrize(
+    "preset", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TOOLS]
+)
 def test_a_preset_agrees_with_its_tool_for_every_query_and_cutoff(ours, seeds, preset):
     tool, close = TOOLS[preset]
     theirs = tool(case_for(preset, seeds))
     asked = sorted({k for values in theirs.values() for k in values})
     # What a tool leaves out at a cutoff is missing on its side, and must be on ours.
-    mine = {q: {k: values[str(k)] for k in asked if str(k) in values} for q, values in ours[preset]["queries"].items()}
+    mine = {q: {k: values[str(k)] for k in asked if str(k) in values} for q, values in ours(preset)["queries"].items()}
     assert {q: set(values) for q, values in mine.items() if values} == {q: set(values) for q, values in theirs.items()}
     different = [
         (query, k, mine[query][k], value)
@@ -48,14 +54,14 @@ def test_a_preset_agrees_with_its_tool_for_every_query_and_cutoff(ours, seeds, p
     assert different == []
     for k in asked:
         scored = [values[k] for values in theirs.values() if k in values]
-        assert ours[preset]["mean"][str(k)] == pytest.approx(sum(scored) / len(scored), abs=close)
+        assert ours(preset)["mean"][str(k)] == pytest.approx(sum(scored) / len(scored), abs=close)
 
 
 @pytest.mark.parametrize("preset", ["mllib", "mllib_binary"])
 def test_mllib_agrees_with_its_presets(spark, ours, preset):
     case = case_for(preset, [0])
     theirs = tools.mllib(spark, case, graded=preset == "mllib")
-    mine = ours[preset]["queries"]
+    mine = ours(preset)["queries"]
     for query, values in theirs.items():
         for k, value in values.items():
             assert mine[query][str(k)] == pytest.approx(value, abs=1e-9), (query, k)

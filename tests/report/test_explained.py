@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from programs import command_line
+from staying import command_line
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -128,6 +128,7 @@ def test_a_page_shows_every_id_as_text_and_loads_nothing(tmp_path):
     assert "default-src 'none'" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_scores_that_trec_eval_prints_for_its_own_tests_are_explained(shared_data):
     folder = shared_data / "trec-eval-tests"
     printed = defaultdict(dict)

@@ -13,8 +13,8 @@ import gated_nights
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from programs import command_line
 from scipy import stats
+from staying import command_line
 
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
@@ -143,6 +143,7 @@ def test_differences_and_intervals_are_those_of_scipy(kept, page):
     ]
 
 
+@pytest.mark.slow
 def test_a_night_is_held_against_another_run_by_run(kept):
     read = Page(reported(kept, "--baseline-date", "2026-11-19", "--run", "dense"))
     assert "Run dense against dense of 2026-11-19" in " ".join(read.text.split())
@@ -165,6 +166,7 @@ def test_a_page_says_that_two_nights_do_not_mean_the_same():
     ]
 
 
+@pytest.mark.slow
 def test_the_verdict_and_the_comparisons_of_a_gate_are_shown_without_an_engine(tmp_path):
     gated_nights.evaluated(
         tmp_path,
@@ -197,6 +199,7 @@ def test_a_page_has_every_query_that_changed_with_its_documents(kept, page):
     assert sum(tag == "svg" for tag, _ in read.tags) == 5
 
 
+@pytest.mark.slow
 def test_a_page_says_which_queries_were_not_compared_and_which_night_is_gone(tmp_path):
     first = gated_nights.settings(tmp_path, "2026-11-19", accepted="the first")
     gate = {"on_changed_judgments": "unchanged_queries", "min_queries": 10}
@@ -210,7 +213,7 @@ def test_a_page_says_which_queries_were_not_compared_and_which_night_is_gone(tmp
     assert "Differences, query by query" not in read.text
 
 
-@pytest.mark.parametrize("which", ["page", "hostile"])
+@pytest.mark.parametrize("which", ["page", pytest.param("hostile", marks=pytest.mark.slow)])
 def test_a_page_runs_nothing_but_its_own_script(request, which):
     file = request.getfixturevalue(which)
     read, text = Page(file), file.read_text(encoding="utf-8")
@@ -225,6 +228,7 @@ def test_a_page_runs_nothing_but_its_own_script(request, which):
     assert [each for each in addresses if not each.startswith(("data:,", "#"))] == []
 
 
+@pytest.mark.slow
 def test_every_name_is_shown_as_the_text_that_it_is(hostile):
     read = Page(hostile)
     for name in HOSTILE:
@@ -290,6 +294,7 @@ def requests_of(browser):
     return [each["params"]["request"]["url"] for each in found if each["method"] == "Network.requestWillBeSent"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["page", "hostile"])
 def test_a_page_opens_from_disk_without_a_word_or_a_request(request, browser, which):
     file = request.getfixturevalue(which)
@@ -307,6 +312,7 @@ def test_a_page_opens_from_disk_without_a_word_or_a_request(request, browser, wh
     assert browser.execute_script("return document.querySelectorAll('svg path, svg line').length") > 25
 
 
+@pytest.mark.slow
 def test_a_table_is_sorted_by_its_heading_and_a_query_is_opened(browser, page):
     browser.get(page.as_uri())
     by = "css selector"
@@ -330,16 +336,25 @@ def test_a_table_is_sorted_by_its_heading_and_a_query_is_opened(browser, page):
     assert all(each.get_attribute("open") for each in section.find_elements(by, "details.query"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(request, browser, page, scheme):
+# In the dark, nothing but colours is another, and two queries have all of them.
+COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "queries", "asked"), [("light", 1000, {}), ("dark", 2, COLOURS)])
+def test_axe_finds_nothing_serious(request, browser, page, scheme, queries, asked):
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe, which check.sh installs")
     preferred = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", preferred)
     browser.get(page.as_uri())
-    browser.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; });")
+    opening = "Array.from(document.querySelectorAll('details')).slice(0, arguments[0]).forEach((e) => { e.open = 1; });"
+    browser.execute_script(opening, queries)
     script = Path(axe.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
     browser.execute_script(script.read_text(encoding="utf-8"))
-    found = browser.execute_async_script("axe.run({resultTypes: ['violations']}).then(arguments[0]);")
+    # Half a minute is not enough where the machine is busy.
+    browser.set_script_timeout(120)
+    options = {"resultTypes": ["violations"], **asked}
+    found = browser.execute_async_script("axe.run(arguments[0]).then(arguments[1]);", options)
     serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
     assert [(each["id"], each["nodes"][0]["html"][:200]) for each in serious] == []
     _keep(request, browser, scheme)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from kept_nights import date, night
-from programs import command_line, forked
+from programs import forked
+from staying import command_line
 
 from ndcg_spark import cli
 from ndcg_spark.comparison.nightly import Wanted, lines
@@ -46,6 +47,7 @@ def trend(capsys, *arguments):
     return ended.value.code, printed.out, printed.err
 
 
+@pytest.mark.slow
 def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsys, tmp_path):
     done = forked(example_nights, str(tmp_path / "nights"), cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -162,6 +164,7 @@ def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, outp
         trend_chart(lines(str(output), Wanted()))
 
 
+@pytest.mark.slow
 def test_where_stdout_has_no_blocks_a_line_is_of_digits(output):
     program = [sys.executable, "-m", "ndcg_spark", "trend", str(output), "--run", "bm25"]
     done = subprocess.run(program, capture_output=True, text=True, check=True, env={"PYTHONIOENCODING": "ascii"})

@@ -62,6 +62,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_format_and_order_gives_the_same_hash_and_every_change_another(folder):
     columns = dict(zip(("query_id", "doc_id", "relevance"), zip(*JUDGED, strict=True), strict=True))
     pyarrow.csv.write_csv(pa.table(columns), folder / "qrels.csv")

@@ -42,6 +42,7 @@ def scores_of(judgments, results, *options):
     return json.loads(done.stdout)["dataset_scores"]
 
 
+@pytest.mark.slow
 def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
     folder = shared_data / "trec-covid-round1"
     with (folder / "leaderboard.csv").open(encoding="utf-8") as file:
@@ -106,6 +107,7 @@ def column_of(line):
     return (WHOLE[line], None) if line in WHOLE else (AT[name], int(cutoff)) if name in AT else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", TREC_EVAL_TESTS)
 def test_trec_eval_prints_the_same_measures_for_its_own_tests(evaluate_embedded, shared_data, output):
     folder = shared_data / "trec-eval-tests"

@@ -1,21 +1,15 @@
-"""The facts of random rankings under every preset and some other conventions, as the embedded engine finds them.
+"""The facts of random rankings under every preset and some other conventions, as the embedded engine finds them."""
 
-They come from one process: explained_cases.facts() in the tests, which are classic, forks it.
-"""
-
-import pickle
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from programs import forked
+from cases import make
 from pyspark.sql import SparkSession
+from staying import returned
 from tables import Row, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.engine import open_engine
 from ndcg_spark.explanation.explanation import Explanation, explain
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.facts import facts_of
@@ -45,36 +39,28 @@ def conventions() -> dict[str, Convention]:
     return {name: each for each, name in named.items()} | {name: Convention(**each) for name, each in OTHERS.items()}
 
 
-def found(folder: Path) -> dict[str, Any]:
-    """By convention: `facts` by query and cutoff, and what the evaluation says `if_best`, `if_worst` and `moved`."""
-    path = folder / "found.pickle"
-    done = forked(_write, str(path), cwd=folder)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return pickle.loads(path.read_bytes())  # noqa: S301  # what our own process has written
+def found(name: str) -> dict[str, Any]:
+    """Of a convention: `facts` by query and cutoff, and what the evaluation says `if_best`, `if_worst` and `moved`."""
+    return returned(_found, name)
 
 
-def _write(path: str) -> None:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
-    with open_engine("embedded") as engine:
-        answers = {name: _answers(engine.session, each) for name, each in conventions().items()}
-    Path(path).write_bytes(pickle.dumps(answers))
+def _found(name: str) -> dict[str, Any]:
+    return _answers(SparkSession.active(), conventions()[name])
 
 
 def _answers(session: SparkSession, convention: Convention) -> dict[str, Any]:
-    from cases import make
-
     case = make([1], negative=convention.negative != "error")
     judged = {query: {doc: float(grade) for doc, grade in grades.items()} for query, grades in case.judged.items()}
-    returned = case.returned
-    facts = _facts(session, convention, judged, returned)
+    listed = case.returned
+    facts = _facts(session, convention, judged, listed)
     explanations = {query: explain(each) for (query, k), each in facts.items() if k == 5}
     worst = -1.0 if convention.negative == "keep" else 0.0
     with_unjudged = {query: each.unjudged[0].doc_id for query, each in explanations.items() if each.unjudged}
     helped = {query: each for query, each in explanations.items() if each.would_help}
-    moved = returned | {query: _moved(each, returned.get(query, [])) for query, each in helped.items()}
+    moved = listed | {query: _moved(each, listed.get(query, [])) for query, each in helped.items()}
     variants = {
-        "if_best": (_with(judged, with_unjudged, 4.0), returned),
-        "if_worst": (_with(judged, with_unjudged, worst), returned),
+        "if_best": (_with(judged, with_unjudged, 4.0), listed),
+        "if_worst": (_with(judged, with_unjudged, worst), listed),
         "moved": (judged, moved),
     }
     scores = _scores(session, convention, variants)

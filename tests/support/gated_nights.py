@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from programs import forked
+from staying import returned
 
 QUERIES = 60
 GATE = {
@@ -52,16 +52,11 @@ def evaluated(folder: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
 
 def in_a_session(function: Callable[..., Any], folder: Path, *arguments: Any) -> Any:
     """What a function returns, as JSON has it, in a process with a session of the embedded engine."""
-    done = forked(_printing, function, str(folder), *arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(returned(_as_json, function, str(folder), *arguments))
 
 
-def _printing(function: Callable[..., Any], *arguments: Any) -> None:
-    from ndcg_spark.engine import open_engine
-
-    with open_engine("embedded"):
-        print(json.dumps(function(*arguments), default=str))  # noqa: T201  # it is a program
+def _as_json(function: Callable[..., Any], *arguments: Any) -> str:
+    return json.dumps(function(*arguments), default=str)
 
 
 def _evaluated(_: str, *nights: dict[str, Any]) -> list[dict[str, Any]]:
