@@ -164,7 +164,7 @@ def test_documents_without_an_output_are_refused(tmp_path):
         (["--query", "s7-00", "--run", "on"], "'on' is none of the 2 runs, the nearest are 'one'"),
         (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is none"),
         (["--query", "s7-00", "--cutoff", "3"], "3 is none"),
-        (["--query", "s7-00", "--date", "2026-11-19"], "'2026-11-19' is none of the 1 nights, only '2026-11-20' is"),
+        (["--query", "s7-00", "--date", "2026-11-19"], "there is no night of 2026-11-19; the newest is of 2026-11-20"),
     ],
 )
 def test_what_a_night_does_not_keep_is_an_error_that_says_what_it_does(nights, arguments, said):
