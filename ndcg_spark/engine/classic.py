@@ -10,6 +10,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from ndcg_spark import interrupts
+from ndcg_spark.engine import archive
 from ndcg_spark.engine.opened import (
     BOTH_WAYS,
     CALL_SITES,
@@ -43,13 +44,14 @@ def local(*, little_data: bool = False) -> Engine:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
     memory = max(1, int(machine_memory() * MEMORY_SHARE / 2**30))
+    java = [_LONG_METHODS, *([_QUICK_START] if little_data else []), archive.options()]
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("ndcg-spark")
         # Our own message says what failed; Spark would print the stack trace of each task before it.
         .config("spark.log.level", "OFF")
         .config(CALL_SITES, "false")
-        .config("spark.driver.defaultJavaOptions", f"{_LONG_METHODS} {_QUICK_START}" if little_data else _LONG_METHODS)
+        .config("spark.driver.defaultJavaOptions", " ".join(java))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", f"{memory}g")
