@@ -47,9 +47,10 @@ class Held:
         )
 
     def good(self, counts: JudgmentCounts | ResultCounts) -> DataFrame:
-        """The good rows in the schema. If all are good, no row is tested again."""
-        rows = self.rows.where(self.reason.isNull()) if counts.bad else self.rows
-        return conform(rows, self.schema, self.source.name)
+        """The good rows in the schema. If all are good, no row is tested again, nor is its text."""
+        untested = self.source.untested if self.source.keep is None else None
+        good = self.rows if untested is None else untested
+        return conform(self.rows.where(self.reason.isNull()) if counts.bad else good, self.schema, self.source.name)
 
     def rejected(self, counts: JudgmentCounts | ResultCounts) -> list[DataFrame]:
         """The bad rows, in a table as `rejecting.rejected` makes it; none if all are good."""

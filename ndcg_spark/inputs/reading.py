@@ -51,6 +51,8 @@ class Source:
     units: Mapping[str, int] = dataclasses.field(default_factory=dict)
     #: Reads some of the files again, the way the table was read. None for a catalog table.
     reread: Callable[[list[File]], DataFrame] | None = None
+    #: The same table without the test that its text is UTF-8; None if it has no such test.
+    untested: DataFrame | None = None
     #: Keeps the table's typed rows, so that text is parsed only once; None where that does not pay. See `parsed_once`.
     keep: Callable[[DataFrame], DataFrame] | None = None
     #: The documents that leave the lists of this table before they are ranked.
@@ -97,8 +99,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     if constant is None:
         return source
     note = f"every judgment has the grade {constant:g}"
-    table = source.table.withColumn("relevance", F.lit(constant))
-    return dataclasses.replace(source, table=table, notes=(*source.notes, note))
+    return dataclasses.replace(_with_constant(source, "relevance", constant), notes=(*source.notes, note))
 
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
@@ -109,7 +110,7 @@ def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Sou
     source = _read(engine, "results", config, paths, RESULTS)
     if config.run is None:
         return source
-    return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)))
+    return _with_constant(source, "run", config.run)
 
 
 def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
@@ -158,21 +159,30 @@ def _read(
         if kind == "trec":
             return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
         renamed = _renamed(table, shape, config, schema, f"{name}: {found[0].path}")
-        renamed = unlisted(renamed, schema is RESULTS, f"{name}: {found[0].path}")
-        return _with_valid_text(renamed) if kind in _TYPED and engine.kind != "embedded" else renamed
+        return unlisted(renamed, schema is RESULTS, f"{name}: {found[0].path}")
 
+    # The embedded engine refuses such text itself.
+    is_tested = kind in _TYPED and engine.kind != "embedded"
     try:
         rows = reader.check(found)
         table = read(found)
+        tested = _with_valid_text(table) if is_tested else table
     except failures() as error:
         damage = damaged(found, kind) if engine.sees_local_files else None
         reason = damage or f"{paths[0]} cannot be read as {kind}, {first_line(error)}"
         raise InputError(f"{name}: {reason}; write it again, or name its format") from error
     rows = None if UNEQUAL in table.columns else rows
-    source = Source(table, name, kind, found, engine.sees_local_files, rows, units, read, notes=tuple(notes))
+    untested = table if is_tested else None
+    source = Source(tested, name, kind, found, engine.sees_local_files, rows, units, read, untested, notes=tuple(notes))
     if source.is_text and parsed_once.is_worth_keeping(engine, found):
         return dataclasses.replace(source, keep=partial(parsed_once.kept, engine, name=name))
     return source
+
+
+def _with_constant(source: Source, name: str, value: str | float) -> Source:
+    """The source with this value in a column of every row."""
+    untested = None if source.untested is None else source.untested.withColumn(name, F.lit(value))
+    return dataclasses.replace(source, table=source.table.withColumn(name, F.lit(value)), untested=untested)
 
 
 def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], str | None, list[str]]:
@@ -214,6 +224,6 @@ def _renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: Struct
 
 
 def _with_valid_text(table: DataFrame) -> DataFrame:
-    """Null for text that is not UTF-8, which Spark would make equal. The embedded engine refuses such text itself."""
+    """Null for text that is not UTF-8, which Spark would make equal."""
     columns = {name: F.try_validate_utf8(F.col(quoted(name))) for name, kind in table.dtypes if kind == "string"}
     return table.withColumns(columns) if columns else table
