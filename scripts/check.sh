@@ -43,7 +43,8 @@ archive_classes() {
     if spark-submit --master 'local[1]' --conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=1 \
         --conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN \
         --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit=$new" \
-        jobs/evaluate.py --config conf/example.toml >/dev/null 2>&1 && [ -f "$new" ]; then
+        jobs/evaluate.py --config conf/example.toml >/dev/null 2>&1 && [ -f "$new" ] &&
+        "${JAVA_HOME:+$JAVA_HOME/bin/}java" -XX:SharedArchiveFile="$new" -version >/dev/null 2>&1; then
         mv -f "$new" .venv/spark-classes.jsa
     else
         echo "check: no archive of Spark's classes could be made; the tests take half a minute longer" >&2
