@@ -5,23 +5,19 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyspark
 
+from ndcg_spark.engine import archive
+
 SPARK_HOME = Path(pyspark.__file__).parent
 
-#: Java's archive of Spark's classes, which scripts/check.sh makes.
-_CLASSES = Path(sys.prefix, "spark-classes.jsa")
-
 #: Makes a Java machine that a test starts end sooner: most of its time would be a compiler's and a collector's, and
-#: reading classes. What Java says of an archive that it cannot use would be on stdout.
-QUICK_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" + (
-    f" -XX:SharedArchiveFile={_CLASSES} -Xlog:disable" if _CLASSES.exists() and " " not in str(_CLASSES) else ""
-)
+#: reading classes.
+QUICK_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {archive.options()}"
 
 #: The same for what spark-submit starts, or a Python program, and for Spark's masters and workers.
 QUICK_JAVA = {"SPARK_SUBMIT_OPTS": QUICK_OPTIONS}
