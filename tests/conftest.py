@@ -7,7 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from embedded import Embedded, evaluating
+from embedded import Embedded
 from pyspark.sql import SparkSession
 from servers import QUICK_OPTIONS
 from slow import SlowTests
@@ -133,9 +133,8 @@ def engine(spark: SparkSession) -> Engine:
 
 
 @pytest.fixture(scope="session")
-def evaluate_embedded() -> Iterator[Embedded]:
-    with evaluating() as embedded:
-        yield embedded
+def evaluate_embedded() -> Embedded:
+    return Embedded()
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,17 @@
-"""The library on the embedded engine, in one process beside the tests, which are classic: a fifth of a second each."""
+"""The library on the embedded engine, in the process that stays beside the tests: a fifth of a second each."""
 
 import contextlib
 import dataclasses
 import doctest
 import importlib
 import io
-from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
+from collections.abc import Callable
 from typing import Any
 
-from programs import PROCESSES
 from pyspark.sql import SparkSession
+from staying import returned
 
 from ndcg_spark import evaluate
-from ndcg_spark.engine import open_engine
-from ndcg_spark.errors import NdcgSparkError
 
 Rows = list[dict[str, Any]]
 
@@ -44,11 +41,8 @@ class Scored:
 class Embedded:
     """The embedded engine in another process. Called, it evaluates as the library does, and returns rows.
 
-    An error of ours is raised here as it is there; any other is a RuntimeError that begins with its name.
+    An error of ours is raised here as it is there; any other is a RuntimeError that has its traceback.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def __call__(self, *arguments: Any, **named: Any) -> Scored:
         return Scored(*self.call(_evaluated, ("query_scores", "dataset_scores"), *arguments, **named))
@@ -59,22 +53,7 @@ class Embedded:
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """What a function of a module returns there; its first argument is the session."""
-        self._connection.send((function, arguments, named))
-        answer, kind, words = self._connection.recv()
-        if kind is not None:
-            raise kind.__new__(kind, words)
-        return answer
-
-
-@contextlib.contextmanager
-def evaluating() -> Iterator[Embedded]:
-    """The embedded engine in a process that ends with the tests."""
-    ours, theirs = PROCESSES.Pipe()
-    process = PROCESSES.Process(target=_serve, args=(theirs,), daemon=True)
-    process.start()
-    yield Embedded(ours)
-    ours.send(None)
-    process.join()
+        return returned(_with_session, function, arguments, named)
 
 
 def examples_of(_: SparkSession, module: str) -> tuple[int, int, str]:
@@ -89,13 +68,5 @@ def _evaluated(_: SparkSession, tables: tuple[str, ...], *arguments: Any, **name
     return [[row.asDict() for row in getattr(scores, table).collect()] for table in tables]
 
 
-def _serve(pipe: Connection) -> None:
-    with open_engine("embedded") as engine:
-        while (asked := pipe.recv()) is not None:
-            function, arguments, named = asked
-            try:
-                pipe.send((function(engine.session, *arguments, **named), None, ""))
-            except NdcgSparkError as error:
-                pipe.send((None, type(error), str(error)))
-            except Exception as error:  # noqa: BLE001  # the test is told
-                pipe.send((None, RuntimeError, f"{type(error).__name__}: {error}"))
+def _with_session(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return function(SparkSession.getActiveSession(), *arguments, **named)

@@ -28,7 +28,7 @@ _kept: list[tuple[Connection, BaseProcess]] = []
 def told(function: Callable[..., Any], *arguments: object, cwd: Path, **environment: str) -> tuple[Any, str, str]:
     """What a function returns, and what it prints on stdout and stderr, within this folder and this environment.
 
-    The failures of the program are raised here as they are there, anything else is an AssertionError.
+    The failures of the program are raised here as they are there, any other is a RuntimeError with its traceback.
     """
     if not _kept:
         ours, theirs = PROCESSES.Pipe()
@@ -47,7 +47,7 @@ def told(function: Callable[..., Any], *arguments: object, cwd: Path, **environm
             _kept.clear()
             process.join()
             err.seek(0)
-            raise AssertionError(f"the process ended with {process.exitcode}: {err.read().decode()[-2000:]}") from None
+            raise RuntimeError(f"the process ended with {process.exitcode}: {err.read().decode()[-2000:]}") from None
         texts = []
         for stream in (out, err):
             stream.seek(0)
@@ -107,8 +107,8 @@ def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ty
         answer = function(*arguments), None, ""
     except NdcgSparkError as error:
         answer = None, type(error), str(error)
-    except BaseException:  # noqa: BLE001  # the test fails with what is said here
-        answer = None, AssertionError, traceback.format_exc()
+    except BaseException:  # noqa: BLE001  # the test is told
+        answer = None, RuntimeError, traceback.format_exc()
     sys.stdout.flush()
     sys.stderr.flush()
     return answer
