@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,14 @@ def test_java_starts_and_says_nothing_where_an_archive_is_none(made):
     assert used.stdout == ""
     # Only the last line differs, which says whether classes are shared.
     assert used.stderr.splitlines()[:-1] == plain.stderr.splitlines()[:-1]
+
+
+@pytest.mark.spark
+def test_the_script_makes_the_archive_that_is_then_used(made, thorough):
+    if not thorough:
+        pytest.skip("a minute for a file that is made once; with --thorough")
+    script = Path(__file__).parents[1] / "scripts" / "class_archive.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(str(made))
+    assert made.stat().st_size > 50_000_000
+    assert str(made) in archive.options()

@@ -29,7 +29,7 @@ _LONG_METHODS = "-XX:-DontCompileHugeMethods"
 #: Java compiles everything twice, first fast and then well. For little data only the first pays for itself: 100,000
 #: results took 20 s of processor time in place of 39, and 1 M results 26 s in place of 45. With room for its classes
 #: and its first objects, Java clears up less often while it starts: 0.97 of these 20 s.
-_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=256m"
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms448m -Xmn256m -XX:MetaspaceSize=256m"
 #: Seconds that a Java machine has to end by itself and remove its temporary files, when a signal ends the process.
 _SECONDS_TO_END = 0.4
 
