@@ -37,8 +37,8 @@ def peers(setting: Setting) -> Scenario:
     targets = [
         Target("embedded against DuckDB writing the same two outputs", "embedded", 1.2, "duckdb"),
         Target("the same, no ranks in the results", "embedded, no ranks", 1.6, "duckdb"),
-        Target("embedded against DuckDB that checks its input too", "embedded", 1.0, "duckdb, checked"),
-        Target("the same, no ranks in the results", "embedded, no ranks", 1.3, "duckdb, checked"),
+        Target("embedded against DuckDB that checks its input too", "embedded", 1.2, "duckdb, checked"),
+        Target("the same, no ranks in the results", "embedded, no ranks", 1.6, "duckdb, checked"),
         Target("embedded against ir_measures", presets.get("ir_measures", ""), 1 / 12, "ir_measures"),
         Target("embedded against pytrec_eval", presets.get("pytrec_eval", ""), 1 / 12, "pytrec_eval"),
         Target("classic, whole process, against MLlib RankingMetrics", "classic, mllib_binary", 0.9, "mllib"),
