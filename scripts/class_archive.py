@@ -2,7 +2,7 @@
 
 python scripts/class_archive.py : with the Python that evaluates, once, and again after Java or pyspark was replaced.
 
-Takes a minute, and 180 MB in $XDG_CACHE_HOME/ndcg-spark (~/.cache/ndcg-spark), which may be removed at any time.
+Takes half a minute, and 180 MB in $XDG_CACHE_HOME/ndcg-spark (~/.cache/ndcg-spark), which may be removed at any time.
 `ndcg_spark/engine/archive.py` has more.
 """
 
