@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ndcg_spark.plain import message
 
-#: Seconds until the process ends at the latest, and how many of these a commit and each cleanup may take.
+#: Seconds until the process ends at the latest, and how many of these a commit may take and the next cleanup waits.
 _SECONDS = 1.6
 _COMMIT_SECONDS = 1.0
 _CLEANUP_SECONDS = 0.5
@@ -137,11 +137,14 @@ def _end(number: int) -> None:
         _ended_by = number
         _turn.wait_for(lambda: not _committing, _COMMIT_SECONDS)
         cleanups = list(_cleanups)
-    for cleanup in cleanups:
-        # Each in a thread of its own: an engine that does not answer must not keep staging from being removed.
-        cleaning = threading.Thread(target=_quietly, args=(cleanup,), daemon=True)
-        cleaning.start()
-        cleaning.join(max(0.0, min(_CLEANUP_SECONDS, end - time.monotonic())))
+    # Each in a thread of its own: an engine that does not answer must not keep staging from being removed.
+    cleaning = [threading.Thread(target=_quietly, args=(cleanup,), daemon=True) for cleanup in cleanups]
+    for thread in cleaning:
+        thread.start()
+        thread.join(max(0.0, min(_CLEANUP_SECONDS, end - time.monotonic())))
+    for thread in cleaning:
+        # On a busy machine it can take longer to remove many files.
+        thread.join(max(0.0, end - time.monotonic()))
     with contextlib.suppress(OSError):
         os.write(2, f"ndcg-spark: interrupted; {_standing}\n".encode(errors="backslashreplace"))
     # Not sys.exit: it would wait for the main thread, which waits for the engine.

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
@@ -29,7 +30,7 @@ class Held:
     @property
     def is_parsed_again(self) -> bool:
         """Whether each plan that reads the rows parses text."""
-        return self.source.is_text and self.source.keep is None
+        return self.source.is_text and self.source.text is None
 
     @property
     def reason(self) -> Column:
@@ -48,7 +49,7 @@ class Held:
 
     def good(self, counts: JudgmentCounts | ResultCounts) -> DataFrame:
         """The good rows in the schema. If all are good, no row is tested again, nor is its text."""
-        untested = self.source.untested if self.source.keep is None else None
+        untested = self.source.untested if self.source.text is None else None
         good = self.rows if untested is None else untested
         return conform(self.rows.where(self.reason.isNull()) if counts.bad else good, self.schema, self.source.name)
 
@@ -60,6 +61,6 @@ class Held:
 
 def held(source: Source, schema: StructType, reason_in: Callable[[DataFrame], Column]) -> Held:
     """The rows of a source in one place. An action where text is written down once it is parsed."""
-    keep = source.keep
-    rows = source.table if keep is None else keep(conform_rows(source.table, schema, source.name))
+    typed = partial(conform_rows, schema=schema, where=source.name)
+    rows = source.table if source.text is None else source.text.kept(source.table, typed)
     return Held(source, schema, rows, reason_in)

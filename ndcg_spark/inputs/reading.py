@@ -7,7 +7,6 @@ text of lines that are not rows.
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,13 +16,14 @@ from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.conforming import named_by_user, refuse_alike, refuse_own
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs import file_formats, finding, limits, log_tables, parsed_once, run_files, shapes
+from ndcg_spark.inputs import file_formats, finding, limits, log_tables, run_files, shapes
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.lists import unlisted
 from ndcg_spark.inputs.loading import quoted
+from ndcg_spark.inputs.parsed_once import Text
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import Shape
@@ -53,8 +53,8 @@ class Source:
     reread: Callable[[list[File]], DataFrame] | None = None
     #: The same table without the test that its text is UTF-8; None if it has no such test.
     untested: DataFrame | None = None
-    #: Keeps the table's typed rows, so that text is parsed only once; None where that does not pay. See `parsed_once`.
-    keep: Callable[[DataFrame], DataFrame] | None = None
+    #: The text of which the typed rows are kept, so that it is parsed only once; None where that does not pay.
+    text: Text | None = None
     #: The documents that leave the lists of this table before they are ranked.
     without: "Source | None" = None
     #: What was recognised and not configured, in sentences for people.
@@ -174,15 +174,15 @@ def _read(
     rows = None if UNEQUAL in table.columns else rows
     untested = table if is_tested else None
     source = Source(tested, name, kind, found, engine.sees_local_files, rows, units, read, untested, notes=tuple(notes))
-    if source.is_text and parsed_once.is_worth_keeping(engine, found):
-        return dataclasses.replace(source, keep=partial(parsed_once.kept, engine, name=name))
-    return source
+    text = Text(engine, name, found, units, read, shape.layout if kind == "trec" else None)
+    return dataclasses.replace(source, text=text) if source.is_text and text.is_worth_keeping else source
 
 
 def _with_constant(source: Source, name: str, value: str | float) -> Source:
     """The source with this value in a column of every row."""
     untested = None if source.untested is None else source.untested.withColumn(name, F.lit(value))
-    return dataclasses.replace(source, table=source.table.withColumn(name, F.lit(value)), untested=untested)
+    text = source.text and source.text.with_constant(name, value)
+    return dataclasses.replace(source, table=source.table.withColumn(name, F.lit(value)), untested=untested, text=text)
 
 
 def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], str | None, list[str]]:

@@ -1,18 +1,27 @@
 """The same text evaluated twice: parsed anew by every plan, and parsed once."""
 
+import dataclasses
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from plain_cases import DAMAGED, ODD, PLAIN, ending
 from pyarrow import dataset
 
 from ndcg_spark import config
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig
+from ndcg_spark.conforming import conform_rows
 from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import parsed_once
+from ndcg_spark.inputs.reading import read_judgments, read_results
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluating import run_on
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 QUERIES, DEEP = 12, 9
 #: For each format, lines that are uncommon and good, then lines that are bad.
@@ -82,11 +91,8 @@ def both_ways(engine: Engine, folder: Path, kinds: Iterable[str]) -> dict[str, l
 
 def parsed(engine: Engine, settings: dict[str, Any], output: Path, *, least: int) -> dict[str, Any]:
     """The outcome where text of so many bytes, and longer text, is parsed once."""
-    before, parsed_once.LEAST_BYTES = parsed_once.LEAST_BYTES, least
-    try:
+    with mock.patch.multiple(parsed_once, LEAST_BYTES=least, LEAST_MEAN=0):
         return outcome(engine, settings, output)
-    finally:
-        parsed_once.LEAST_BYTES = before
 
 
 def rounded(found: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +108,84 @@ def _rounded(text: str) -> str:
         return text
 
 
+def files(folder: Path, texts: Mapping[str, bytes]) -> Path:
+    """The folder with a file of each of these texts, by its name."""
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name.replace('/', ' ')}{ending(name)}").write_bytes(text)
+    return folder
+
+
+def in_files(engine: Engine, folder: Path) -> list[dict[str, Any]]:
+    """The outcome of one evaluation of all plain and odd TREC runs, a file each, parsed by every plan and once."""
+    judgments = folder / "some.qrels"
+    judgments.write_text("q1 0 d1 1\nq2 0 d2 2\n", encoding="utf-8")
+    settings = {
+        "judgments": {"path": str(judgments)},
+        "results": {"path": str(files(folder / "runs", {**PLAIN, **ODD})), "run_from": "file"},
+        "max_rejected_fraction": 0.9,
+        "cutoffs": [1, 5],
+        "date": "2026-11-20",
+    }
+    return [
+        parsed(engine, settings, folder / f"in-files-{least}", least=least) for least in (parsed_once.LEAST_BYTES, 0)
+    ]
+
+
+def refusals(engine: Engine, folder: Path) -> dict[str, list[str]]:
+    """By each text that no evaluation accepts, what is said of it among plain text, parsed by every plan and once."""
+    said: dict[str, list[str]] = {}
+    for name, text in DAMAGED.items():
+        path = files(folder / f"damaged {name}", {**PLAIN, name: text})
+        settings = {"judgments": {"path": str(folder / "some.qrels")}, "results": {"path": str(path)}}
+        for least in (parsed_once.LEAST_BYTES, 0):
+            try:
+                parsed(engine, settings, folder / "refused", least=least)
+            except NdcgSparkError as error:
+                said.setdefault(name, []).append(f"{type(error).__name__}: {error}")
+    return said
+
+
+def rows(engine: Engine, folder: Path) -> dict[str, list[list[Any]]]:
+    """By where the columns come from, the number of plain files, and the types and rows as both ways keep them."""
+    runs = files(folder / "some runs", {**PLAIN, **ODD})
+    for name in ("run=1", "run=a%2Fb", "run=__HIVE_DEFAULT_PARTITION__"):
+        (folder / "folders").mkdir(exist_ok=True)
+        files(folder / "folders" / name, {name: text for name, text in PLAIN.items() if "gzip" not in name})
+        files(folder / "folders" / name / "more", {"two blanks": ODD["two blanks"]})
+    grades = files(folder / "grades", {"plain": b"q1 d1 1\nq1 d2 -0\n", "odd": b"q1  d1 1\nq1 d2 high\n"})
+    configs = {
+        "fields": ResultsConfig(path=[str(runs)]),
+        "files": ResultsConfig(path=[str(runs)], run_from="file"),
+        "the configuration": ResultsConfig(path=[str(runs)], run="x"),
+        "folders": ResultsConfig(path=[str(folder / "folders")]),
+        "three fields": JudgmentsConfig(path=[str(grades)], format="trec"),
+        "three fields and the configuration": JudgmentsConfig(path=[str(grades)], format="trec", relevance=2),
+    }
+    with mock.patch.multiple(parsed_once, LEAST_BYTES=0, LEAST_MEAN=0):
+        return {name: [*_rows_both_ways(engine, config)] for name, config in configs.items()}
+
+
+def _rows_both_ways(engine: Engine, config: ResultsConfig | JudgmentsConfig) -> Iterator[list[Any]]:
+    of_results = isinstance(config, ResultsConfig)
+    source = read_results(engine, config, config.path) if of_results else read_judgments(engine, config, config.path)
+    schema = RESULTS if of_results else JUDGMENTS
+    for text in (dataclasses.replace(source.text, layout=None), source.text):
+        with mock.patch.object(parsed_once, "write_plain", wraps=parsed_once.write_plain) as plain:
+            kept = text.kept(source.table, partial(conform_rows, schema=schema, where=source.name))
+        found = sorted(repr(tuple(row.values())) for row in kept.toArrow().to_pylist())
+        yield [plain.call_count, kept.dtypes, found]
+    engine.scratch.remove()
+
+
 def on_embedded(folder: str) -> None:
     """Print the outcomes as JSON; the embedded engine needs a process of its own."""
     with open_engine("embedded") as opened:
-        sys.stdout.write(json.dumps(both_ways(opened, Path(folder), UNCOMMON)))
+        place = Path(folder)
+        found = {
+            "formats": both_ways(opened, place, UNCOMMON),
+            "files": in_files(opened, place),
+            "refusals": refusals(opened, place),
+            "rows": rows(opened, place),
+        }
+        sys.stdout.write(json.dumps(found))
