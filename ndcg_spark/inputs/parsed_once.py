@@ -79,8 +79,11 @@ class Text:
         if not rows.can_be_told(near[0]):
             return [], self.files
         folder, others = write_plain(near, rows, self.engine.scratch)
-        far = [file for file in self.files if not is_local(file.path)]
-        return [] if others == near else [str(folder)], [*others, *far]
+        if others == near:
+            return [], self.files
+        # Files without a byte have no columns to the engine, if they are all that it reads.
+        others = [file for file in others if file.size]
+        return [str(folder)], [*others, *(file for file in self.files if not is_local(file.path))]
 
     def _read_again(self, files: list[File]) -> DataFrame:
         table = self.read(files)

@@ -39,11 +39,15 @@ class PlainRows:
         return pa.schema([(name, _NUMBERS.get(kind, texts[name])) for name, kind in self.types.items()])
 
     def can_be_told(self, file: File) -> bool:
-        """Whether every column is a field of a line, or has one value in all rows of such a file."""
+        """Whether every column is a field of a line, as at least one is, or has one value in all rows of a file."""
         given = self._given(file)
         fields = {name: self.layout.positions.get(name) for name in self.types if name not in given}
-        # A line of one field is another to Arrow if it is empty, and no field can have two types.
-        return self.layout.fields > 1 and None not in fields.values() and len(set(fields.values())) == len(fields)
+        if any(kind in _NUMBERS and isinstance(given.get(name), str) for name, kind in self.types.items()):
+            # A folder's name, which the engine makes a number of.
+            return False
+        # An empty line may be a line of one field to Arrow, and no field can have two types.
+        known = bool(fields) and None not in fields.values() and len(set(fields.values())) == len(fields)
+        return known and self.layout.fields > 1
 
     def tables(self, file: File) -> Iterator[pa.Table]:
         """The rows of a file, a block at a time. NotPlainError where it is not plain, or cannot be read."""
@@ -124,5 +128,6 @@ def _repeated(value: object, kind: pa.DataType, rows: int) -> pa.Array:
     if value is None:
         return pa.nulls(rows, kind)
     if kind != _FEW:
-        return pa.repeat(pa.scalar(value, kind), rows)
+        # -0.0 becomes 0.0, as in `conforming`.
+        return pa.repeat(pa.scalar(value + 0 if isinstance(value, float) else value, kind), rows)
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([value], pa.string()))

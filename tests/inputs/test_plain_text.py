@@ -127,6 +127,10 @@ def test_what_the_configuration_gives_is_in_every_row_and_a_column_from_elsewher
     assert not PlainRows(QRELS, {**types, "run": "string"}, {}, {}).can_be_told(File(str(path), 1))
     excluded = LAYOUTS["exclude"][0]
     assert not PlainRows(excluded, types, {}, {}).can_be_told(File(str(path), 1))
+    # A folder's name is text, also where its column is a number.
+    folders = (("query_id", "q3"), ("relevance", "1"))
+    assert not PlainRows(QRELS, types, {}, {}).can_be_told(File(str(path), 1, folders))
+    assert not PlainRows(QRELS, {"query_id": "string"}, {}, {}).can_be_told(File(str(path), 1, folders))
 
 
 def test_what_cannot_be_written_is_left_to_the_engine(scratch, tmp_path, monkeypatch):

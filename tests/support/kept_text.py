@@ -154,13 +154,16 @@ def rows(engine: Engine, folder: Path) -> dict[str, list[list[Any]]]:
         files(folder / "folders" / name, {name: text for name, text in PLAIN.items() if "gzip" not in name})
         files(folder / "folders" / name / "more", {"two blanks": ODD["two blanks"]})
     grades = files(folder / "grades", {"plain": b"q1 d1 1\nq1 d2 -0\n", "odd": b"q1  d1 1\nq1 d2 high\n"})
+    # The engine alone would find no columns in a file without a byte.
+    empty = files(folder / "one empty", {"blanks": PLAIN["blanks"], "nothing": b""})
     configs = {
+        "a file beside an empty one": ResultsConfig(path=[str(empty)]),
         "fields": ResultsConfig(path=[str(runs)]),
         "files": ResultsConfig(path=[str(runs)], run_from="file"),
         "the configuration": ResultsConfig(path=[str(runs)], run="x"),
         "folders": ResultsConfig(path=[str(folder / "folders")]),
         "three fields": JudgmentsConfig(path=[str(grades)], format="trec"),
-        "three fields and the configuration": JudgmentsConfig(path=[str(grades)], format="trec", relevance=2),
+        "three fields and the configuration": JudgmentsConfig(path=[str(grades)], format="trec", relevance=-0.0),
     }
     with mock.patch.multiple(parsed_once, LEAST_BYTES=0, LEAST_MEAN=0):
         return {name: [*_rows_both_ways(engine, config)] for name, config in configs.items()}
