@@ -178,6 +178,16 @@ with interrupts.cleaned_up_by(lambda: 1 / 0), interrupts.cleaned_up_by(lambda: t
     assert told(program)[:2] == (130, "removed\n")
 
 
+def test_a_cleanup_that_takes_long_has_what_is_left_of_the_time():
+    program = """
+with interrupts.cleaned_up_by(lambda: (time.sleep(0.8), print("removed", flush=True))):
+    with interrupts.cleaned_up_by(lambda: print("also removed", flush=True)):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(600)
+"""
+    assert told(program)[:2] == (130, "also removed\nremoved\n")
+
+
 def test_what_fails_by_a_signal_says_nothing_of_it():
     program = """
 import threading

@@ -24,6 +24,8 @@ from ndcg_spark.job.evaluating import run_on
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 QUERIES, DEEP = 12, 9
+#: The files that the engine reads though most of them are plain, as there are many and none has many lines.
+SMALL = "small files"
 #: For each format, lines that are uncommon and good, then lines that are bad.
 UNCOMMON = {
     "trec": ["q1\tQ0\td91\t 1 \t7.50\tb  more", " q1  Q0 d92 2\t7.25 b\t\r", "q1 Q0 d93 3 best b", "q1 Q0 d94"],
@@ -147,7 +149,7 @@ def refusals(engine: Engine, folder: Path) -> dict[str, list[str]]:
 
 
 def rows(engine: Engine, folder: Path) -> dict[str, list[list[Any]]]:
-    """By where the columns come from, the number of plain files, and the types and rows as both ways keep them."""
+    """By where the columns come from: whether plain files are looked for, and types and rows, as both ways keep them."""
     runs = files(folder / "some runs", {**PLAIN, **ODD})
     for name in ("run=1", "run=a%2Fb", "run=__HIVE_DEFAULT_PARTITION__"):
         (folder / "folders").mkdir(exist_ok=True)
@@ -166,7 +168,10 @@ def rows(engine: Engine, folder: Path) -> dict[str, list[list[Any]]]:
         "three fields and the configuration": JudgmentsConfig(path=[str(grades)], format="trec", relevance=-0.0),
     }
     with mock.patch.multiple(parsed_once, LEAST_BYTES=0, LEAST_MEAN=0):
-        return {name: [*_rows_both_ways(engine, config)] for name, config in configs.items()}
+        found = {name: [*_rows_both_ways(engine, config)] for name, config in configs.items()}
+    with mock.patch.object(parsed_once, "LEAST_BYTES", 0):
+        found[SMALL] = [*_rows_both_ways(engine, configs["fields"])]
+    return found
 
 
 def _rows_both_ways(engine: Engine, config: ResultsConfig | JudgmentsConfig) -> Iterator[list[Any]]:
