@@ -94,6 +94,8 @@ class Sheet:
             # Without Arrow's own types, text is plain text to the engine.
             store_schema=False,
             use_dictionary=few,
+            # Every part has rows of all kinds, so no plan would leave out a part by them.
+            write_statistics=False,
         )
 
     def __enter__(self) -> "Sheet":

@@ -149,7 +149,7 @@ def refusals(engine: Engine, folder: Path) -> dict[str, list[str]]:
 
 
 def rows(engine: Engine, folder: Path) -> dict[str, list[list[Any]]]:
-    """By where the columns come from: whether plain files are looked for, and types and rows, as each way keeps them."""
+    """By where the columns come from: whether plain files are looked for, and types and rows, kept in each way."""
     runs = files(folder / "some runs", {**PLAIN, **ODD})
     for name in ("run=1", "run=a%2Fb", "run=__HIVE_DEFAULT_PARTITION__"):
         (folder / "folders").mkdir(exist_ok=True)
