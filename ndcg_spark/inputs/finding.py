@@ -31,7 +31,7 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
     if engine.sees_local_files:
         return sniffed(files.find(pipes.as_file(engine, path, name), name), name)
     fixed = before_wildcards(path)
-    listing = loaded(engine, "binaryFile", [path], name, recursiveFileLookup="true").select("path", "length")
+    listing = loaded(engine, "binaryFile", [path], name, {"recursiveFileLookup": "true"}).select("path", "length")
     root = urllib.parse.urlsplit(fixed).path.rstrip("/")
     rows = [(row["path"], row["length"]) for row in listing.collect()]
     table_formats.refuse([path for path, _ in rows], name)

@@ -12,6 +12,7 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, of_each
 
 _NAMES = {"parquet": "Parquet", "orc": "ORC"}
+_OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Footer:
 
     columns: dict[str, pa.DataType]
     rows: int
+    #: What Spark has written of the columns, if it has written the file: its own schema as JSON.
+    of_spark: str | None = None
 
 
 def footers(files: list[File], kind: str, where: str) -> list[Footer]:
@@ -80,30 +83,32 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _footer(file: File, kind: str, where: str) -> Footer:
     system, place = file.located(where)
     try:
-        schema, rows = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
+        schema, rows, of_spark = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(
             f"{where}: {file.path} is no whole {_NAMES[kind]} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
     refuse_own(schema.names, f"{where}: {file.path}")
-    return Footer({field.name: field.type for field in schema}, rows)
+    return Footer({field.name: field.type for field in schema}, rows, of_spark)
 
 
-def _of_parquet(system: Any, place: str) -> tuple[pa.Schema, int]:
+def _of_parquet(system: Any, place: str) -> tuple[pa.Schema, int, str | None]:
     from pyarrow import parquet
 
     footer = parquet.read_metadata(place, filesystem=system)
-    declared = (footer.metadata or {}).get(b"ARROW:schema")
+    said = footer.metadata or {}
+    of_spark = said[_OF_SPARK].decode(errors="replace") if _OF_SPARK in said else None
+    declared = said.get(b"ARROW:schema")
     if not declared:
-        return footer.schema.to_arrow_schema(), footer.num_rows
+        return footer.schema.to_arrow_schema(), footer.num_rows, of_spark
     # The types that the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), footer.num_rows
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), footer.num_rows, of_spark
 
 
-def _of_orc(system: Any, place: str) -> tuple[pa.Schema, int]:
+def _of_orc(system: Any, place: str) -> tuple[pa.Schema, int, str | None]:
     from pyarrow import orc
 
     with system.open_input_file(place) as stream:
         stored = orc.ORCFile(stream)
-        return stored.schema, stored.nrows
+        return stored.schema, stored.nrows, None

@@ -6,7 +6,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import NullType
+from pyspark.sql.types import NullType, StructType
 
 from ndcg_spark.conforming import refuse_alike, refuse_own
 from ndcg_spark.engine import Engine
@@ -20,6 +20,7 @@ from ndcg_spark.inputs.gathering import Copy, folder, gathered, united
 from ndcg_spark.inputs.json_lines import json_lines
 from ndcg_spark.inputs.json_lists import list_batches
 from ndcg_spark.inputs.json_object import json_columns, object_batches
+from ndcg_spark.inputs.known_schema import known_schema
 from ndcg_spark.inputs.loading import carried, lines, literal, loaded, paths_of
 from ndcg_spark.inputs.orc import orc_batches
 from ndcg_spark.inputs.plain_parquet import must_be_copied, plain_batches
@@ -91,7 +92,10 @@ class Reader:
         for file, kind in zip(files, kinds, strict=True):
             groups.setdefault(kind, []).append(file)
         copy = self._copy(found)
-        tables = [gathered(self.engine, self.kind, group, units, self.where, copy) for group in groups.values()]
+        tables = [
+            gathered(self.engine, self.kind, group, units, self.where, copy, self._schema_of(group))
+            for group in groups.values()
+        ]
         if len(tables) > 1:
             tables = [
                 table.select(*(n for n in table.columns if n in self.columns), *carried(table)) for table in tables
@@ -111,6 +115,12 @@ class Reader:
         new = [file for file in files if file.path not in self._footers]
         self._footers.update(zip((file.path for file in new), footers(new, self.kind, self.where), strict=True))
         return [self._footers[file.path] for file in files]
+
+    def _schema_of(self, files: list[File]) -> StructType | None:
+        """The schema of files that classic Spark need not look into, as their footers tell it; None for others."""
+        if self.kind != "parquet" or self.engine.kind != "spark":
+            return None
+        return known_schema(self._footers_of(files))
 
     def _copy(self, found: list[Footer]) -> Copy | None:
         """How to copy files that the engine cannot read as they are; None if it can read them."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
@@ -34,13 +35,20 @@ Copy = Callable[[File, Path, str], None]
 
 
 def gathered(
-    engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str, copy: Copy | None = None
+    engine: Engine,
+    kind: str,
+    group: list[File],
+    units: Mapping[str, int],
+    where: str,
+    copy: Copy | None = None,
+    schema: StructType | None = None,
 ) -> DataFrame:
     """The rows of the files, read as `kind` (text, parquet or orc), with our own columns: `folder` and `UNIT`.
 
     The folders of all files must give the same columns, and text files must be all compressed or all not. With `copy`,
-    copies of the files are read in their place. InputError for a file that cannot be read; EngineError if there is no
-    room for temporary files.
+    copies of the files are read in their place. `schema` is that of files on this machine, if it is known.
+
+    InputError for a file that cannot be read; EngineError if there is no room for temporary files.
     """
     if copy:
         return _through_links(engine, kind, group, units, where, copy)
@@ -49,7 +57,7 @@ def gathered(
         far = [file for file in group if not is_local(file.path)]
         return united([gathered(engine, kind, some, units, where) for some in (near, far)])
     if near:
-        return _through_links(engine, kind, group, units, where, None)
+        return _through_links(engine, kind, group, units, where, None, schema)
     if engine.kind != "embedded":
         table = _by_paths(engine, kind, group, units, where)
         if table is not None:
@@ -71,7 +79,13 @@ def united(tables: list[DataFrame]) -> DataFrame:
 
 
 def _through_links(
-    engine: Engine, kind: str, group: list[File], units: Mapping[str, int], where: str, copy: Copy | None
+    engine: Engine,
+    kind: str,
+    group: list[File],
+    units: Mapping[str, int],
+    where: str,
+    copy: Copy | None,
+    schema: StructType | None = None,
 ) -> DataFrame:
     kind = "parquet" if copy else kind
     try:
@@ -89,7 +103,7 @@ def _through_links(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
     try:
-        table = loaded(engine, kind, literal(engine, [str(root)]), where)
+        table = loaded(engine, kind, literal(engine, [str(root)]), where, schema=schema)
     except InputError as error:
         raise InputError(_with_users_files(str(error), root, group)) from error
     values = {name: _value(name) for name in carried(table) if name != UNIT}
@@ -130,7 +144,7 @@ def _by_paths(engine: Engine, kind: str, group: list[File], units: Mapping[str, 
     tables = []
     for root, files in by_root.items():
         options = {"basePath": root} if root else {}
-        table = loaded(engine, kind, literal(engine, paths_of(files)), where, **options)
+        table = loaded(engine, kind, literal(engine, paths_of(files)), where, options)
         refuse_own(table.columns, f"{where}: {files[0].path}")
         keys = [key for key, _ in files[0].partition]
         if any(key not in table.columns for key in keys):

@@ -1,10 +1,13 @@
 """What an engine reads from paths: tables with columns, or text line by line."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
@@ -13,10 +16,21 @@ from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.schemas import OWN
 
 
-def loaded(engine: Engine, kind: str, paths: list[str], name: str, **options: str) -> DataFrame:
-    """The table that the engine reads from the paths, which may be globs; see `literal`. InputError if it cannot."""
+def loaded(
+    engine: Engine,
+    kind: str,
+    paths: list[str],
+    name: str,
+    options: Mapping[str, str] = MappingProxyType({}),
+    schema: StructType | None = None,
+) -> DataFrame:
+    """The table that the engine reads from the paths, which may be globs; see `literal`. InputError if it cannot.
+
+    Without a `schema` the engine finds it in the files, for which Spark starts a job.
+    """
     try:
-        table = engine.session.read.format(kind).options(**options).load(paths)
+        reader = engine.session.read.format(kind).options(**options)
+        table = (reader if schema is None else reader.schema(schema)).load(paths)
         _ = table.schema
     except PySparkException as error:
         raise InputError(

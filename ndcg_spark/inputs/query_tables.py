@@ -80,7 +80,7 @@ def _columns(engine: Engine, found: list[File], kind: str) -> list[str]:
     if not engine.sees_local_files:
         options = {"header": "true", "sep": _SEPARATORS[kind]} if kind in _SEPARATORS else {}
         reader = {"tsv": "csv", "jsonl": "json"}.get(kind, kind)
-        return [*loaded(engine, reader, literal(engine, paths_of(found[:1])), ATTRIBUTES, **options).columns, *folders]
+        return [*loaded(engine, reader, literal(engine, paths_of(found[:1])), ATTRIBUTES, options).columns, *folders]
     if kind in BINARY:
         return [*footers(found[:1], kind, ATTRIBUTES)[0].columns, *folders]
     lines = whole_lines(head(found[0], ATTRIBUTES))

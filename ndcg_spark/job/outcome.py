@@ -80,7 +80,9 @@ def rejected(checked: Checked) -> list[dict[str, Any]]:
     return [dataclasses.asdict(breach) for breach in checked.breaches]
 
 
-def sorted_rows(rows: Iterable[Row], names: Sequence[str] = measure_first(DATASET_SCORES)) -> list[dict[str, Any]]:
+def sorted_rows(
+    rows: Iterable[Row | dict[str, Any]], names: Sequence[str] = measure_first(DATASET_SCORES)
+) -> list[dict[str, Any]]:
     """Rows of dataset scores as dictionaries of these columns, sorted by dataset, run and cutoff."""
     ordered = sorted(rows, key=lambda row: (row["dataset"], row["run"], order_of(row["cutoff"])))
     return [{name: row[name] for name in names} for row in ordered]

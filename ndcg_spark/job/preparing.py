@@ -22,6 +22,9 @@ from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
 #: The judgments and the results.
 Sources = tuple[Source, Source]
 _Table = TypeVar("_Table", bound=TableConfig)
+#: The share of results of queries that nobody judged up to which it does not pay to find and leave them out, for which
+#: the judgments are read once more.
+_NOT_WORTH_A_SCAN = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,15 +84,16 @@ def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
 
 def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
-    return query_scores(checked.judgments, results_of(checked, evaluation), runs, evaluation)
+    few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
+    # Where results are not brought together, leaving some out does so.
+    whole = few and _brings_together(checked, evaluation)
+    results = _pruned(checked, evaluation) if whole else results_of(checked, evaluation)
+    return query_scores(checked.judgments, results, runs, evaluation)
 
 
 def results_of(checked: Checked, evaluation: Evaluation) -> DataFrame:
     """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
-    results = checked.pruned_results
-    if evaluation.rank is by_window and _few_are_left(checked):
-        results = brought_together(results, query_key(checked.judgments.columns))
-    return results_to_score(checked, results)
+    return results_to_score(checked, _pruned(checked, evaluation))
 
 
 def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
@@ -97,14 +101,22 @@ def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
     return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
-def _few_are_left(checked: Checked) -> bool:
+def _pruned(checked: Checked, evaluation: Evaluation) -> DataFrame:
+    """Checked results without what the check has pruned."""
+    results = checked.pruned_results
+    if _brings_together(checked, evaluation):
+        return brought_together(results, query_key(checked.judgments.columns))
+    return results
+
+
+def _brings_together(checked: Checked, evaluation: Evaluation) -> bool:
     """Whether the results are cut down by their ranks, and no much smaller part of them is of judged queries.
 
     Others move fewer rows where Spark cuts them down itself, before it moves any.
     """
     counts = checked.result_counts
     cut = checked.pruning is not None and counts.untrusted is not None
-    return cut and 2 * checked.unjudged_rows <= counts.rows
+    return evaluation.rank is by_window and cut and 2 * checked.unjudged_rows <= counts.rows
 
 
 def runs_table(opened: Engine, checked: Checked) -> DataFrame:

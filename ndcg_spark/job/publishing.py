@@ -85,7 +85,7 @@ def _staged(work: Work, checked: Checked, publication: Publication, counts: Mapp
         staged = publication.read("query_scores", session, QUERY_SCORES)
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
         publication.verify("dataset_scores", counts["dataset_scores"])
-        rows = sorted_rows(publication.read("dataset_scores", session, DATASET_SCORES).collect(), shown_columns(work))
+        rows = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(work))
     if work.config.documents == "top":
         with clock.step("documents", under_way.DOCUMENTS):
             stage_documents(publication, checked, evaluation, session)

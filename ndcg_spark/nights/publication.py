@@ -6,7 +6,8 @@ time commits to an output.
 """
 
 import contextlib
-from collections.abc import Mapping
+import datetime
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyarrow import parquet as pq
@@ -53,6 +54,18 @@ class Publication:
     def read(self, name: str, session: SparkSession, schema: StructType) -> DataFrame:
         """The staged table, in this schema."""
         return session.read.schema(schema).parquet(self._store.for_engine(f"{self._staging}/{name}"))
+
+    def rows(self, name: str, schema: StructType) -> list[dict[str, Any]]:
+        """The rows of a small staged table in this schema, in no order, read without the engine. StorageError."""
+        table, found = f"{self._staging}/{name}", []
+        stored = [field for field in schema.names if field not in PARTITIONS]
+        with self._readable(name):
+            for path in self._store.files(table, ".parquet"):
+                dataset, date = store.night_of(path.removeprefix(f"{table}/").rpartition("/")[0])
+                night = {"dataset": dataset, "evaluated_on": datetime.date.fromisoformat(date)}
+                with self._store.open(path) as stream, pq.ParquetFile(stream) as file:
+                    found += [{**night, **row} for row in file.read(columns=stored).to_pylist()]
+        return found
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of all staged files. StorageError unless they add up to this many rows.
@@ -144,13 +157,20 @@ class Publication:
 
     def _footers(self, name: str) -> _Rows:
         table, rows = f"{self._staging}/{name}", {}
-        try:
+        with self._readable(name):
             for path in self._store.files(table, ".parquet"):
                 with self._store.open(path) as stream:
                     rows[path.removeprefix(f"{table}/")] = pq.read_metadata(stream).num_rows
+        return rows
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _readable(name: str) -> Iterator[None]:
+        """StorageError where what was staged cannot be read."""
+        try:
+            yield
         except FAILURES as error:
             raise StorageError(f"output: {name} cannot be read back, {error}; nothing was published") from error
-        return rows
 
     def _undone(self, journal: Journal, claim: Claim, error: BaseException) -> StorageError:
         """Put the old nights back after a failure. Returns the error to raise, which says which night stands."""

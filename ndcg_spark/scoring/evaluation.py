@@ -59,9 +59,9 @@ class Evaluation:
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
-    `results` are those of judged queries, as `lists.of_judged_queries` returns them; others cost time and may be
-    refused. `runs` has one row per run, with its dataset if the tables name datasets. Every run is scored for every
-    judged query of its dataset, whether it returned anything for it or not.
+    `results` may have those of queries that nobody has judged, which cost time and change nothing; see
+    `lists.of_judged_queries`. `runs` has one row per run, with its dataset if the tables name datasets. Every run is
+    scored for every judged query of its dataset, whether it returned anything for it or not.
     """
     key = query_key(judgments.columns)
     convention, cutoffs, depth, asked = evaluation.convention, evaluation.cutoffs, evaluation.depth, evaluation.asked
@@ -92,7 +92,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table TO_JUDGE: the unjudged documents within the deepest cutoff of any run, in no order.
 
-    The tables are those that `query_scores` takes.
+    `results` are those of judged queries, as `lists.of_judged_queries` returns them.
     """
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.depth

@@ -15,6 +15,9 @@ from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
+#: Whether no document counts twice in a list.
+DISTINCT = "all_distinct"
+
 
 def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
     """The results of the queries that are judged."""
@@ -63,8 +66,8 @@ def run_scores(
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
     `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `weighted` are columns to add to the documents, and `further` aggregates of these, which mean nothing for a list
-    for which `returned` fails.
+    `weighted` are columns to add to the documents, and `further` aggregates of these. DISTINCT is false for a list in
+    which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
@@ -83,7 +86,25 @@ def run_scores(
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         for k in cutoffs:
             sums[named("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
-    return _sums_of_distinct_documents(table, run_key, sums, listed, further)
+    scores = table.groupBy(*run_key).agg(
+        *(column.alias(name) for name, column in {**sums, **further}.items()),
+        F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
+    )
+    return scores.select(*run_key, *sums, *further, are_distinct("documents").alias(DISTINCT))
+
+
+def refuse_returned_twice(table: DataFrame, key: list[str], convention: Convention, cutoffs: Cutoffs) -> DataFrame:
+    """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
+
+    Every sum is guarded, because an engine computes only the columns that are asked for.
+    """
+    scores = ["dcg", "cg", "judged", *(["ideal_dcg"] if convention.ideal == "retrieved" else [])]
+    sums = ["returned", *(named(score, k) for score in scores for k in cutoffs)]
+    # Null is the list of a query that the run has not answered.
+    once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
+    return table.withColumns(
+        {name: F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))) for name in sums}
+    ).drop(DISTINCT)
 
 
 def _looks_up_first(convention: Convention) -> bool:
@@ -107,21 +128,6 @@ def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> Dat
     if convention.negative == "drop":
         rules.append(F.coalesce(F.col("relevance") >= 0, F.lit(True)))
     return table.withColumn(LISTED, functools.reduce(Column.__and__, rules)) if rules else table
-
-
-def _sums_of_distinct_documents(
-    table: DataFrame, key: list[str], sums: dict[str, Column], counted: Column, further: Mapping[str, Column]
-) -> DataFrame:
-    """The sums by key. Each but the `further` ones fails if a document is counted twice, with RETURNED_TWICE."""
-    documents = F.when(counted, F.col("doc_id"))
-    scores = table.groupBy(*key).agg(
-        *(column.alias(name) for name, column in {**sums, **further}.items()),
-        F.collect_list(documents).alias("documents"),
-    )
-    once, refused = are_distinct("documents"), refusal(RETURNED_TWICE, key)
-    # The test guards every sum, because an engine computes only the columns that are asked for.
-    guarded = (F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))).alias(name) for name in sums)
-    return scores.select(*key, *guarded, *further)
 
 
 def _kind(name: str) -> str:

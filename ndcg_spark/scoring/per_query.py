@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import BOUNDS, COLUMNS, Asked
-from ndcg_spark.scoring import bounds, measured
+from ndcg_spark.scoring import bounds, lists, measured
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 from ndcg_spark.scoring.sums import Cutoffs, named
 
@@ -36,7 +36,9 @@ def query_scores(
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
     answered = scores.withColumn("answered", F.lit(True))
-    table = pairs.join(answered, on=run_key, how="left")
+    # After the join: a list of a query that nobody has judged is no reason to refuse anything.
+    joined = pairs.join(answered, on=run_key, how="left")
+    table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if asked.companions:
         table = measured.with_measures(table, run_key, convention, asked)
     if asked.bounds:

@@ -54,6 +54,14 @@ def test_nothing_is_visible_before_the_commit(tmp_path):
     assert [path.name for path in (tmp_path / "scores").iterdir()] == ["_staging"]
 
 
+def test_rows_that_are_read_back_are_those_that_spark_reads(spark, tmp_path):
+    publication = staged(tmp_path, score(0.25, "a/b=é %7"), score(None, "shop", TUESDAY), spark=spark)
+    read = publication.read("dataset_scores", spark, DATASET_SCORES).collect()
+    by_dataset = {row["dataset"]: row for row in publication.rows("dataset_scores", DATASET_SCORES)}
+    assert by_dataset == {row["dataset"]: row.asDict() for row in read}
+    assert {name: row["ndcg"] for name, row in by_dataset.items()} == {"a/b=é %7": 0.25, "shop": None}
+
+
 def test_the_commit_puts_both_tables_in_place(spark, tmp_path):
     staged(tmp_path, score(0.25), score(0.75, "shop", TUESDAY), spark=spark).commit({})
     expected = [("shop", TUESDAY, 0.75), ("web", MONDAY, 0.25)]

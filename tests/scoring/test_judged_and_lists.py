@@ -1,4 +1,5 @@
 import contextlib
+import datetime
 import io
 from math import log2
 
@@ -12,6 +13,7 @@ from ndcg_spark.engine.opened import join_in_place
 from ndcg_spark.rules import broken_judgments
 from ndcg_spark.scoring import gains, lists, ranking
 from ndcg_spark.scoring import judged as judged_side
+from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, query_scores
 from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
@@ -57,7 +59,8 @@ def dcg_at_1(session, judged, returned):
     convention = Convention()
     worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
     documents = lists.listed_gains(results(session, returned), worth, KEY, convention, 2)
-    return lists.run_scores(documents, KEY, convention, [1, 2], 2).select("dcg_1").collect()
+    scores = lists.run_scores(documents, KEY, convention, [1, 2], 2)
+    return lists.refuse_returned_twice(scores, ["run", *KEY], convention, [1, 2]).select("dcg_1").collect()
 
 
 def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(evaluate_embedded):
@@ -153,6 +156,20 @@ def test_a_document_returned_twice_within_the_depth_fails_every_score(evaluate_e
     returned = [result("a", 3.0), result("a", 2.0), result("b", 1.0)]
     with pytest.raises(RuntimeError, match=r"returned, or judged, twice.*run=r query_id=q1"):
         evaluate_embedded.call(dcg_at_1, [judgment("a", 1.0)], returned)
+
+
+def scores_of_all(session, judged, returned):
+    """The query and the DCG of every query score, of results that have not been cut to those of judged queries."""
+    tables = judgments(session, judged), results(session, returned)
+    evaluated = Evaluation(Convention(), [10], datetime.date(2026, 11, 16), "id")
+    scores = query_scores(*tables, count_unjudged_queries(*tables), evaluated)
+    return [(row["query_id"], row["dcg"]) for row in scores.collect()]
+
+
+def test_a_list_of_a_query_that_nobody_judged_changes_nothing_and_is_not_refused(evaluate_embedded):
+    unjudged = [result("a", 3.0, "q2"), result("a", 2.0, "q2")]
+    found = evaluate_embedded.call(scores_of_all, [judgment("a", 1.0)], [result("a", 3.0), *unjudged])
+    assert found == [("q1", 1.0)]
 
 
 def moves(table):
