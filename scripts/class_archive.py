@@ -56,10 +56,8 @@ def _evaluated(folder: Path, made: Path) -> str:
     command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "spark", "--cutoffs", "10"]
     command += ["--judgments", str(folder / "judgments.parquet"), "--results", str(folder / "results.parquet")]
     command += ["--output", str(folder / "scores")]
-    # Spark's launcher parses the options as a shell would. An archive is for Spark's own class path; see `classpath`.
+    # Spark's launcher parses the options as a shell would.
     env = {**os.environ, "SPARK_SUBMIT_OPTS": f'"-XX:ArchiveClassesAtExit={made}"'}
-    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
-    env["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.driver.extraClassPath= {given}"
     # The Java machine ends after Python, and holds the other end of this pipe until it has written its file.
     done = subprocess.run(  # noqa: S603  # our own program
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=env

@@ -10,7 +10,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from ndcg_spark import interrupts
-from ndcg_spark.engine import archive, classpath
+from ndcg_spark.engine import archive
 from ndcg_spark.engine.opened import (
     BOTH_WAYS,
     CALL_SITES,
@@ -45,8 +45,7 @@ def local(*, little_data: bool = False) -> Engine:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
     memory = max(1, int(machine_memory() * MEMORY_SHARE / 2**30))
-    archived = archive.options()
-    java = [_LONG_METHODS, *([_QUICK_START] if little_data else []), archived]
+    java = [_LONG_METHODS, *([_QUICK_START] if little_data else []), archive.options()]
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("ndcg-spark")
@@ -63,10 +62,6 @@ def local(*, little_data: bool = False) -> Engine:
         # Judgments that need not be sorted to be joined are not: they fit into memory where each part is this small.
         .config("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", "64m")
     )
-    # Java uses an archive only where it is given the files with which that was made.
-    first = "" if archived else classpath.first()
-    if first:
-        builder = builder.config("spark.driver.extraClassPath", first)
     with interrupts.cleaned_up_by(end_children):
         session = created(builder, "local Spark")
     return dataclasses.replace(described(session), close=quietly(session.stop), abort=end_children)
