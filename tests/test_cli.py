@@ -553,6 +553,7 @@ def test_data_that_every_preset_refuses_ends_with_exit_code_3(folder):
         (["--cutoffs", "1,all"], "keep the whole list, which cutoff all needs"),
         (["--measures", "AP bpref P@5"], "keep the whole list, which ap@all and bpref need"),
         (["--measures", "AP@5,P@5,R@9"], "keep rank 9, the deepest cutoff"),
+        ([], "where 1,000,000 results or more have none, leave out what is below the floor of its list"),
         (["--measures", "recall rr"], "gather in the same pass the number of relevant documents (recall), the ranks"),
         (["--set", "ideal=retrieved"], "keep the whole list, which ideal=retrieved needs"),
         (["--set", "ties=average"], "keep rank 10 and whatever ties with it, which ties=average needs"),

@@ -64,6 +64,8 @@ class Reader:
                 f"{self.where}: folders that give different columns, e.g. {first} and {last}; "
                 "name them alike, column=value"
             )
+        for given, path in keys.items():
+            refuse_alike(given, f"{self.where}: the folders of {path}")
         tables = [Footer(file.snapshot.types, 0) for file in files if file.snapshot]
         if tables:
             refuse_different_types(files, tables, self.columns, self.where)
@@ -142,8 +144,9 @@ class Reader:
 
     def _text(self, files: list[File], units: Mapping[str, int]) -> DataFrame:
         parse, around = self._parser(files)
-        # The embedded engine cannot read compressed and other files together.
-        groups = [[file for file in files if file.compressed is packed] for packed in (False, True)]
+        # The embedded engine cannot read compressed and other files together, and finds no line in empty files only.
+        written = [file for file in files if file.size] or files[:1]
+        groups = [[file for file in written if file.compressed is packed] for packed in (False, True)]
         read = [gathered(self.engine, "text", group, units, self.where) for group in groups if group]
         return parse(lines(united(read), around))
 

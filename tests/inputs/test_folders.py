@@ -1,11 +1,13 @@
 """Folders, globs and names: which files make one table, and which columns their folders give."""
 
+import json
 import re
 
 import pyarrow as pa
 import pytest
 from input_files import documents, judged, returned, written
 from pyarrow import parquet as pq
+from staying import command_line
 
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
@@ -120,6 +122,23 @@ def test_folders_that_give_different_columns_are_refused(engine, tmp_path):
     written(tmp_path / "b.qrels", "q1 0 d2 1\n")
     with pytest.raises(InputError, match="folders that give different columns"):
         judged(engine, tmp_path)
+
+
+def test_folders_whose_columns_are_alike_but_for_their_case_are_refused(engine, tmp_path):
+    written(tmp_path / "RUN=a" / "run=b" / "c.run", "q1 Q0 d1 1 2.5 r\n")
+    with pytest.raises(InputError, match="RUN and run"):
+        returned(engine, tmp_path)
+
+
+def test_a_file_without_a_byte_changes_nothing_beside_others(tmp_path):
+    judgments = written(tmp_path / "a.qrels", "q1 0 d1 1\n")
+    for name, text in {"empty.run": "", "full.run.gz": "q1 Q0 d1 1 2.5 r\n"}.items():
+        written(tmp_path / "runs" / name, text)
+    done = command_line(
+        *("evaluate", "--judgments", judgments, "--results", tmp_path / "runs", "--format", "json"), cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert {row["ndcg"] for row in json.loads(done.stdout)["dataset_scores"]} == {1.0}
 
 
 def test_a_name_with_a_colon_is_read(engine, tmp_path):
