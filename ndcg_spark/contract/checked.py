@@ -1,11 +1,15 @@
 """The outcome of holding both tables to the rules: the good rows, the rejected rows, and counts of both."""
 
 import dataclasses
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.scoring.pruning import Pruning
+
+#: Leaves out results that are proved not to matter.
+Cut = Callable[[DataFrame], DataFrame]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +26,16 @@ class Checked:
     rejected: tuple[DataFrame, ...] = ()
     #: How the results can be cut down by their ranks; None if they cannot.
     pruning: Pruning | None = None
+    #: Leaves out the results below the floor of their list; None if no floors are known. See `scoring.floors`.
+    cut: Cut | None = None
 
     @property
     def pruned_results(self) -> DataFrame:
         """The results without those that are proved to lie below the deepest cutoff."""
         untrusted = self.result_counts.untrusted
-        return self.results if self.pruning is None or untrusted is None else self.pruning.kept(self.results, untrusted)
+        if self.pruning is not None and untrusted is not None:
+            return self.pruning.kept(self.results, untrusted)
+        return self.results if self.cut is None else self.cut(self.results)
 
     @property
     def unjudged_rows(self) -> int:

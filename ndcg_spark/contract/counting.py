@@ -1,39 +1,27 @@
 """What both tables contain, each counted in one scan: rows, rows that break a rule, queries, and a fingerprint."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import as_type
+from ndcg_spark.contract import asking
+from ndcg_spark.contract.asking import LOW, Question
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, JUDGMENTS, RESULTS, query_key
-from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning, Untrusted, untrusted_of
+from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, query_key
+from ndcg_spark.scoring.floors import FLOOR, Floors
+from ndcg_spark.scoring.pruning import Pruning, Untrusted, untrusted_of
 
 _EXAMPLE_LENGTH = 200
-_LOW = 0xFFFFFFFF
-_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in schema}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Question:
-    """One thing to count: columns of every row, sums over the rows of a query, sums over the queries of a run.
-
-    For judgments the last are over the queries of a dataset. All questions are answered by one scan.
-    """
-
-    of_rows: Mapping[str, Column]
-    of_queries: Mapping[str, Column]
-    of_totals: Mapping[str, Column]
 
 
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null. An action."""
     key = query_key(table.columns)
-    questions = [_row_counts(reason), _fingerprint_of(table, key), _best_grade(table, reason)]
+    questions = [asking.row_counts(reason), asking.fingerprint(table, key), asking.best_grade(table, reason)]
     queries = _by_query(table, key, questions)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
@@ -57,23 +45,53 @@ def count_results(
     The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
     the counts also name the lists whose ranks cannot be trusted.
     """
-    key = query_key(table.columns)
-    questions = [_row_counts(reason), _fingerprint_of(table, ["run", *key])]
+    questions = _about_results(table, reason)
     if pruning:
-        questions.append(_untrusted_lists(pruning, reason, dict(table.dtypes)))
+        questions.append(asking.untrusted_lists(pruning, reason, dict(table.dtypes)))
+    key = query_key(table.columns)
+    return _counts_of(_by_query(table, ["run", *key], questions), key, questions, judged_queries)
+
+
+def count_results_and_floors(
+    table: DataFrame,
+    reason: Column,
+    judged_queries: DataFrame,
+    floors: Floors,
+    set_down: Callable[[DataFrame], DataFrame],
+) -> tuple[ResultCounts, DataFrame]:
+    """The counts of `count_results`, and one row per list: run, the query's key and FLOOR. One scan. An action.
+
+    `set_down` writes a table to a place from which it is read twice.
+    """
+    questions = [*_about_results(table, reason), asking.floors_of(floors, table, reason)]
+    key = query_key(table.columns)
+    lists = set_down(_by_query(table, ["run", *key], questions))
+    return _counts_of(lists, key, questions, judged_queries), lists.select("run", *key, FLOOR)
+
+
+def _about_results(table: DataFrame, reason: Column) -> list[Question]:
+    questions = [asking.row_counts(reason), asking.fingerprint(table, ["run", *query_key(table.columns)])]
     if "score" in table.columns:
-        questions.append(_tied_lists(table, reason))
+        questions.append(asking.tied_lists(table, reason))
     if UNIT in table.columns:
-        questions.append(_split_queries(reason))
+        questions.append(asking.split_queries(reason))
+    return questions
+
+
+def _counts_of(
+    lists: DataFrame, key: Sequence[str], questions: Sequence[Question], judged_queries: DataFrame
+) -> ResultCounts:
+    """The counts of results whose `questions` are answered in `lists`, which has one row per run and query key."""
     judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = _by_query(table, ["run", *key], questions).join(judged, on=key, how="left")
+    queries = lists.join(judged, on=list(key), how="left")
     rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions), *totals_of_runs()).collect()
+    asked = {name for question in questions for name in question.of_totals}
     return ResultCounts(
         sum(row["rows"] for row in rows),
         counts_of_runs(rows),
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
-        untrusted=_untrusted(rows) if pruning else None,
+        untrusted=_untrusted(rows) if "untrusted" in asked else None,
         split_runs=tuple(SplitRun(row["run"], row["split"], *row["example"]) for row in rows if _is_split(row)),
     )
 
@@ -130,65 +148,12 @@ def example_of(names: Sequence[str], line: str | None = None) -> Column:
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
-def _row_counts(reason: Column) -> _Question:
-    """How many rows there are, and how many of them break a rule."""
-    counts = {"rows": F.count("*"), "bad": F.count("reason")}
-    return _Question({"reason": reason}, counts, {name: F.sum(name) for name in counts})
-
-
-def _fingerprint_of(table: DataFrame, key: Sequence[str]) -> _Question:
-    """A hash of all rows that does not depend on their order. Values are hashed by row, the key once per query."""
-    kinds = dict(table.dtypes)
-    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
-    row = F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
-    # A sum notices a row that occurs twice, which xor does not. Of 40 bits: 16 million rows cannot overflow it.
-    of_query = F.sum(F.shiftright("row", 24))
-    high, low = F.sum(F.shiftrightunsigned("hash", 32)), F.sum(F.col("hash").bitwiseAND(F.lit(_LOW)))
-    return _Question({"row": row}, {"hash": of_query}, {"high": high, "low": low})
-
-
-def _best_grade(table: DataFrame, reason: Column) -> _Question:
-    grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
-    return _Question({"grade": F.when(reason.isNull(), grade)}, {"best": F.max("grade")}, {"best": F.max("best")})
-
-
-def _tied_lists(table: DataFrame, reason: Column) -> _Question:
-    """How many queries of a run have at least two results, and of how many of these all results have the same score."""
-    score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
-    several = F.col("good") > 1
-    tied = several & F.coalesce(F.col("least_score") == F.col("most_score"), F.lit(False))
-    return _Question(
-        {"scored": F.when(reason.isNull(), score)},
-        {"least_score": F.min("scored"), "most_score": F.max("scored")},
-        {"lists": F.count_if(several), "tied_lists": F.count_if(tied)},
-    )
-
-
-def _untrusted_lists(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> _Question:
-    """How many lists of judged queries have ranks that cannot be trusted, and the queries of at most MOST_NAMED."""
-    of_rows = {name: F.when(reason.isNull(), at) for name, at in pruning.columns(kinds).items()}
-    refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-    named = F.slice(F.collect_list(F.when(refuted, F.col("query_id"))), 1, MOST_NAMED)
-    return _Question(of_rows, pruning.aggregates(), {"untrusted": F.count_if(refuted), "lists": named})
-
-
 def _untrusted(rows: Iterable[Row]) -> Untrusted:
     """The untrusted lists of the runs that have a good row; others have no name."""
-    return untrusted_of((row["run"], row["untrusted"], row["lists"]) for row in rows if row["good_rows"])
+    return untrusted_of((row["run"], row["untrusted"], row["untrusted_lists"]) for row in rows if row["good_rows"])
 
 
-def _split_queries(reason: Column) -> _Question:
-    """How many queries of a run are spread over two units of files (`inputs.run_files`), and one as an example."""
-    split = F.col("first_unit") != F.col("last_unit")
-    example = F.min(F.when(split, F.struct("query_id", "first_unit", "last_unit")))
-    return _Question(
-        {"unit": F.when(reason.isNull(), F.col(UNIT))},
-        {"first_unit": F.min("unit"), "last_unit": F.max("unit")},
-        {"split": F.count_if(split), "example": example},
-    )
-
-
-def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[_Question]) -> DataFrame:
+def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[Question]) -> DataFrame:
     """One row per query: its key as text, the questions' sums over its rows, and `good`, how many break no rule."""
     # Ids may be numbers as they were read. Beside text, some engines would take the text for a number.
     ids = (F.col(name).cast("string").alias(name) for name in key)
@@ -199,13 +164,13 @@ def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[_Questio
     return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
 
 
-def _totals(questions: Sequence[_Question]) -> list[Column]:
+def _totals(questions: Sequence[Question]) -> list[Column]:
     return [column.alias(name) for question in questions for name, column in question.of_totals.items()]
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:
     """The sums of both halves of all queries' hashes, each modulo 2^32, as 16 hexadecimal digits."""
-    return "".join(f"{sum(row[half] for row in rows) & _LOW:08x}" for half in ("high", "low"))
+    return "".join(f"{sum(row[half] for row in rows) & LOW:08x}" for half in ("high", "low"))
 
 
 def _is_split(row: Row) -> bool:

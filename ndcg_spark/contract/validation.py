@@ -1,6 +1,7 @@
 """Validate both inputs: accepted rows, rejected rows, counts."""
 
 import dataclasses
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,10 +10,10 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark import conforming, rules, schemas
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import counting, doubts, duplicates, excluding, thresholds
-from ndcg_spark.contract.checked import Checked
-from ndcg_spark.contract.counts import Breach, RunCounts
+from ndcg_spark.contract.checked import Checked, Cut
+from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
-from ndcg_spark.contract.held import held
+from ndcg_spark.contract.held import Held, held
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, DuplicatesError
 from ndcg_spark.inputs import run_files
@@ -20,7 +21,8 @@ from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.pruning import pruning_of
+from ndcg_spark.scoring.floors import MOST_BROADCAST, floors_of
+from ndcg_spark.scoring.pruning import Pruning, pruning_of
 
 #: How a message says that a document occurs twice, and the option that merges its rows.
 _MERGED = {"judgments": ("judged", "judgment_duplicates=max"), "results": ("returned", "duplicates=best")}
@@ -64,12 +66,7 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     thresholds.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
     good_judgments = grades.good(judged)
     lists = held(results, RESULTS, lambda table: _reason_of_result(table, convention))
-    # A filter on text parses each line anew for every column it names, which took four times what it saved.
-    # A list from which documents are taken needs more of what is below the deepest cutoff.
-    whole = lists.is_parsed_again or results.without is not None
-    pruning = None if whole else pruning_of(convention, config.cutoffs, lists.rows.columns)
-    returned = counting.count_results(lists.rows, lists.reason, _queries(good_judgments), pruning)
-    returned = lists.with_breaches(returned)
+    returned, pruning, cut = _counted(lists, _queries(good_judgments), judged, config)
     refuse_lost_rows(results, returned.rows)
     run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
@@ -81,11 +78,36 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
         returned,
         (*grades.rejected(judged), *lists.rejected(returned)),
         pruning,
+        cut,
     )
     if results.without:
         checked = excluding.without_excluded(checked, results.without, _queries(good_judgments))
     _refuse_coverage(checked, config, results.place)
     return checked
+
+
+def _counted(
+    lists: Held, judged_queries: DataFrame, judged: JudgmentCounts, config: EvaluationConfig
+) -> tuple[ResultCounts, Pruning | None, Cut | None]:
+    """The counts of the results, and how what is proved to be too deep can be left out: by ranks, or by floors."""
+    results, columns, convention = lists.source, lists.rows.columns, config.convention
+    # A filter on text parses each line anew for every column it names, which took four times what it saved.
+    # A list from which documents are taken needs more of what is below the deepest cutoff.
+    whole = lists.is_parsed_again or results.without is not None
+    pruning = None if whole else pruning_of(convention, config.cutoffs, columns)
+    rows, queries = results.expected_rows or 0, sum(judged.queries.values())
+    floors = None if whole else floors_of(convention, config.cutoffs, columns, rows, queries)
+    if floors is None or results.set_down is None:
+        counts = counting.count_results(lists.rows, lists.reason, judged_queries, pruning)
+        return lists.with_breaches(counts), pruning, None
+    counts, of_lists = counting.count_results_and_floors(
+        lists.rows, lists.reason, judged_queries, floors, results.set_down
+    )
+    several = sum(run.lists for run in counts.runs)
+    unjudged = sum(run.unjudged_rows for run in counts.runs)
+    pays = floors.pays(counts.rows, several) and 2 * unjudged <= counts.rows
+    hinted = F.broadcast(of_lists) if several <= MOST_BROADCAST else of_lists
+    return lists.with_breaches(counts), None, partial(floors.kept, lists=hinted) if pays else None
 
 
 def without_duplicates(checked: Checked, judgments: Source, results: Source, config: EvaluationConfig) -> Checked:
@@ -133,9 +155,9 @@ def _returned_once(checked: Checked, place: str, config: EvaluationConfig) -> Ch
     _refuse_duplicates(found, breaches, counts.rows, place, config)
     good, copies = found.set_aside(checked.results)
     counts = dataclasses.replace(counts, runs=runs, breaches=breaches)
-    # What the ranks of a list prove was found with the duplicates in it.
+    # What the ranks or the scores of a list prove was found with the duplicates in it.
     return dataclasses.replace(
-        checked, results=good, result_counts=counts, rejected=(*checked.rejected, copies), pruning=None
+        checked, results=good, result_counts=counts, rejected=(*checked.rejected, copies), pruning=None, cut=None
     )
 
 

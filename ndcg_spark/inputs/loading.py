@@ -39,6 +39,18 @@ def loaded(
     return table
 
 
+def set_down(engine: Engine, table: DataFrame, name: str) -> DataFrame:
+    """The same rows, written to a temporary folder and read from there. An action. Raises what the engine raises."""
+    return loaded(engine, "parquet", literal(engine, [written(engine, table)]), name)
+
+
+def written(engine: Engine, table: DataFrame) -> str:
+    """A new temporary folder with the rows of the table as Parquet. An action. Raises what the engine raises."""
+    folder = str(engine.scratch.folder() / "rows")
+    table.write.parquet(folder, compression="lz4")
+    return folder
+
+
 def lines(text: DataFrame, around: str) -> DataFrame:
     """The lines that are not blank, as column `value`, without the characters `around` each of them."""
     trimmed = text.select(F.btrim("value", F.lit(around)).alias("value"), *carried(text))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.layouts import Layout
-from ndcg_spark.inputs.loading import literal, loaded
+from ndcg_spark.inputs.loading import literal, loaded, written
 from ndcg_spark.inputs.plain_files import write_plain
 from ndcg_spark.inputs.plain_rows import PlainRows
 from ndcg_spark.inputs.storage import is_local
@@ -66,8 +66,7 @@ class Text:
         folders, others = self._plain(dict(rows.dtypes))
         if others:
             some = rows if others == self.files else typed(self._read_again(others))
-            folders.append(str(self.engine.scratch.folder() / "rows"))
-            some.write.parquet(folders[-1], compression="lz4")
+            folders.append(written(self.engine, some))
         return loaded(self.engine, "parquet", literal(self.engine, folders), self.name)
 
     def _plain(self, types: Mapping[str, str]) -> tuple[list[str], list[File]]:

@@ -7,6 +7,7 @@ text of lines that are not rows.
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,7 +23,7 @@ from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
 from ndcg_spark.inputs.lists import unlisted
-from ndcg_spark.inputs.loading import quoted
+from ndcg_spark.inputs.loading import quoted, set_down
 from ndcg_spark.inputs.parsed_once import Text
 from ndcg_spark.inputs.run_files import UNIT
 from ndcg_spark.inputs.run_names import named_by_file
@@ -55,6 +56,8 @@ class Source:
     untested: DataFrame | None = None
     #: The text of which the typed rows are kept, so that it is parsed only once; None where that does not pay.
     text: Text | None = None
+    #: Writes a table to a temporary place and reads it from there; None where the engine cannot do that cheaply.
+    set_down: Callable[[DataFrame], DataFrame] | None = None
     #: The documents that leave the lists of this table before they are ranked.
     without: "Source | None" = None
     #: What was recognised and not configured, in sentences for people.
@@ -174,6 +177,8 @@ def _read(
     rows = None if UNEQUAL in table.columns else rows
     untested = table if is_tested else None
     source = Source(tested, name, kind, found, engine.sees_local_files, rows, units, read, untested, notes=tuple(notes))
+    if engine.kind == "embedded":
+        source = dataclasses.replace(source, set_down=partial(set_down, engine, name=name))
     text = Text(engine, name, found, units, read, shape.layout if kind == "trec" else None)
     return dataclasses.replace(source, text=text) if source.is_text and text.is_worth_keeping else source
 

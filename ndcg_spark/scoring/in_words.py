@@ -3,6 +3,7 @@
 from ndcg_spark.convention.measures import Asked, written
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.evaluation import Evaluation
+from ndcg_spark.scoring.floors import LEAST_ROWS, floors_of
 from ndcg_spark.scoring.pruning import pruning_of
 
 
@@ -23,6 +24,9 @@ def steps(evaluation: Evaluation) -> list[str]:
     else:
         kept = f"keep rank {depth}, the deepest cutoff"
     prunes = pruning_of(c, evaluation.cutoffs, ["rank"]) is not None
+    embedded = evaluation.rank is ranking.list_by_list
+    floored = embedded and floors_of(c, evaluation.cutoffs, ["score"], LEAST_ROWS, 0) is not None
+    below = f"leave out what is below the floor of its list, a score that {depth} of its documents reach"
     beside = _beside(evaluation.asked)
     look_up = "look up the judgments of the documents"
     before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
@@ -32,6 +36,7 @@ def steps(evaluation: Evaluation) -> list[str]:
         else "ideal: rank each list's own documents by gain, run by run",
         "leave out the results of queries that nobody judged",
         *(["where results have ranks, leave out those that the check has proved to be too deep"] if prunes else []),
+        *([f"where {LEAST_ROWS:,} results or more have none, {below}"] if floored else []),
         *(before if looked_up_first else []),
         f"rank each run's documents of a query; {kept}",
         *([] if looked_up_first else [look_up + " that are kept"]),

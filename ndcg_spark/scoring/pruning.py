@@ -99,12 +99,16 @@ class Pruning:
 
 
 def pruning_of(convention: Convention, cutoffs: Sequence[int | None], columns: Iterable[str]) -> Pruning | None:
-    """How results with these columns can be pruned; None if they have no ranks or every result may matter.
+    """How results with these columns can be pruned; None if they have no ranks or every result may matter."""
+    deepest = deepest_that_matters(convention, cutoffs)
+    return None if deepest is None or "rank" not in columns else Pruning(deepest, convention)
+
+
+def deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None]) -> int | None:
+    """The rank below which no result of a list can matter; None if every result may.
 
     Every result may matter if the convention needs the whole list, or takes documents off it, so that deeper ones
     move up.
     """
-    deepest = cutoffs[-1]
-    if deepest is None or convention.ideal == "retrieved" or ranking.takes_documents_off(convention):
-        return None
-    return Pruning(deepest, convention) if "rank" in columns else None
+    whole = convention.ideal == "retrieved" or ranking.takes_documents_off(convention)
+    return None if whole else cutoffs[-1]

@@ -1,0 +1,95 @@
+"""What is asked of the rows of a table, so that one scan of it answers everything."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.conforming import as_type
+from ndcg_spark.inputs.run_files import UNIT
+from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, query_key
+from ndcg_spark.scoring.floors import FLOOR, Floors
+from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning
+
+#: The lower half of a hash.
+LOW = 0xFFFFFFFF
+
+_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in schema}
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """One thing to count: columns of every row, sums over the rows of a query, sums over the queries of a run.
+
+    For judgments the last are over the queries of a dataset. All questions are answered by one scan.
+    """
+
+    of_rows: Mapping[str, Column]
+    of_queries: Mapping[str, Column]
+    of_totals: Mapping[str, Column]
+
+
+def row_counts(reason: Column) -> Question:
+    """How many rows there are, and how many of them break a rule."""
+    counts = {"rows": F.count("*"), "bad": F.count("reason")}
+    return Question({"reason": reason}, counts, {name: F.sum(name) for name in counts})
+
+
+def fingerprint(table: DataFrame, key: Sequence[str]) -> Question:
+    """A hash of all rows that does not depend on their order. Values are hashed by row, the key once per query."""
+    # A sum notices a row that occurs twice, which xor does not. Of 40 bits: 16 million rows cannot overflow it.
+    of_query = F.sum(F.shiftright("row", 24))
+    high, low = F.sum(F.shiftrightunsigned("hash", 32)), F.sum(F.col("hash").bitwiseAND(F.lit(LOW)))
+    return Question({"row": _row_hash(table, key)}, {"hash": of_query}, {"high": high, "low": low})
+
+
+def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
+    """A hash of all values of a row but those of the key."""
+    kinds = dict(table.dtypes)
+    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
+    return F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
+
+
+def best_grade(table: DataFrame, reason: Column) -> Question:
+    """The largest grade of a good row."""
+    grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
+    return Question({"grade": F.when(reason.isNull(), grade)}, {"best": F.max("grade")}, {"best": F.max("best")})
+
+
+def tied_lists(table: DataFrame, reason: Column) -> Question:
+    """How many queries of a run have at least two results, and of how many of these all results have the same score."""
+    score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
+    several = F.col("good") > 1
+    tied = several & F.coalesce(F.col("least_score") == F.col("most_score"), F.lit(False))
+    return Question(
+        {"scored": F.when(reason.isNull(), score)},
+        {"least_score": F.min("scored"), "most_score": F.max("scored")},
+        {"lists": F.count_if(several), "tied_lists": F.count_if(tied)},
+    )
+
+
+def untrusted_lists(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) -> Question:
+    """How many lists of judged queries have ranks that cannot be trusted, and the queries of at most MOST_NAMED."""
+    of_rows = {name: F.when(reason.isNull(), at) for name, at in pruning.columns(kinds).items()}
+    refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
+    named = F.slice(F.collect_list(F.when(refuted, F.col("query_id"))), 1, MOST_NAMED)
+    return Question(of_rows, pruning.aggregates(), {"untrusted": F.count_if(refuted), "untrusted_lists": named})
+
+
+def floors_of(floors: Floors, table: DataFrame, reason: Column) -> Question:
+    """The floor of each list, by the hash of the fingerprint, which is computed anyway."""
+    columns = floors.columns(dict(table.dtypes), _row_hash(table, ["run", *query_key(table.columns)]))
+    of_rows = {name: F.when(reason.isNull(), column) for name, column in columns.items()}
+    return Question(of_rows, {FLOOR: floors.aggregate()}, {})
+
+
+def split_queries(reason: Column) -> Question:
+    """How many queries of a run are spread over two units of files (`inputs.run_files`), and one as an example."""
+    split = F.col("first_unit") != F.col("last_unit")
+    example = F.min(F.when(split, F.struct("query_id", "first_unit", "last_unit")))
+    return Question(
+        {"unit": F.when(reason.isNull(), F.col(UNIT))},
+        {"first_unit": F.min("unit"), "last_unit": F.max("unit")},
+        {"split": F.count_if(split), "example": example},
+    )
