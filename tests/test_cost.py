@@ -68,7 +68,7 @@ def test_classic_spark_exchanges_the_results_so_often_at_most(classic, case, at_
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("case", "jobs", "exchanges", "scans"), [("with ranks", 18, 11, 4), ("no ranks", 19, 12, 5), ("text", 20, 11, 4)]
+    ("case", "jobs", "exchanges", "scans"), [("with ranks", 18, 11, 4), ("no ranks", 19, 12, 5), ("text", 20, 12, 4)]
 )
 def test_classic_spark_runs_few_jobs_and_spills_nothing(classic, case, jobs, exchanges, scans):
     assert 1 <= classic[case]["jobs"] <= jobs
