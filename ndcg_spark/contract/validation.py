@@ -21,9 +21,11 @@ from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.floors import MOST_BROADCAST, floors_of
+from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
 from ndcg_spark.scoring.pruning import Pruning, pruning_of
 
+#: How many results are looked at to tell whether most are of judged queries.
+_SAMPLE = 10_000
 #: How a message says that a document occurs twice, and the option that merges its rows.
 _MERGED = {"judgments": ("judged", "judgment_duplicates=max"), "results": ("returned", "duplicates=best")}
 
@@ -97,6 +99,8 @@ def _counted(
     pruning = None if whole else pruning_of(convention, config.cutoffs, columns)
     rows, queries = results.expected_rows or 0, sum(judged.queries.values())
     floors = None if whole else floors_of(convention, config.cutoffs, columns, rows, queries)
+    if floors and rows >= MANY_A_QUERY * queries and not _are_mostly_judged(lists.rows, judged_queries):
+        floors = None
     if floors is None or results.set_down is None:
         counts = counting.count_results(lists.rows, lists.reason, judged_queries, pruning)
         return lists.with_breaches(counts), pruning, None
@@ -105,6 +109,7 @@ def _counted(
     )
     several = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
+    # Where most results are of queries that nobody judged, leaving these out is enough.
     pays = floors.pays(counts.rows, several) and 2 * unjudged <= counts.rows
     hinted = F.broadcast(of_lists) if several <= MOST_BROADCAST else of_lists
     return lists.with_breaches(counts), None, partial(floors.kept, lists=hinted) if pays else None
@@ -132,6 +137,13 @@ def without_duplicates(checked: Checked, judgments: Source, results: Source, con
         once = _with_runs(once, counting.count_runs(once.results, _queries(once.judgments)))
     _refuse_coverage(once, config, results.place)
     return once
+
+
+def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
+    """Whether at least half of some results, whichever come first, are of judged queries. An action."""
+    key = schemas.query_key(results.columns)
+    some = results.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
+    return 2 * some.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
 
 
 def _judged_once(checked: Checked, place: str, config: EvaluationConfig) -> Checked:

@@ -27,6 +27,8 @@ MOST_BUCKETS = 32
 LEAST_ROWS = 1_000_000
 #: Lists that are shorter than this many times the depth have too little below their floors.
 LEAST_DEPTHS = 3
+#: With so many results for each judged query, most may be of queries that nobody judged, for which no floor is needed.
+MANY_A_QUERY = 1_000
 #: The floors of more lists are not copied to every part of the results.
 MOST_BROADCAST = 500_000
 
