@@ -1,16 +1,18 @@
 """A table that is held to its rules: the rows that every plan reads, and why a row is bad."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ndcg_spark.conforming import conform, conform_rows
 from ndcg_spark.contract import counting, rejecting
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
+from ndcg_spark.inputs.parsed_once import Kept, Odd
 from ndcg_spark.inputs.reading import Source
 
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
@@ -26,6 +28,8 @@ class Held:
     rows: DataFrame
     #: The code of the rule that a row of a table breaks, else null; a table may be typed or as it was read.
     reason_in: Callable[[DataFrame], Column]
+    #: Those of the rows that are in odd files of text; None if there are no such files.
+    odd: Odd | None = None
 
     @property
     def is_parsed_again(self) -> bool:
@@ -41,8 +45,7 @@ class Held:
         """The counts of the rows, with the rules that bad rows break. An action if there are bad rows."""
         if not counts.bad:
             return counts
-        # The table as it was read has the text of a bad value.
-        table = self.source.table
+        table = self._as_read(counts)
         return dataclasses.replace(
             counts, breaches=counting.breaches_of(self.source.name, table, self.reason_in(table))
         )
@@ -55,12 +58,27 @@ class Held:
 
     def rejected(self, counts: JudgmentCounts | ResultCounts) -> list[DataFrame]:
         """The bad rows, in a table as `rejecting.rejected` makes it; none if all are good."""
-        table = self.source.table
-        return [rejecting.rejected(table, self.reason_in(table), self.source.name)] if counts.bad else []
+        if not counts.bad:
+            return []
+        table = self._as_read(counts)
+        return [rejecting.rejected(table, self.reason_in(table), self.source.name)]
+
+    def _as_read(self, counts: JudgmentCounts | ResultCounts) -> DataFrame:
+        """All bad rows, and others, with the text of a bad value: the odd files if all are there, else the table."""
+        return self.odd.as_read if self.odd is not None and self._bad_in_odd == counts.bad else self.source.table
+
+    @functools.cached_property
+    def _bad_in_odd(self) -> int:
+        """How many rows of the odd files break a rule. An action, once."""
+        if self.odd is None:
+            return 0
+        rows = self.odd.kept()
+        found = rows.select(self.reason_in(rows).alias("reason")).agg(F.count("reason").alias("bad"))
+        return int(found.collect()[0]["bad"])
 
 
 def held(source: Source, schema: StructType, reason_in: Callable[[DataFrame], Column]) -> Held:
     """The rows of a source in one place. An action where text is written down once it is parsed."""
-    typed = partial(conform_rows, schema=schema, where=source.name)
-    rows = source.table if source.text is None else source.text.kept(source.table, typed)
-    return Held(source, schema, rows, reason_in)
+    typed = functools.partial(conform_rows, schema=schema, where=source.name)
+    kept = Kept(source.table) if source.text is None else source.text.kept(source.table, typed)
+    return Held(source, schema, kept.rows, reason_in, kept.odd)

@@ -5,6 +5,7 @@ Without that, each plan parses every line again, which takes longer than all the
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -25,6 +26,24 @@ LEAST_MEAN = 20_000
 
 #: Makes of a table as it was read the same rows, typed.
 Typed = Callable[[DataFrame], DataFrame]
+
+
+@dataclasses.dataclass(frozen=True)
+class Odd:
+    """The rows of those files that only the engine can read. Nearly all bad rows are in such files."""
+
+    #: As they were read, so every plan parses them again.
+    as_read: DataFrame
+    #: Returns the same rows, typed, as they are kept.
+    kept: Callable[[], DataFrame]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """All rows of files of text, typed, and those of the odd files; None if all files are alike."""
+
+    rows: DataFrame
+    odd: Odd | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +72,7 @@ class Text:
         """The same with this value in a column of every row."""
         return dataclasses.replace(self, constants={**self.constants, name: value})
 
-    def kept(self, table: DataFrame, typed: Typed) -> DataFrame:
+    def kept(self, table: DataFrame, typed: Typed) -> Kept:
         """All rows of the `table` as `typed` makes them, computed only once and removed when the engine's work is done.
 
         The embedded engine writes them to a temporary folder at once, so this is an action there. Classic Spark keeps
@@ -62,11 +81,18 @@ class Text:
         rows = typed(table)
         if self.engine.kind == "spark":
             self.engine.scratch.later(rows.persist(StorageLevel.DISK_ONLY).unpersist)
-            return rows
+            return Kept(rows)
         folders, others = self._plain(dict(rows.dtypes))
+        if not folders:
+            return Kept(self._stored([written(self.engine, rows)]))
+        odd = None
         if others:
-            some = rows if others == self.files else typed(self._read_again(others))
-            folders.append(written(self.engine, some))
+            as_read = self._read_again(others)
+            folders.append(written(self.engine, typed(as_read)))
+            odd = Odd(as_read, partial(self._stored, folders[-1:]))
+        return Kept(self._stored(folders), odd)
+
+    def _stored(self, folders: list[str]) -> DataFrame:
         return loaded(self.engine, "parquet", literal(self.engine, folders), self.name)
 
     def _plain(self, types: Mapping[str, str]) -> tuple[list[str], list[File]]:

@@ -46,7 +46,7 @@ def _read(engine: Engine, config: TableConfig, paths: list[str], where: str, sch
     source = read_query_table(engine, where, config, paths, schema)
     table = source.table
     if BROKEN_LINE in table.columns:
-        table = table if source.text is None else source.text.kept(table, lambda rows: rows)
+        table = table if source.text is None else source.text.kept(table, lambda rows: rows).rows
         counted = table.where(F.col(BROKEN_LINE).isNotNull())
         broken = counted.agg(F.count("*").alias("lines"), F.min(BROKEN_LINE).alias("example")).first()
         if broken is not None and broken["lines"]:

@@ -55,6 +55,14 @@ def test_typed_rows_are_the_same_wherever_their_columns_come_from(embedded):
         assert len(once[2]) > 1, place
 
 
+def test_bad_rows_are_looked_for_in_odd_files_alone_where_all_are_there(embedded):
+    no_number, no_rank = "score_is_no_number", "rank_is_no_rank"
+    assert embedded["bad rows"] == {
+        "odd": [[[no_number, 1]], ["d3"]],
+        "both": [[[no_number, 1], [no_rank, 1]], ["d1", "d3"]],
+    }
+
+
 def test_scores_counts_fingerprints_and_rejected_rows_of_text_parsed_once_on_classic_spark_are_the_same(
     engine, embedded, tmp_path
 ):
@@ -87,7 +95,7 @@ def test_what_was_kept_is_given_up_when_the_work_is_done(engine, tmp_path, monke
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 1.0 a\n", encoding="utf-8")
     source = read_results(own, ResultsConfig(path=[str(path)]), [str(path)])
-    kept = source.text.kept(source.table, lambda table: table)
+    kept = source.text.kept(source.table, lambda table: table).rows
     assert kept.storageLevel.useDisk
     own.scratch.remove()
     assert not kept.storageLevel.useDisk

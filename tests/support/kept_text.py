@@ -11,10 +11,13 @@ from unittest import mock
 
 from plain_cases import DAMAGED, ODD, PLAIN, ending
 from pyarrow import dataset
+from pyspark.sql import Column, DataFrame
 
-from ndcg_spark import config
+from ndcg_spark import Convention, config, rules
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.conforming import conform_rows
+from ndcg_spark.contract import counting
+from ndcg_spark.contract.held import held
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import parsed_once
@@ -180,10 +183,34 @@ def _rows_both_ways(engine: Engine, config: ResultsConfig | JudgmentsConfig) -> 
     schema = RESULTS if of_results else JUDGMENTS
     for text in (dataclasses.replace(source.text, layout=None), source.text):
         with mock.patch.object(parsed_once, "write_plain", wraps=parsed_once.write_plain) as plain:
-            kept = text.kept(source.table, partial(conform_rows, schema=schema, where=source.name))
+            kept = text.kept(source.table, partial(conform_rows, schema=schema, where=source.name)).rows
         found = sorted(repr(tuple(row.values())) for row in kept.toArrow().to_pylist())
         yield [plain.call_count, kept.dtypes, found]
     engine.scratch.remove()
+
+
+def bad_rows(engine: Engine, folder: Path) -> dict[str, Any]:
+    """The documents of bad rows, in an odd file alone and in a plain one too; of the former the plain one is gone."""
+    found = {}
+    for name, plain in {"odd": "q1 Q0 d1 1 7.5 a\n", "both": "q1 Q0 d1 0 7.5 a\nq1 Q0 d2 2 7 a\n"}.items():
+        place = folder / f"bad-{name}"
+        place.mkdir()
+        (place / "plain.run").write_text(plain, encoding="utf-8")
+        (place / "odd.run").write_text("q1 Q0  d3 1 nan b\nq1 Q0 d4 2 7 b\n", encoding="utf-8")
+        config = ResultsConfig(path=[str(place)])
+        with mock.patch.multiple(parsed_once, LEAST_BYTES=0, LEAST_MEAN=0):
+            rows = held(read_results(engine, config, config.path), RESULTS, _reason)
+        counts = rows.with_breaches(counting.count_results(rows.rows, rows.reason, rows.rows.select("query_id")))
+        if name == "odd":
+            (place / "plain.run").unlink()
+        documents = [row["doc_id"] for table in rows.rejected(counts) for row in table.collect()]
+        found[name] = [[(breach.reason, breach.rows) for breach in counts.breaches], sorted(documents)]
+    engine.scratch.remove()
+    return found
+
+
+def _reason(table: DataFrame) -> Column:
+    return rules.reason_of(rules.broken_results(dict(table.dtypes), Convention(ties="rank")))
 
 
 def on_embedded(folder: str) -> None:
@@ -195,5 +222,6 @@ def on_embedded(folder: str) -> None:
             "files": in_files(opened, place),
             "refusals": refusals(opened, place),
             "rows": rows(opened, place),
+            "bad rows": bad_rows(opened, place),
         }
         sys.stdout.write(json.dumps(found))
