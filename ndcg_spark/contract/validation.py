@@ -97,16 +97,14 @@ def _counted(
     # A list from which documents are taken needs more of what is below the deepest cutoff.
     whole = lists.is_parsed_again or results.without is not None
     pruning = None if whole else pruning_of(convention, config.cutoffs, columns)
-    rows, queries = results.expected_rows or 0, sum(judged.queries.values())
-    floors = None if whole else floors_of(convention, config.cutoffs, columns, rows, queries)
+    rows, queries, set_down = results.expected_rows or 0, sum(judged.queries.values()), results.set_down
+    floors = None if whole or set_down is None else floors_of(convention, config.cutoffs, columns, rows, queries)
     if floors and rows >= MANY_A_QUERY * queries and not _are_mostly_judged(lists.rows, judged_queries):
         floors = None
-    if floors is None or results.set_down is None:
+    if floors is None or set_down is None:
         counts = counting.count_results(lists.rows, lists.reason, judged_queries, pruning)
         return lists.with_breaches(counts), pruning, None
-    counts, of_lists = counting.count_results_and_floors(
-        lists.rows, lists.reason, judged_queries, floors, results.set_down
-    )
+    counts, of_lists = counting.count_results_and_floors(lists.rows, lists.reason, judged_queries, floors, set_down)
     several = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of queries that nobody judged, leaving these out is enough.

@@ -1,9 +1,9 @@
-"""A list's floor: a score that at least `depth` of its documents reach, so that no document below it can matter.
+"""A list's floor: a score that at least `depth` of its results reach, so that no result below it can matter.
 
 Results without ranks are ranked by their scores, and to collect and sort whole lists is most of the work. A scan finds
-floors without sorting: it deals the documents of a list into more than `depth` buckets and keeps the best score of
-each. The best `depth` of these scores are of different documents, so the least of them is a floor. With 16 buckets and
-a depth of 10, about 15 of a list's 100 documents reach it.
+floors without sorting: it deals the results of a list into more than `depth` buckets and keeps the best score of each.
+The best `depth` of these scores are of different results, so the least of them is a floor. With 16 buckets and a depth
+of 10, about 15 of a list's 100 results reach it.
 """
 
 import dataclasses
@@ -58,7 +58,7 @@ class Floors:
         }
 
     def aggregate(self) -> Column:
-        """The floor of a list, by its `columns`: minus infinity if fewer than `depth` buckets have a document."""
+        """The floor of a list, by its `columns`: minus infinity if fewer than `depth` buckets have a result."""
         best = (F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets))
         lowest = F.lit(float("-inf"))
         descending = F.sort_array(F.array(*(F.coalesce(score, lowest) for score in best)), asc=False)
