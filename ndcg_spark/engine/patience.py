@@ -16,6 +16,9 @@ _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN", "U
 #: How often a server that does not answer is asked again, and the longest pause in milliseconds: in all about 1 second
 #: for our own server and 40 for a remote one.
 _TRIES = {"own": (3, 1_000), "remote": (8, 10_000)}
+#: Connections that failed, kept so that nothing closes them: gRPC would hold Python's lock and wait for a thread of its
+#: own, which may be waiting for that lock just then, and no signal would end the process.
+_UNCLOSED: list[object] = []
 
 
 def ask(url: str) -> None:
@@ -52,12 +55,12 @@ def ask(url: str) -> None:
         # Any other code comes from a Spark Connect server; opening the session will show what is wrong.
         if error.code().name in _NO_ANSWER:
             encrypted = " (encrypted, as use_ssl or a token demands)" if address.secure else ""
+            _UNCLOSED.append(channel)
             raise EngineError(
                 f"engine: no Spark Connect server answers at {masked(url)}{encrypted}, {masked(reason_of(error))}; "
                 "check the address and its parameters"
             ) from error
-    finally:
-        channel.close()
+    channel.close()
 
 
 def bound(session: SparkSession, whose: str) -> None:
