@@ -16,8 +16,8 @@ _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN", "U
 #: How often a server that does not answer is asked again, and the longest pause in milliseconds: in all about 1 second
 #: for our own server and 40 for a remote one.
 _TRIES = {"own": (3, 1_000), "remote": (8, 10_000)}
-#: Connections that failed, kept so that nothing closes them: gRPC would hold Python's lock and wait for a thread of its
-#: own, which may be waiting for that lock just then, and no signal would end the process.
+#: Every connection that was asked, kept so that nothing closes it: gRPC would hold Python's lock and wait for a
+#: thread of its own, which may be waiting for that lock just then, and no signal would end the process.
 _UNCLOSED: list[object] = []
 
 
@@ -44,6 +44,7 @@ def ask(url: str) -> None:
             f"engine: {masked(url)} is no address of a Spark Connect server, {masked(first_line(error))}; "
             "write sc://host:port"
         ) from error
+    _UNCLOSED.append(channel)
     # Asks to end a session that never began: the only request that leaves nothing behind on the server.
     question = proto.ReleaseSessionRequest(session_id=str(uuid.uuid4()))
     question.user_context.user_id = address.userId or ""
@@ -55,12 +56,10 @@ def ask(url: str) -> None:
         # Any other code comes from a Spark Connect server; opening the session will show what is wrong.
         if error.code().name in _NO_ANSWER:
             encrypted = " (encrypted, as use_ssl or a token demands)" if address.secure else ""
-            _UNCLOSED.append(channel)
             raise EngineError(
                 f"engine: no Spark Connect server answers at {masked(url)}{encrypted}, {masked(reason_of(error))}; "
                 "check the address and its parameters"
             ) from error
-    channel.close()
 
 
 def bound(session: SparkSession, whose: str) -> None:

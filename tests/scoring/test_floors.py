@@ -139,7 +139,7 @@ def files(tmp_path_factory):
 
 
 def evaluated(session, folder, options, least_rows, cutoffs=(1, 5)):
-    """The counts and the query scores of a night, and how often floors were made use of."""
+    """The counts, the query scores and the ranked documents of a night, and how often floors were made use of."""
     output, used, before = folder / "output", [], (floors.LEAST_ROWS, floors.LEAST_DEPTHS, Floors.kept)
     settings = {
         "judgments": {"path": str(folder / "judgments.parquet")},
@@ -148,6 +148,7 @@ def evaluated(session, folder, options, least_rows, cutoffs=(1, 5)):
         "engine": "embedded",
         "max_rejected_fraction": 0.01,
         "measures": "ndcg" if options.get("ties") == "average" else "ndcg,precision,rbp,err",
+        "documents": "top",
         "output": str(output),
     }
     floors.LEAST_ROWS, floors.LEAST_DEPTHS = least_rows, 1
@@ -157,9 +158,12 @@ def evaluated(session, folder, options, least_rows, cutoffs=(1, 5)):
         counts = evaluating.run(asked, lambda *_: None).counts
     finally:
         floors.LEAST_ROWS, floors.LEAST_DEPTHS, Floors.kept = before
-    table = dataset.dataset(output / "query_scores", partitioning="hive").to_table().drop(["evaluation_id"])
+    tables = []
+    for name in ("query_scores", "ranked_documents"):
+        table = dataset.dataset(output / name, partitioning="hive").to_table().drop(["evaluation_id"])
+        tables.append(sorted(str(rounded(row)) for row in table.to_pylist()))
     shutil.rmtree(output)
-    return counts, sorted(str(rounded(row)) for row in table.to_pylist()), len(used)
+    return counts, tables, len(used)
 
 
 def rounded(row):
@@ -170,19 +174,20 @@ def rounded(row):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_scores_and_counts_are_the_same_with_and_without_floors(files, options):
     cut, whole = (returned(evaluated, None, files, options, least) for least in (0, LEAST_ROWS))
-    assert (cut[2], whole[2]) == (1, 0)
+    # Once for the scores, once for the documents.
+    assert (cut[2], whole[2]) == (2, 0)
     assert cut[:2] == whole[:2]
-    assert len(cut[1]) == 2 * 2 * (QUERIES - 1)
+    assert len(cut[1][0]) == 2 * 2 * (QUERIES - 1)
 
 
-@pytest.mark.parametrize(("judged", "floors_used"), [(2, 0), (40, 1)])
+@pytest.mark.parametrize(("judged", "floors_used"), [(2, False), (40, True)])
 def test_where_a_sample_says_that_nobody_judged_most_results_there_are_no_floors(tmp_path, judged, floors_used):
     rows = [{"run": "a", "query_id": f"q{n % 40}", "doc_id": f"d{n}", "score": float(n % 997)} for n in range(60_000)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "results.parquet")
     graded = [judgment(f"d{n}", 1.0, f"q{n}") for n in range(judged)]
     pq.write_table(arrow_judgments(*graded), tmp_path / "judgments.parquet")
-    counts, scores, used = returned(evaluated, None, tmp_path, {}, 0)
-    assert used == floors_used
+    counts, (scores, _), used = returned(evaluated, None, tmp_path, {}, 0)
+    assert bool(used) == floors_used
     assert (counts["judged_queries"], len(scores)) == (judged, 2 * judged)
 
 
