@@ -4,6 +4,8 @@ import atexit
 import contextlib
 import dataclasses
 import datetime
+import math
+import numbers
 import operator
 import sys
 from collections.abc import Iterable
@@ -13,14 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.conforming import conform, is_dataframe
+from ndcg_spark.conforming import conform_rows, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.frames import RUN, frame
+from ndcg_spark.inputs.dictionaries import RUN
+from ndcg_spark.inputs.frames import frame
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
@@ -32,7 +35,9 @@ from ndcg_spark.sheets.scores import score_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import by_cutoff
 
-_RENAME = "rename the columns"
+#: What to do where a column is missing.
+_RENAME = "rename the columns that have them"
+_GRADE = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
 #: So many runs are shown.
 _MOST_ROWS = 50
 
@@ -96,20 +101,26 @@ def evaluate(
     *,
     measures: Iterable[object] | str = ("ndcg",),
     bounds: bool = False,
+    relevance: float | None = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
     """NDCG, and the measures beside it, at every cutoff of every run, per query and per dataset.
 
     Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
-    dictionaries: {query: {document: grade}}, {query: {document: score}}, {run: {query: {document: score}}}. Without a
-    DataFrame of Spark among them, they go to the running session or to a new one (`open_session`).
+    dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and runs of these,
+    {run: {query: ...}}. Without a DataFrame of Spark among them, they go to the running session or to a new one
+    (`open_session`).
+
+    A table may have one row per query with a list of its documents, and lists of their scores or grades beside it, or
+    one list of both, as `recommendForAllUsers` of Spark's ALS gives it. A document's place in the list is its rank.
 
     Parameters
     ----------
     judgments : table
         Columns query_id, doc_id, relevance, and dataset if there is more than one, or as other tools name them (qid,
-        docno, label). Other columns are ignored.
+        docno, label). Other columns are ignored. Grades are needed unless `relevance` is given or the gain is
+        `judged`.
     results : table
         Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a run they are one,
         `run`; without scores they are ranked by their ranks.
@@ -123,6 +134,8 @@ def evaluate(
     bounds : bool
         Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
         give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
+    relevance : float, optional
+        The grade of every judgment, whatever the table says: 1 for clicks and purchases, which have no grades.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -141,7 +154,7 @@ def evaluate(
     ConventionError
         The convention is unknown.
     ConfigurationError
-        There is no cutoff, or one that is no whole number from 1; a measure is unknown.
+        There is no cutoff, or one that is no whole number from 1; a measure is unknown; `relevance` is no number.
     InputError
         It is no table, or a column is missing or has the wrong type.
     EngineError
@@ -167,7 +180,7 @@ def evaluate(
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
-    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
+    judgments = _graded(judgments, session, chosen, relevance)
     results = frame(results, RESULTS.names, session, "results")
     chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
     asked = Evaluation(
@@ -181,8 +194,9 @@ def evaluate(
     )
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
-    typed_judgments = conform(judgments, JUDGMENTS, "judgments", _RENAME)
-    typed_results = conform(results, RESULTS, "results", _RENAME)
+    lacks_grades_alone = {"query_id", "doc_id"} <= set(judgments.columns)
+    typed_judgments = conform_rows(judgments, JUDGMENTS, "judgments", _GRADE if lacks_grades_alone else _RENAME)
+    typed_results = conform_rows(results, RESULTS, "results", _RENAME)
     rules.require_columns(typed_judgments.columns, typed_results.columns, chosen)
     grades = gain(F.coalesce("relevance", F.lit(0.0)), chosen)
     broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, chosen)
@@ -193,6 +207,22 @@ def evaluate(
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
     return Scores(per_query, dataset_scores(per_query, runs, asked), asked.asked)
+
+
+def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:
+    """The judgments; every one has the grade `relevance` if it is given, or 1 where no grades are needed or there."""
+    needs_grades = relevance is None and convention.gain != "judged"
+    known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
+    table = frame(judgments, JUDGMENTS.names, session, "judgments", known)
+    if relevance is not None:
+        return table.withColumn("relevance", F.lit(_finite(relevance)))
+    return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
+
+
+def _finite(relevance: Any) -> float:
+    if isinstance(relevance, numbers.Real) and not isinstance(relevance, bool) and math.isfinite(relevance):
+        return float(relevance)
+    raise ConfigurationError(f"relevance: {relevance!r} is not a grade; give a number, such as 1")
 
 
 def session_of(*tables: Any) -> SparkSession:

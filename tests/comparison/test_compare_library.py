@@ -107,3 +107,47 @@ def test_what_lacks_a_column_is_told_what_to_do_in_python(evaluate_embedded):
         evaluate_embedded.call(compared, scores, weights={"query_id": ["1"]})
     _, (row,) = evaluate_embedded.call(compared, scores.rename(columns={"query_id": "qid"}))
     assert row["queries"] == 3
+
+
+def test_attributes_and_weights_name_queries_as_other_tools_do(evaluate_embedded):
+    slices, weights = {"user_id": [1, 2, 3], "kind": ["a", "a", "b"]}, {"qid": [1, 2, 3], "weight": [1, 1, 2]}
+    _, rows = evaluate_embedded.call(compared, COLUMNS, attributes=slices, weights=weights)
+    assert [(row["value"], row["queries"]) for row in rows if row["weight_effective_n"] is None] == [
+        *((None, 3), ("a", 2), ("b", 1))
+    ]
+    assert next(row["difference"] for row in rows if row["weight_effective_n"]) == pytest.approx((0.25 + 2 * 0.25) / 4)
+
+
+MEASURED = {
+    "run": ["old", "old", "new", "new"],
+    "query_id": [1, 1, 1, 1],
+    "cutoff": [5, 10, 5, 10],
+    "ndcg": [0.1, 0.2, 0.5, 0.7],
+    "precision": [0.2, None, 0.6, None],
+}
+
+
+@pytest.mark.parametrize(
+    ("measure", "found"),
+    [
+        ("P@5", [("precision", 5, 0.6 - 0.2)]),
+        ("nDCG@10", [("ndcg", 10, 0.7 - 0.2)]),
+        ("P@5 ndcg@10", [("precision", 5, 0.6 - 0.2), ("ndcg", 10, 0.7 - 0.2)]),
+    ],
+)
+def test_a_measure_may_be_written_as_the_field_writes_it(evaluate_embedded, measure, found):
+    _, rows = evaluate_embedded.call(compared, MEASURED, measure=measure)
+    assert [(row["measure"], row["cutoff"], row["difference"]) for row in rows] == [
+        (name, cutoff, pytest.approx(difference)) for name, cutoff, difference in found
+    ]
+
+
+def test_a_column_that_is_called_like_a_measure_is_that_column(evaluate_embedded):
+    scores = {"run": ["old", "new"], "qid": [1, 1], "P@5": [0.25, 0.5]}
+    _, (row,) = evaluate_embedded.call(compared, scores, measure="P@5")
+    assert (row["measure"], row["difference"]) == ("P@5", 0.25)
+
+
+def test_a_cutoff_is_named_once(evaluate_embedded):
+    with pytest.raises(ConfigurationError, match="measure='P@5' names its own cutoff; leave cutoffs out"):
+        evaluate_embedded.call(compared, MEASURED, measure="P@5", cutoffs=5)
