@@ -48,16 +48,19 @@ OPTIONS: dict[str, Any] = {
         typer.Option(
             "--judgments",
             "--qrels",
-            metavar="PATH...",
-            help="Judgments (qrels): a file, folder, glob or table:catalog.db.name.",
+            metavar="PATH",
+            help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated.",
         ),
     ],
     "results": Annotated[
         Paths,
-        typer.Option(metavar="PATH...", help="Results (runs), likewise. TREC run files name their run themselves."),
+        typer.Option(metavar="PATH", help="Results (runs), likewise. TREC run files name their run themselves."),
     ],
     "exclude": Annotated[
-        Paths, typer.Option(metavar="PATH...", help="Documents (query_id, doc_id) that leave the lists before ranking.")
+        Paths,
+        typer.Option(
+            metavar="PATH", help="Documents (query_id, doc_id) that leave the lists before ranking; likewise."
+        ),
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
     "documents": Annotated[

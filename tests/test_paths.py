@@ -4,9 +4,10 @@ import datetime
 from pathlib import Path
 
 import pytest
+import typer
 
 from ndcg_spark import paths
-from ndcg_spark.arguments import _both, _columns, spread
+from ndcg_spark.arguments import _both, _columns, configured
 from ndcg_spark.config import load, validate
 from ndcg_spark.errors import ConfigurationError
 
@@ -82,18 +83,22 @@ def test_a_path_of_the_command_line_is_never_looked_for_beside_the_configuration
     assert load(toml, {"results": {"path": ["other"]}}).results.path == ["other"]
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ("--results a b c --json", "--results a --results b --results c --json"),
-        ("--qrels q --results a --results b c", "--qrels q --results a --results b --results c"),
-        ("q r --cutoffs 1 --results a", "q r --cutoffs 1 --results a"),
-        ("--results a -- b c", "--results a -- b c"),
-        ("--results=a b", "--results=a b"),
-    ],
-)
-def test_an_option_takes_the_paths_that_the_shell_makes_of_a_pattern(given, found):
-    assert spread(given.split()) == found.split()
+def read(*arguments):
+    """The paths of judgments, results and excludes of a command line."""
+    found = []
+    app = typer.Typer()
+    app.command()(configured()(found.append))
+    app(list(arguments), standalone_mode=False)
+    (config,) = found
+    return [table and table.path for table in (config.judgments, config.results, config.exclude)]
+
+
+def test_an_option_takes_one_path_and_leaves_the_next_to_the_positions():
+    assert read("--exclude", "seen.csv", "q", "a", "b") == [["q"], ["a", "b"], ["seen.csv"]]
+    assert read("--exclude", "s", "--exclude", "t", "q", "a") == [["q"], ["a"], ["s", "t"]]
+    assert read("--qrels", "q", "--results", "a", "--results", "b") == [["q"], ["a", "b"], None]
+    with pytest.raises(ConfigurationError, match="b and --judgments are both given; repeat the option before every"):
+        read("--judgments", "q", "--results", "a", "b")
 
 
 def test_two_arguments_are_the_judgments_and_the_results():
