@@ -7,7 +7,6 @@ import datetime
 import math
 import numbers
 import operator
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,53 +17,22 @@ from ndcg_spark import rules
 from ndcg_spark.conforming import conform_rows, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dictionaries import RUN
 from ndcg_spark.inputs.frames import frame
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.scores import Scores, scores_of
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
-from ndcg_spark.sheets.markup import html, text
-from ndcg_spark.sheets.scores import score_sheet
-from ndcg_spark.sheets.sheet import Sheet
-from ndcg_spark.sheets.sorting import by_cutoff
 
 #: What to do where a column is missing.
 _RENAME = "rename the columns that have them"
 _GRADE = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
-#: So many runs are shown.
-_MOST_ROWS = 50
-
-
-@dataclasses.dataclass(frozen=True)
-class Scores:
-    """The two tables of an evaluation, lazy: `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`."""
-
-    query_scores: DataFrame
-    dataset_scores: DataFrame
-    #: The measures that are shown, at which cutoffs; NDCG at every cutoff if there are none.
-    asked: Asked = NOTHING_ELSE
-
-    def show(self) -> None:
-        """Print the dataset scores, a row per run, the best at the deepest cutoff first. An action."""
-        sys.stdout.write("\n".join(text(self._sheet())) + "\n")
-
-    def _repr_html_(self) -> str:
-        """The dataset scores as notebooks show them. An action."""
-        return html(self._sheet())
-
-    def _sheet(self) -> Sheet:
-        rows = [row.asDict() for row in self.dataset_scores.collect()]
-        notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        short, lost = score_sheet(by_cutoff(rows), None, notes, self.asked).cut(_MOST_ROWS)
-        more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
-        return dataclasses.replace(short, notes=[*more, *short.notes])
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
@@ -145,9 +113,10 @@ def evaluate(
     -------
     Scores
         query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
-        lazy and in no order. A row that breaks a rule makes them fail when they are computed: an empty id, a relevance,
-        score or rank that is no number, a document returned or judged twice within the deepest cutoff, or whatever the
-        convention refuses. The exception is the engine's, and its message contains ``ndcg_spark refuses``.
+        lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
+        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is no number, a
+        document returned or judged twice within the deepest cutoff, or whatever the convention refuses. The exception
+        is the engine's, and its message contains ``ndcg_spark refuses``.
 
     Raises
     ------
@@ -206,7 +175,8 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
-    return Scores(per_query, dataset_scores(per_query, runs, asked), asked.asked)
+    means = dataset_scores(per_query, runs, asked)
+    return scores_of(per_query, means, asked.asked)
 
 
 def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:

@@ -5,6 +5,7 @@ import functools
 import io
 import math
 
+import notebooks
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -13,7 +14,7 @@ from embedded import examples_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import Convention, evaluate, library, open_session
+from ndcg_spark import Convention, evaluate, library, open_session, pandas_tables, to_pandas
 from ndcg_spark.conforming import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.frames import frame
@@ -267,10 +268,43 @@ def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
     assert f"{EXPECTED:.4f}" in page
 
 
+def tables_in_a_notebook(_, *arguments, **named):
+    scores = evaluate(*arguments, **named)
+    frame = to_pandas(scores.query_scores)
+    return notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores), frame
+
+
+def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(evaluate_embedded):
+    runs = {"<b>": {str(query): {"10": 0.9} for query in range(11)}}
+    judged = {str(query): {"10": 1} for query in range(11)}
+    queries, means, frame = evaluate_embedded.call(tables_in_a_notebook, judged, runs, measures="nDCG@10 AP")
+    # 22 rows, of which 20 are shown.
+    assert (queries.count("<tr>"), means.count("<tr>")) == (20, 2)
+    assert "The first 20 rows; to_pandas gives all" in queries
+    for page in (queries, means):
+        assert "&lt;b&gt;" in page
+        assert "<td>10</td>" in page
+        assert "<td>all</td>" in page
+        assert "<th>ap</th>" in page
+        assert "<th>recall</th>" not in page
+    assert str(frame["cutoff"].dtype) == "Int64"
+    assert frame["cutoff"].value_counts(dropna=False).to_dict() == {10: 11, pd.NA: 11}
+    assert str(frame["evaluated_on"].dtype).startswith("datetime64")
+
+
+def test_so_it_is_on_classic_spark(spark):
+    table = evaluate(
+        spark.createDataFrame([("1", "10", 2)], "qid string, docno string, label int"), RETURNED, [1, None]
+    )
+    assert "<td>all</td>" in notebooks.shown(table.query_scores)
+    assert to_pandas(table.dataset_scores)["cutoff"].isna().sum() == 1
+
+
 def test_a_session_that_runs_is_the_one_that_is_opened(spark):
     assert open_session() is spark
 
 
-def test_the_examples_of_the_docstrings_run(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, library.__name__)
-    assert (failed, attempted > 5) == (0, True), said
+@pytest.mark.parametrize(("module", "least"), [(library, 6), (pandas_tables, 3)])
+def test_the_examples_of_the_docstrings_run(evaluate_embedded, module, least):
+    failed, attempted, said = evaluate_embedded.call(examples_of, module.__name__)
+    assert (failed, attempted >= least) == (0, True), said

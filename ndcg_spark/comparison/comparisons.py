@@ -1,5 +1,6 @@
 """Comparing as a function of tables: what people call in Python and in notebooks."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,13 @@ from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
 from ndcg_spark.library import session_of, several
+from ndcg_spark.pandas_tables import with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
+from ndcg_spark.sheets.comparisons import comparison_sheet
+from ndcg_spark.sheets.markup import html
 
+#: So many rows are shown in a notebook.
+_MOST_ROWS = 100
 #: The columns of QUERY_SCORES that are used, beside the measure.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
 
@@ -72,7 +78,7 @@ def compare(
     -------
     DataFrame
         The table COMPARISONS, one row per dataset, date, run, measure, cutoff and slice; its columns are described in
-        COMPARING.md. Sorted by these, all queries before the slices.
+        COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its intervals drawn.
 
     Raises
     ------
@@ -115,7 +121,11 @@ def compare(
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
         seed=seed,
     )
-    return as_table(found.rows, session)
+    # The table is small and computed, so a notebook shows it at once.
+    shown, lost = comparison_sheet(found.rows, correction, alpha).cut(_MOST_ROWS)
+    more = [f"and {lost:,} more rows"] if lost else []
+    table = dataclasses.replace(shown, notes=[*more, *shown.notes])
+    return with_html(as_table(found.rows, session), lambda: html(table))
 
 
 def _measures(measure: str) -> dict[str, list[Cutoff] | None]:

@@ -2,12 +2,13 @@
 
 import datetime
 
+import notebooks
 import pandas as pd
 import pyarrow as pa
 import pytest
 from embedded import examples_of
 
-from ndcg_spark import compare, evaluate
+from ndcg_spark import compare, evaluate, to_pandas
 from ndcg_spark.comparison import comparisons
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.report.notebook import show_comparison
@@ -54,6 +55,18 @@ def test_classic_spark_compares_its_own_dataframe_with_a_frame_of_pandas(spark):
 def shown(_):
     comparison = show_comparison(compare(COLUMNS, "old", correction="none"), correction="none")
     return str(comparison), comparison._repr_html_()
+
+
+def in_a_notebook(_):
+    comparison = compare(COLUMNS, "old")
+    return notebooks.shown(comparison), to_pandas(comparison)
+
+
+def test_a_comparison_shows_itself_in_a_notebook_and_goes_to_pandas(evaluate_embedded):
+    page, frame = evaluate_embedded.call(in_a_notebook)
+    assert "ndcg@10" in page
+    assert "+0.1667" in page
+    assert (frame["cutoff"].tolist(), str(frame["cutoff"].dtype)) == ([10], "Int64")
 
 
 def test_a_notebook_shows_a_comparison_as_a_table(evaluate_embedded):
