@@ -50,7 +50,7 @@ _HALF_DONE = "run it again, as it may be half done"
 #: The options that a check does not have, as it scores nothing.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
 #: Those that a list of documents does not have.
-_OF_MEASURES = ("output", "documents", "measures", "bounds")
+_OF_MEASURES = ("output", "documents", "measures", "bounds", "wait_for_input")
 
 
 app.command(cls=Command, epilog=_GATE_CODES)(configured()(evaluate))

@@ -269,7 +269,7 @@ def failure(capsys, *arguments):
     [
         (["--convention", "trec"], "configuration", 2, "no preset is called 'trec'"),
         (["--no-such-option"], "configuration", 2, "No such option: --no-such-option"),
-        (["--results", "nowhere.txt"], "input", 3, "no such path, nowhere.txt"),
+        (["--results", "nowhere.txt"], "missing_input", 3, "no such path, nowhere.txt"),
         (["--engine", "spark", "--remote", "sc://nowhere.invalid:1;x"], "engine", 4, "engine: "),
     ],
 )
