@@ -79,10 +79,10 @@ def conform(table: DataFrame, schema: StructType, where: str, advice: str | None
     return table.select(*typed_columns(table, schema, where, advice))
 
 
-def conform_rows(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> DataFrame:
+def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
     """As `conform`, with the columns that reading adds, so that rows which break a rule can still be told apart."""
     added = [name for name in table.columns if name in INTERNAL or name.startswith(OWN)]
-    return table.select(*typed_columns(table, schema, where, advice), *added)
+    return table.select(*typed_columns(table, schema, where), *added)
 
 
 def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> list[Column]:

@@ -30,9 +30,8 @@ from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
 
-#: What to do where a column is missing.
-_RENAME = "rename the columns that have them"
-_GRADE = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
+#: The columns that every table has.
+_IDS = ["query_id", "doc_id"]
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
@@ -150,7 +149,7 @@ def evaluate(
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
     judgments = _graded(judgments, session, chosen, relevance)
-    results = frame(results, RESULTS.names, session, "results")
+    results = frame(results, RESULTS.names, session, "results", needed=_IDS)
     chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
     asked = Evaluation(
         chosen,
@@ -163,9 +162,8 @@ def evaluate(
     )
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
-    lacks_grades_alone = {"query_id", "doc_id"} <= set(judgments.columns)
-    typed_judgments = conform_rows(judgments, JUDGMENTS, "judgments", _GRADE if lacks_grades_alone else _RENAME)
-    typed_results = conform_rows(results, RESULTS, "results", _RENAME)
+    typed_judgments = conform_rows(judgments, JUDGMENTS, "judgments")
+    typed_results = conform_rows(results, RESULTS, "results")
     rules.require_columns(typed_judgments.columns, typed_results.columns, chosen)
     grades = gain(F.coalesce("relevance", F.lit(0.0)), chosen)
     broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, chosen)
@@ -183,7 +181,8 @@ def _graded(judgments: Any, session: SparkSession, convention: Convention, relev
     """The judgments; every one has the grade `relevance` if it is given, or 1 where no grades are needed or there."""
     needs_grades = relevance is None and convention.gain != "judged"
     known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
-    table = frame(judgments, JUDGMENTS.names, session, "judgments", known)
+    needed = [*_IDS, "relevance"] if needs_grades else _IDS
+    table = frame(judgments, JUDGMENTS.names, session, "judgments", known, needed)
     if relevance is not None:
         return table.withColumn("relevance", F.lit(_finite(relevance)))
     return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))

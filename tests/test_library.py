@@ -169,10 +169,13 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
         (pd.DataFrame({"x": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column; it has x"),
         (
             pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}),
-            "1 column(s) missing, relevance; it has doc_id, query_id; rename the column of the grades, give every "
+            "1 column(s) missing, relevance; it has query_id, doc_id; rename the column of the grades, give every "
             "judgment a grade with relevance=1, or set gain=judged",
         ),
-        (pd.DataFrame({"query_id": ["a"], "label": [1]}), "doc_id; it has query_id, relevance; rename the columns"),
+        (
+            pd.DataFrame({"qid": ["a"], "doc": ["b"], "label": [1]}),
+            "doc_id; it has qid, doc, label; rename the columns",
+        ),
         (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename all but one"),
         ({"q": [0.5]}, "query 'q': 0.5 in a list of documents; ids are text or whole numbers"),
         ({"q": {"a": 1}, "p": ["a"]}, "some queries have a list of documents and some have numbers"),

@@ -16,6 +16,7 @@ from ndcg_spark.inputs.frames import frame
 from ndcg_spark.library import session_of, several
 from ndcg_spark.pandas_tables import with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
+from ndcg_spark.scores import Scores
 from ndcg_spark.sheets.comparisons import comparison_sheet
 from ndcg_spark.sheets.markup import html
 
@@ -47,11 +48,12 @@ def compare(
     Parameters
     ----------
     query_scores : table
-        QUERY_SCORES, of `evaluate` or `read_scores`, or any table with the columns run, query_id and the measure, and
-        perhaps dataset, evaluated_on, cutoff, status and evaluation_id. Each query once per run, cutoff and night.
+        What `evaluate` returns, QUERY_SCORES of `read_scores`, or any table with the columns run, query_id and the
+        measure, and perhaps dataset, evaluated_on, cutoff, status and evaluation_id. Each query once per run, cutoff
+        and night.
     baseline : str or table
-        The name of one of its runs, which every other one is compared with; or the scores of another night, whose runs
-        are paired by name.
+        The name of one of its runs, which every other one is compared with; or such a table of another night, whose
+        runs are paired by name.
     measure : str
         A column of numbers, or measures as the field writes them, each at its cutoff: `nDCG@10`, `P@5 AP`.
     cutoffs : int, None or several of them
@@ -98,6 +100,9 @@ def compare(
     >>> round(row["difference"], 4), row["wins"], row["ties"], row["losses"], row["test"]
     (0.15, 3, 1, 0, 'randomization')
     """
+    query_scores, baseline = (
+        table.query_scores if isinstance(table, Scores) else table for table in (query_scores, baseline)
+    )
     tables = [query_scores, attributes, weights]
     named = isinstance(baseline, str)
     session = session_of(*tables, *([] if named else [baseline]))

@@ -19,13 +19,19 @@ _KNOWN = (
     "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, {query: {document: number}} or "
     "{query: [document, ...]}"
 )
+_GRADES = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
 _LEAVE_ONE = "drop or rename all but one"
 #: The columns of a table of attributes that may have other names; every other column may be an attribute.
 _OF_ATTRIBUTES = ("dataset", "query_id")
 
 
 def frame(
-    table: Any, wanted: Sequence[str] | None, session: SparkSession, where: str, known: Sequence[str] | None = None
+    table: Any,
+    wanted: Sequence[str] | None,
+    session: SparkSession,
+    where: str,
+    known: Sequence[str] | None = None,
+    needed: Sequence[str] = (),
 ) -> DataFrame:
     """The table as a DataFrame of the session: those of the wanted columns that it has, or all where that is None.
 
@@ -33,14 +39,19 @@ def frame(
     looked for under other names. Lists of documents, as arrays or as an array of structs, become a row per document as
     `lists.unlisted` has it, with its columns for lists that differ in length.
 
-    `wanted` are the columns of a schema; dictionaries may be nested, see `dictionaries.nested`.
+    `wanted` are the columns of a schema, of which the `needed` ones must be there. Dictionaries may be nested, see
+    `dictionaries.nested`.
 
     Raises
     ------
     InputError
-        It is no table, a column mixes types, no column is wanted, or two may be the same one.
+        It is no table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
-    own = table if is_dataframe(table) else session.createDataFrame(_arrow(table, wanted, where))
+    if is_dataframe(table):
+        own, has = table, table.columns
+    else:
+        arrow, has = _arrow(table, wanted, where)
+        own = session.createDataFrame(arrow)
     if wanted is None:
         found = resolved({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
         renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
@@ -50,16 +61,23 @@ def frame(
     found = resolved({}, wanted if known is None else known, own.columns, where, _LEAVE_ONE)
     found |= {name: name for name in wanted if name in own.columns}
     if not found:
-        raise _none_of(wanted, own.columns, where)
+        raise _none_of(wanted, has, where)
+    missing = [name for name in needed if name not in found]
+    if missing:
+        to_do = _GRADES if missing == ["relevance"] else "rename the columns that have them"
+        raise InputError(
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
+        )
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
     return unlisted(named, "rank" in wanted, where)
 
 
-def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
-    """The table as pyarrow has it, in types that every engine takes."""
+def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Table, list[str]]:
+    """What may be wanted of the table, as pyarrow has it in types that every engine takes, and all its columns."""
     of_documents = wanted is not None and "doc_id" in wanted
     if of_documents and isinstance(table, Mapping) and is_nested(table, wanted or ()):
-        return nested(table, "score" in (wanted or ()), where)
+        rows = nested(table, "score" in (wanted or ()), where)
+        return rows, rows.column_names
     try:
         found = _read(table)
         if found is not None:
@@ -67,7 +85,7 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
             if wanted is not None and not kept:
                 raise _none_of(wanted, found.column_names, where)
             names = [found.column_names[at] for at in kept]
-            return pa.Table.from_arrays([_plain(found.column(at)) for at in kept], names)
+            return pa.Table.from_arrays([_plain(found.column(at)) for at in kept], names), found.column_names
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{where}: it cannot be read as a table, {reason}; give each column one type") from error

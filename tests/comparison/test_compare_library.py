@@ -87,8 +87,10 @@ def test_so_are_frames_of_polars_with_slices_and_weights(evaluate_embedded):
 
 
 def compared_as_evaluated(session, judgments, results, date):
-    scores = evaluate(judgments, results, [1], evaluated_on=date).query_scores
-    return compared(session, scores)[1], scores.first()["evaluation_id"]
+    scores = evaluate(judgments, results, [1], evaluated_on=date)
+    rows = compared(session, scores.query_scores)[1]
+    assert compared(session, scores)[1] == rows
+    return rows, scores.query_scores.first()["evaluation_id"]
 
 
 def test_the_scores_of_an_evaluation_are_compared_as_they_are(evaluate_embedded):
