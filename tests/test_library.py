@@ -87,6 +87,12 @@ def test_lists_of_judgments_may_have_grades_beside_them(evaluate_embedded):
     assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
+def test_structs_without_a_document_are_no_lists_of_documents(evaluate_embedded):
+    notes = pa.array([[{"label": "a", "rating": "b"}]] * 3)
+    judged = pa.table({"qid": ["1"] * 3, "docno": ["10", "11", "12"], "rel": [2, 0, 1], "notes": notes})
+    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+
+
 def test_lists_that_differ_in_length_are_refused(evaluate_embedded):
     lists = {"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}
     with pytest.raises(RuntimeError, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
@@ -99,6 +105,7 @@ GRADELESS = {
     "a grade for all": (CLICKS, {"relevance": 1}),
     "a gain without grades": (CLICKS, {"convention": Convention(gain="judged")}),
     "a column that is not named as one of grades": ({**CLICKS, "rating": [-1, -1]}, {"relevance": 1}),
+    "two columns of grades, of which neither counts": ({**CLICKS, "label": [2, 0], "rating": [0, 1]}, {"relevance": 1}),
     "a list of each user": ({1: [10, 12]}, {"relevance": 1}),
     "a set of each user": ({1: {10, 12}}, {"relevance": 1}),
 }

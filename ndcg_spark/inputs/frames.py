@@ -56,9 +56,11 @@ def frame(
         found = resolved({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
         renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
         return renamed
-    own = unpacked(own, wanted, where, _LEAVE_ONE)
+    aliased = wanted if known is None else known
+    if "doc_id" in wanted:
+        own = unpacked(own, aliased, where, _LEAVE_ONE)
     refuse_alike((name for name in own.columns if name.lower() in wanted), where)
-    found = resolved({}, wanted if known is None else known, own.columns, where, _LEAVE_ONE)
+    found = resolved({}, aliased, own.columns, where, _LEAVE_ONE)
     found |= {name: name for name in wanted if name in own.columns}
     if not found:
         raise _none_of(wanted, has, where)

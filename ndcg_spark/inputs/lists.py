@@ -28,20 +28,21 @@ def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | 
     there are several, or two fields may be the same column.
     """
     names = [name for name in wanted if name in ("doc_id", *_OF_DOCUMENTS)]
-    if "doc_id" in resolved({}, wanted, table.columns, where, advice):
+    if resolved({}, ["doc_id"], table.columns, where, advice):
         return table
     packed = {}
     for field in table.schema:
-        found = resolved({}, names, fields_of(field.dataType), f"{where}: {field.name}", advice)
-        if "doc_id" in found:
-            packed[field.name] = {ours: theirs for ours, theirs in found.items() if theirs in fields_of(field.dataType)}
+        has, place = fields_of(field.dataType), f"{where}: {field.name}"
+        if resolved({}, ["doc_id"], has, place, advice):
+            packed[field.name] = resolved({}, names, has, place, advice)
     if len(packed) > 1:
         raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
-    for column, found in packed.items():
-        # Not getField of the array, which the embedded engine takes for a position in it.
-        arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in found.items()}
-        return table.withColumns(arrays).drop(column)
-    return table
+    if not packed:
+        return table
+    ((column, found),) = packed.items()
+    # Not getField of the array, which the embedded engine takes for a position in it.
+    arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in found.items()}
+    return table.withColumns(arrays).drop(column)
 
 
 def unlisted(table: DataFrame, ranked: bool, where: str) -> DataFrame:
