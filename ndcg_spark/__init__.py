@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
     from ndcg_spark.nights.committed import read_scores
+    from ndcg_spark.pandas_tables import to_pandas
 
-__all__ = ["Convention", "compare", "evaluate", "open_session", "read_scores"]
+__all__ = ["Convention", "compare", "evaluate", "open_session", "read_scores", "to_pandas"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -18,6 +19,7 @@ _HOMES = {
     "evaluate": "ndcg_spark.library",
     "open_session": "ndcg_spark.library",
     "read_scores": "ndcg_spark.nights.committed",
+    "to_pandas": "ndcg_spark.pandas_tables",
 }
 
 

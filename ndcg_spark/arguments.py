@@ -16,31 +16,6 @@ if TYPE_CHECKING:
 
 #: The tables that an evaluation reads.
 _TABLES = ("judgments", "results", "exclude")
-#: The options that take several paths.
-_OF_PATHS = ("--judgments", "--qrels", "--results", "--exclude")
-#: The formats that only files have, and nothing is printed in.
-_OF_FILES_ONLY = ("trec", "parquet", "orc", "tsv", "jsonl", "delta", "iceberg")
-
-
-def spread(arguments: list[str]) -> list[str]:
-    """The arguments with the option repeated before each of several paths after it, as the shell expands a pattern.
-
-    `--format` with a format that can only be of files is what `--input-format` was called at first.
-    """
-    spread_out: list[str] = []
-    option: str | None = None
-    for at, argument in enumerate(arguments):
-        if argument == "--":
-            return [*spread_out, *arguments[at:]]
-        if argument.startswith("-") and argument != "-":
-            option = None
-        elif option and arguments[at - 1] != option:
-            spread_out.append(option)
-        if argument in _OF_PATHS:
-            option = argument
-        names_input = argument == "--format" and arguments[at + 1 : at + 2] and arguments[at + 1] in _OF_FILES_ONLY
-        spread_out.append("--input-format" if names_input else argument)
-    return spread_out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +92,10 @@ def _both(paths: list[str], judgments: Paths, results: Paths) -> tuple[Paths, Pa
         return judgments, results
     if judgments or results:
         option = "--judgments" if judgments else "--results"
-        raise ConfigurationError(f"arguments: {paths[0]} and {option} are both given; name both tables, or neither")
+        raise ConfigurationError(
+            f"arguments: {paths[0]} and {option} are both given; repeat the option before every path (--results A "
+            "--results B), or give the judgments, then all results, without options"
+        )
     if len(paths) < 2:
         raise ConfigurationError(f"arguments: only {paths[0]} is given; give the judgments, then the results")
     return paths[:1], paths[1:]

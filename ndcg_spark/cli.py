@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ndcg_spark.arguments import configured, spread
+from ndcg_spark.arguments import configured
 from ndcg_spark.commands.compare import compare
 from ndcg_spark.commands.conventions import show_conventions
 from ndcg_spark.commands.evaluate import evaluate
@@ -50,7 +50,7 @@ _HALF_DONE = "run it again, as it may be half done"
 #: The options that a check does not have, as it scores nothing.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
 #: Those that a list of documents does not have.
-_OF_MEASURES = ("output", "documents", "measures", "bounds")
+_OF_MEASURES = ("output", "documents", "measures", "bounds", "wait_for_input")
 
 
 app.command(cls=Command, epilog=_GATE_CODES)(configured()(evaluate))
@@ -150,8 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     given = sys.argv[1:] if arguments is None else arguments
     with told_failures(given) as at_once:
-        read = spread(list(map(_text, given)))
-        raise SystemExit(app(args=read, prog_name="ndcg-spark", standalone_mode=at_once) or 0)
+        raise SystemExit(app(args=list(map(_text, given)), prog_name="ndcg-spark", standalone_mode=at_once) or 0)
 
 
 def _text(argument: str) -> str:

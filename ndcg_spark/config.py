@@ -88,6 +88,8 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: Fraction = 1.0
     #: Of the documents that a run returned down to the deepest cutoff, how many must be judged.
     min_judged_rate: Fraction = 0.0
+    #: How long to wait for inputs that are not there yet, such as 2h; None: not at all.
+    wait_for_input: Annotated[str, AfterValidator(config_values.duration)] | None = None
     #: What a night may lose against which baseline; None: nothing is compared, and there is no verdict.
     gate: GateConfig | None = None
 

@@ -1,6 +1,7 @@
 """What is written in a configuration, as the values that it stands for; ValueError for what stands for none."""
 
 import datetime
+import re
 from collections.abc import Mapping
 
 from ndcg_spark import paths
@@ -57,6 +58,20 @@ def date(given: object) -> object:
     if not isinstance(given, datetime.date):
         raise ValueError(f"{given!r} is no date; write YYYY-MM-DD")
     return given
+
+
+def duration(given: str) -> str:
+    """A time such as 90s, 90m or 2h, as it was written."""
+    seconds_of(given)
+    return given
+
+
+def seconds_of(duration: str) -> float:
+    """The seconds of a time such as 90s, 90m or 2h."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", duration, re.ASCII)
+    if match is None or not float(match[1]):
+        raise ValueError(f"{duration!r} is not a time to wait; write 90s, 90m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def output(given: str) -> str:

@@ -40,6 +40,12 @@ class InputError(NdcgSparkError):
     code = "input"
 
 
+class MissingInputError(InputError):
+    """Nothing is at the path of an input, or no file: it may arrive yet."""
+
+    code = "missing_input"
+
+
 class MissingColumnError(InputError):
     """A table lacks a column that the convention needs; `column` is its name."""
 

@@ -4,8 +4,9 @@ import atexit
 import contextlib
 import dataclasses
 import datetime
+import math
+import numbers
 import operator
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,53 +14,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.conforming import conform, is_dataframe
+from ndcg_spark.conforming import conform_rows, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.frames import RUN, frame
+from ndcg_spark.inputs.dictionaries import RUN
+from ndcg_spark.inputs.frames import frame
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.scores import Scores, scores_of
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
-from ndcg_spark.sheets.markup import html, text
-from ndcg_spark.sheets.scores import score_sheet
-from ndcg_spark.sheets.sheet import Sheet
-from ndcg_spark.sheets.sorting import by_cutoff
 
-_RENAME = "rename the columns"
-#: So many runs are shown.
-_MOST_ROWS = 50
-
-
-@dataclasses.dataclass(frozen=True)
-class Scores:
-    """The two tables of an evaluation, lazy: `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`."""
-
-    query_scores: DataFrame
-    dataset_scores: DataFrame
-    #: The measures that are shown, at which cutoffs; NDCG at every cutoff if there are none.
-    asked: Asked = NOTHING_ELSE
-
-    def show(self) -> None:
-        """Print the dataset scores, a row per run, the best at the deepest cutoff first. An action."""
-        sys.stdout.write("\n".join(text(self._sheet())) + "\n")
-
-    def _repr_html_(self) -> str:
-        """The dataset scores as notebooks show them. An action."""
-        return html(self._sheet())
-
-    def _sheet(self) -> Sheet:
-        rows = [row.asDict() for row in self.dataset_scores.collect()]
-        notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        short, lost = score_sheet(by_cutoff(rows), None, notes, self.asked).cut(_MOST_ROWS)
-        more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
-        return dataclasses.replace(short, notes=[*more, *short.notes])
+#: The columns that every table has.
+_IDS = ["query_id", "doc_id"]
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
@@ -96,20 +68,26 @@ def evaluate(
     *,
     measures: Iterable[object] | str = ("ndcg",),
     bounds: bool = False,
+    relevance: float | None = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
     """NDCG, and the measures beside it, at every cutoff of every run, per query and per dataset.
 
     Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
-    dictionaries: {query: {document: grade}}, {query: {document: score}}, {run: {query: {document: score}}}. Without a
-    DataFrame of Spark among them, they go to the running session or to a new one (`open_session`).
+    dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and runs of these,
+    {run: {query: ...}}. Without a DataFrame of Spark among them, they go to the running session or to a new one
+    (`open_session`).
+
+    A table may have one row per query with a list of its documents, and lists of their scores or grades beside it, or
+    one list of both, as `recommendForAllUsers` of Spark's ALS gives it. A document's place in the list is its rank.
 
     Parameters
     ----------
     judgments : table
         Columns query_id, doc_id, relevance, and dataset if there is more than one, or as other tools name them (qid,
-        docno, label). Other columns are ignored.
+        docno, label). Other columns are ignored. Grades are needed unless `relevance` is given or the gain is
+        `judged`.
     results : table
         Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a run they are one,
         `run`; without scores they are ranked by their ranks.
@@ -123,6 +101,8 @@ def evaluate(
     bounds : bool
         Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
         give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
+    relevance : float, optional
+        The grade of every judgment, whatever the table says: 1 for clicks and purchases, which have no grades.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -132,16 +112,17 @@ def evaluate(
     -------
     Scores
         query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
-        lazy and in no order. A row that breaks a rule makes them fail when they are computed: an empty id, a relevance,
-        score or rank that is no number, a document returned or judged twice within the deepest cutoff, or whatever the
-        convention refuses. The exception is the engine's, and its message contains ``ndcg_spark refuses``.
+        lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
+        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is no number, a
+        document returned or judged twice within the deepest cutoff, or whatever the convention refuses. The exception
+        is the engine's, and its message contains ``ndcg_spark refuses``.
 
     Raises
     ------
     ConventionError
         The convention is unknown.
     ConfigurationError
-        There is no cutoff, or one that is no whole number from 1; a measure is unknown.
+        There is no cutoff, or one that is no whole number from 1; a measure is unknown; `relevance` is no number.
     InputError
         It is no table, or a column is missing or has the wrong type.
     EngineError
@@ -167,8 +148,8 @@ def evaluate(
         raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
-    judgments = frame(judgments, JUDGMENTS.names, session, "judgments")
-    results = frame(results, RESULTS.names, session, "results")
+    judgments = _graded(judgments, session, chosen, relevance)
+    results = frame(results, RESULTS.names, session, "results", needed=_IDS)
     chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
     asked = Evaluation(
         chosen,
@@ -181,8 +162,8 @@ def evaluate(
     )
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
-    typed_judgments = conform(judgments, JUDGMENTS, "judgments", _RENAME)
-    typed_results = conform(results, RESULTS, "results", _RENAME)
+    typed_judgments = conform_rows(judgments, JUDGMENTS, "judgments")
+    typed_results = conform_rows(results, RESULTS, "results")
     rules.require_columns(typed_judgments.columns, typed_results.columns, chosen)
     grades = gain(F.coalesce("relevance", F.lit(0.0)), chosen)
     broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, chosen)
@@ -192,7 +173,25 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, asked)
-    return Scores(per_query, dataset_scores(per_query, runs, asked), asked.asked)
+    means = dataset_scores(per_query, runs, asked)
+    return scores_of(per_query, means, asked.asked)
+
+
+def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:
+    """The judgments; every one has the grade `relevance` if it is given, or 1 where no grades are needed or there."""
+    needs_grades = relevance is None and convention.gain != "judged"
+    known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
+    needed = [*_IDS, "relevance"] if needs_grades else _IDS
+    table = frame(judgments, JUDGMENTS.names, session, "judgments", known, needed)
+    if relevance is not None:
+        return table.withColumn("relevance", F.lit(_finite(relevance)))
+    return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
+
+
+def _finite(relevance: Any) -> float:
+    if isinstance(relevance, numbers.Real) and not isinstance(relevance, bool) and math.isfinite(relevance):
+        return float(relevance)
+    raise ConfigurationError(f"relevance: {relevance!r} is not a grade; give a number, such as 1")
 
 
 def session_of(*tables: Any) -> SparkSession:

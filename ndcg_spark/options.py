@@ -48,16 +48,19 @@ OPTIONS: dict[str, Any] = {
         typer.Option(
             "--judgments",
             "--qrels",
-            metavar="PATH...",
-            help="Judgments (qrels): a file, folder, glob or table:catalog.db.name.",
+            metavar="PATH",
+            help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated.",
         ),
     ],
     "results": Annotated[
         Paths,
-        typer.Option(metavar="PATH...", help="Results (runs), likewise. TREC run files name their run themselves."),
+        typer.Option(metavar="PATH", help="Results (runs), likewise. TREC run files name their run themselves."),
     ],
     "exclude": Annotated[
-        Paths, typer.Option(metavar="PATH...", help="Documents (query_id, doc_id) that leave the lists before ranking.")
+        Paths,
+        typer.Option(
+            metavar="PATH", help="Documents (query_id, doc_id) that leave the lists before ranking; likewise."
+        ),
     ],
     "output": Annotated[Text, typer.Option(help="Folder that keeps the scores. Without it they are printed.")],
     "documents": Annotated[
@@ -114,6 +117,10 @@ OPTIONS: dict[str, Any] = {
     "max_missing_fraction": _fraction("Of the judged queries, how many a run may lack. [default: 1]"),
     "max_unjudged_fraction": _fraction("Of a run's queries, how many may be unjudged. [default: 1]"),
     "min_judged_rate": _fraction("Of the documents returned, how many must be judged. [default: 0]"),
+    "wait_for_input": Annotated[
+        Text,
+        typer.Option(metavar="DURATION", help="Wait for inputs that are not there yet, e.g. 90m or 2h. [default: no]"),
+    ],
     "config": Annotated[Path | None, typer.Option(help="A TOML file; what is given here overrides it.")],
     "engine": EngineName,
     "remote": Annotated[Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")],

@@ -106,8 +106,10 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
     return {"order": "rank", "score_precision": "float64", **ties}
 
 
-def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str = "the table") -> None:
-    """Refuse tables that lack a column which the convention needs; `place` says in messages where the results are.
+def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str | None = None) -> None:
+    """Refuse tables that lack a column which the convention needs.
+
+    `place` says in messages where the results were read; without it they are the table of a program.
 
     Raises
     ------
@@ -120,10 +122,11 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
     for name in needed:
         if name not in results:
             use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
+            given = f"name it, --column results.{name}=NAME, or --set" if place else f"rename it to {name}, or set"
             raise MissingColumnError(
                 name,
-                f"results: no column {name} in {place}, which the convention {convention.label} ranks by; "
-                f"map one in the configuration with columns.{name}, or --set {use}",
+                f"results: no column {name} in {place or 'the table'}, which the convention {convention.label} ranks "
+                f"by; {given} {use}",
             )
     if ("dataset" in judgments) != ("dataset" in results):
         named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")

@@ -2,6 +2,7 @@
 # One night's evaluation, for cron; the same night may be asked for again, which replaces it:
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG] [arguments of ndcg-spark evaluate]
 #     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
+#     scripts/nightly.sh conf/nightly.toml --wait-for-input 2h    # for files that arrive late; else they end it with 3
 #
 # The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
 # conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the

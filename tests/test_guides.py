@@ -18,6 +18,7 @@ GUIDES = {
     for name in (
         "README.md",
         "ndcg_spark/README.md",
+        "ndcg_spark/REFERENCE.md",
         "ndcg_spark/COMING_FROM.md",
         "ndcg_spark/MEASURES.md",
         "ndcg_spark/EXPLAINING.md",
@@ -73,7 +74,7 @@ def test_the_python_of_the_readme_runs_and_prints_the_ndcg_computed_by_hand():
 
 @pytest.mark.parametrize("table", KEPT)
 def test_the_guide_describes_every_column_of_a_table(table):
-    section = GUIDES["ndcg_spark/README.md"].partition(f"**`{table}`**:")[2]
+    section = GUIDES["ndcg_spark/REFERENCE.md"].partition(f"**`{table}`**:")[2]
     section = re.split(r"\n\*\*|\n## ", section)[0]
     first_cells = "".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(KEPT[table].names)
@@ -89,7 +90,7 @@ def test_the_guide_describes_every_column_and_flag_of_a_comparison():
 
 
 def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_takes():
-    section = GUIDES["ndcg_spark/README.md"].partition("### Options")[2].partition("###")[0]
+    section = GUIDES["ndcg_spark/REFERENCE.md"].partition("### Options")[2].partition("###")[0]
     rows = re.findall(r"^\| `(\w+)` \|(.*)$", section, flags=re.MULTILINE)
     described = {name: re.findall(r"`([\w.]+)`", cells) for name, cells in rows}
     assert list(described) == list(OPTIONS)
@@ -99,5 +100,5 @@ def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_tak
 
 
 def test_the_guide_describes_every_rule_for_a_row():
-    section = GUIDES["ndcg_spark/README.md"].partition("## Input contract")[2].partition("\n## ")[0]
+    section = GUIDES["ndcg_spark/REFERENCE.md"].partition("## Input contract")[2].partition("\n## ")[0]
     assert [code for code in RULES if f"`{code}`" not in section] == []

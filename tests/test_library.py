@@ -5,6 +5,7 @@ import functools
 import io
 import math
 
+import notebooks
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -13,7 +14,7 @@ from embedded import examples_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import Convention, evaluate, library, open_session
+from ndcg_spark import Convention, evaluate, library, open_session, pandas_tables, to_pandas
 from ndcg_spark.conforming import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.frames import frame
@@ -25,6 +26,8 @@ EXPECTED = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
 
 COLUMNS = {"run": ["r"] * 3, "query_id": [1] * 3, "doc_id": [12, 10, 11], "score": [0.9, 0.8, 0.1]}
 PYTERRIER = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "score": [0.9, 0.8, 0.1], "rank": [0, 1, 2]}
+LISTS = {"user_id": [1], "item_ids": [[12, 10, 11]], "scores": [[0.9, 0.8, 0.1]]}
+RECOMMENDED = [[{"item": 12, "rating": 0.9}, {"item": 10, "rating": 0.8}, {"item": 11, "rating": 0.1}]]
 TABLES = {
     "nested dictionaries": lambda: RETURNED,
     "runs of nested dictionaries": lambda: {"r": RETURNED},
@@ -39,6 +42,21 @@ TABLES = {
     "pyarrow with large text": lambda: pa.table({**COLUMNS, "doc_id": pa.array(["12", "10", "11"], pa.large_string())}),
     "a record batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
     "the frame of PyTerrier, without a run": lambda: pd.DataFrame(PYTERRIER),
+    "lists with scores in pandas": lambda: pd.DataFrame(LISTS),
+    "lists with scores in pyarrow": lambda: pa.table(
+        {**LISTS, "scores": pa.array([[0.9, 0.8, 0.1]], pa.large_list(pa.float64()))}
+    ),
+    "what recommendForAllUsers gives": lambda: pa.table({"user": [1], "recommendations": RECOMMENDED}),
+    "the same in pandas": lambda: pd.DataFrame({"user": [1], "recommendations": RECOMMENDED}),
+    "pairs in lists": lambda: {"1": [("12", 0.9), ("10", 0.8), ("11", 0.1)]},
+}
+#: The same documents in their order, without scores.
+RANKED = {
+    "lists in pandas": lambda: pd.DataFrame({"user_id": [1], "items": [np.array([12, 10, 11])]}),
+    "a dictionary of columns with lists": lambda: {"user_id": ["1"], "items": [["12", "10", "11"]]},
+    "queries with lists": lambda: {1: [12, 10, 11]},
+    "queries with arrays of numpy": lambda: {1: np.array([12, 10, 11])},
+    "runs of queries with lists": lambda: {"r": {"1": ("12", "10", "11")}},
 }
 
 
@@ -58,6 +76,55 @@ def test_a_table_of_any_kind_is_evaluated(evaluate_embedded, kind):
     assert found == pytest.approx(EXPECTED, abs=precision_of(kind))
 
 
+@pytest.mark.parametrize("kind", RANKED)
+def test_a_place_in_a_list_is_a_rank(evaluate_embedded, kind):
+    (row,) = evaluate_embedded(JUDGED, RANKED[kind](), 10, "trec_eval").dataset_scores
+    assert (row["ndcg"], row["convention"]) == (pytest.approx(EXPECTED), "trec_eval order=rank")
+
+
+def test_lists_of_judgments_may_have_grades_beside_them(evaluate_embedded):
+    judged = {"qid": ["1"], "docno": [["10", "11", "12"]], "label": [[2, 0, 1]]}
+    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+
+
+def test_structs_without_a_document_are_no_lists_of_documents(evaluate_embedded):
+    notes = pa.array([[{"label": "a", "rating": "b"}]] * 3)
+    judged = pa.table({"qid": ["1"] * 3, "docno": ["10", "11", "12"], "rel": [2, 0, 1], "notes": notes})
+    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+
+
+def test_lists_that_differ_in_length_are_refused(evaluate_embedded):
+    lists = {"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}
+    with pytest.raises(RuntimeError, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
+        evaluate_embedded(JUDGED, lists, 10)
+
+
+CLICKS = {"user_id": [1, 1], "item_id": [10, 12]}
+#: Both clicks are returned, at ranks 1 and 2 of 3.
+GRADELESS = {
+    "a grade for all": (CLICKS, {"relevance": 1}),
+    "a gain without grades": (CLICKS, {"convention": Convention(gain="judged")}),
+    "a column that is not named as one of grades": ({**CLICKS, "rating": [-1, -1]}, {"relevance": 1}),
+    "two columns of grades, of which neither counts": ({**CLICKS, "label": [2, 0], "rating": [0, 1]}, {"relevance": 1}),
+    "a list of each user": ({1: [10, 12]}, {"relevance": 1}),
+    "a set of each user": ({1: {10, 12}}, {"relevance": 1}),
+}
+
+
+@pytest.mark.parametrize("kind", GRADELESS)
+def test_clicks_have_no_grades(evaluate_embedded, kind):
+    clicks, named = GRADELESS[kind]
+    (row,) = evaluate_embedded.queries(clicks, RETURNED, 10, **named).query_scores
+    assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
+
+
+def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(spark):
+    rows = spark.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
+    clicks = spark.createDataFrame(pa.table(CLICKS))
+    (row,) = evaluate(clicks, rows, 10, relevance=1).query_scores.collect()
+    assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_so_is_a_frame_of_polars(evaluate_embedded, lazy):
     polars = pytest.importorskip("polars")
@@ -65,6 +132,13 @@ def test_so_is_a_frame_of_polars(evaluate_embedded, lazy):
     judged = polars.DataFrame({"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [2, 0, 1]})
     found = mean(evaluate_embedded(judged, frame.lazy() if lazy else frame, 10, "trec_eval"))
     assert found == pytest.approx(EXPECTED)
+
+
+def test_so_are_lists_of_polars(evaluate_embedded):
+    polars = pytest.importorskip("polars")
+    packed = polars.DataFrame({"user": [1], "recommendations": RECOMMENDED})
+    for table in (polars.DataFrame(LISTS), polars.DataFrame(LISTS).lazy(), packed):
+        assert mean(evaluate_embedded(JUDGED, table, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
 def ndcg_of_dataframe(session, columns):
@@ -102,8 +176,16 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
         (pd.DataFrame({"x": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column; it has x"),
         (
             pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}),
-            "1 column(s) missing, relevance; it has doc_id, query_id; rename the columns",
+            "1 column(s) missing, relevance; it has query_id, doc_id; rename the column of the grades, give every "
+            "judgment a grade with relevance=1, or set gain=judged",
         ),
+        (
+            pd.DataFrame({"qid": ["a"], "doc": ["b"], "label": [1]}),
+            "doc_id; it has qid, doc, label; rename the columns",
+        ),
+        (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename all but one"),
+        ({"q": [0.5]}, "query 'q': 0.5 in a list of documents; ids are text or whole numbers"),
+        ({"q": {"a": 1}, "p": ["a"]}, "some queries have a list of documents and some have numbers"),
     ],
     ids=str,
 )
@@ -111,6 +193,28 @@ def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
     with pytest.raises(InputError, match=r"^judgments") as refused:
         evaluate_embedded(table, RETURNED, 10)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"q": {"d"}}, "a set of documents, which has no order; give a list, the best first"),
+        ({"query_id": ["q"], "doc_id": ["d"]}, "rename it to score, or set order=rank"),
+        ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents, a, b"),
+    ],
+    ids=str,
+)
+def test_results_that_cannot_be_ranked_are_refused_in_words(evaluate_embedded, table, words):
+    with pytest.raises(InputError, match=r"^results") as refused:
+        evaluate_embedded(JUDGED, table, 10)
+    assert words in str(refused.value)
+    assert "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize("relevance", ["1", math.nan, True])
+def test_what_is_no_grade_is_refused(evaluate_embedded, relevance):
+    with pytest.raises(ConfigurationError, match=r"^relevance: .* is not a grade"):
+        evaluate_embedded(CLICKS, RETURNED, 10, relevance=relevance)
 
 
 def test_results_without_scores_are_ranked_by_their_ranks(evaluate_embedded):
@@ -174,10 +278,43 @@ def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
     assert f"{EXPECTED:.4f}" in page
 
 
+def tables_in_a_notebook(_, *arguments, **named):
+    scores = evaluate(*arguments, **named)
+    frame = to_pandas(scores.query_scores)
+    return notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores), frame
+
+
+def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(evaluate_embedded):
+    runs = {"<b>": {str(query): {"10": 0.9} for query in range(11)}}
+    judged = {str(query): {"10": 1} for query in range(11)}
+    queries, means, frame = evaluate_embedded.call(tables_in_a_notebook, judged, runs, measures="nDCG@10 AP")
+    # 22 rows, of which 20 are shown.
+    assert (queries.count("<tr>"), means.count("<tr>")) == (20, 2)
+    assert "The first 20 rows; to_pandas gives all" in queries
+    for page in (queries, means):
+        assert "&lt;b&gt;" in page
+        assert "<td>10</td>" in page
+        assert "<td>all</td>" in page
+        assert "<th>ap</th>" in page
+        assert "<th>recall</th>" not in page
+    assert str(frame["cutoff"].dtype) == "Int64"
+    assert frame["cutoff"].value_counts(dropna=False).to_dict() == {10: 11, pd.NA: 11}
+    assert str(frame["evaluated_on"].dtype).startswith("datetime64")
+
+
+def test_so_it_is_on_classic_spark(spark):
+    table = evaluate(
+        spark.createDataFrame([("1", "10", 2)], "qid string, docno string, label int"), RETURNED, [1, None]
+    )
+    assert "<td>all</td>" in notebooks.shown(table.query_scores)
+    assert to_pandas(table.dataset_scores)["cutoff"].isna().sum() == 1
+
+
 def test_a_session_that_runs_is_the_one_that_is_opened(spark):
     assert open_session() is spark
 
 
-def test_the_examples_of_the_docstrings_run(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, library.__name__)
-    assert (failed, attempted > 5) == (0, True), said
+@pytest.mark.parametrize(("module", "least"), [(library, 6), (pandas_tables, 3)])
+def test_the_examples_of_the_docstrings_run(evaluate_embedded, module, least):
+    failed, attempted, said = evaluate_embedded.call(examples_of, module.__name__)
+    assert (failed, attempted >= least) == (0, True), said

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark import paths
-from ndcg_spark.arguments import _both, _columns, spread
+from ndcg_spark.arguments import _both, _columns
+from ndcg_spark.cli import main
 from ndcg_spark.config import load, validate
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.job import checking
 
 DATE = datetime.date(2026, 11, 20)
 
@@ -82,18 +84,28 @@ def test_a_path_of_the_command_line_is_never_looked_for_beside_the_configuration
     assert load(toml, {"results": {"path": ["other"]}}).results.path == ["other"]
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ("--results a b c --json", "--results a --results b --results c --json"),
-        ("--qrels q --results a --results b c", "--qrels q --results a --results b --results c"),
-        ("q r --cutoffs 1 --results a", "q r --cutoffs 1 --results a"),
-        ("--results a -- b c", "--results a -- b c"),
-        ("--results=a b", "--results=a b"),
-    ],
-)
-def test_an_option_takes_the_paths_that_the_shell_makes_of_a_pattern(given, found):
-    assert spread(given.split()) == found.split()
+@pytest.fixture
+def read(monkeypatch, capsys):
+    """The paths of judgments, results and excludes of a command line, or what is said of it."""
+
+    def of(*arguments):
+        found = []
+        monkeypatch.setattr(checking, "check", lambda config, _: found.append(config))
+        with pytest.raises(SystemExit):
+            main(["check", *arguments, "--json"])
+        for config in found:
+            return [table and table.path for table in (config.judgments, config.results, config.exclude)]
+        return capsys.readouterr().err
+
+    return of
+
+
+def test_an_option_takes_one_path_and_leaves_the_next_to_the_positions(read):
+    assert read("--exclude", "seen.csv", "q", "a", "b") == [["q"], ["a", "b"], ["seen.csv"]]
+    assert read("--exclude", "s", "--exclude", "t", "q", "a") == [["q"], ["a"], ["s", "t"]]
+    assert read("--qrels", "q", "--results", "a", "--results", "b") == [["q"], ["a", "b"], None]
+    said = read("--judgments", "q", "--results", "a", "b")
+    assert "b and --judgments are both given; repeat the option before every" in said
 
 
 def test_two_arguments_are_the_judgments_and_the_results():

@@ -18,10 +18,11 @@ try:
 except ImportError:  # Airflow 2
     from airflow.decorators import dag, task
 
-#: Where this project is on the Airflow worker, and what is evaluated where: set them there.
+#: Where this project is on the Airflow worker, and what is evaluated: set them there.
 PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")
 CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
-MASTER = os.environ.get("NDCG_SPARK_MASTER", "yarn")
+#: The Spark that computes, such as yarn; without it the worker computes with the embedded engine, and needs no Java.
+MASTER = os.environ.get("NDCG_SPARK_MASTER")
 
 #: The exit codes that no retry can cure (conf/README.md). After 5 and 6 the night is published all the same.
 HOPELESS = {
@@ -34,13 +35,15 @@ HOPELESS = {
 
 def command(night: str) -> list[str]:
     """The command line that evaluates a date."""
-    return [f"{PROJECT}/scripts/submit.sh", "--master", MASTER, "--", "--config", CONFIG, "--date", night]
+    if MASTER:
+        return [f"{PROJECT}/scripts/submit.sh", "--master", MASTER, "--", "--config", CONFIG, "--date", night]
+    return [f"{PROJECT}/scripts/nightly.sh", night, CONFIG, "--engine", "embedded"]
 
 
 def run(line: list[str]) -> None:
     """Run the command, its output into the task's log; an exit code becomes a failure with or without retries."""
     log = logging.getLogger("airflow.task")
-    # A task that Airflow ends takes its job with it: spark-submit hears SIGTERM as a part of the task's process group.
+    # A task that Airflow ends takes its job with it: both scripts hear SIGTERM as a part of the task's process group.
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603  # our own script
         for said in process.stdout or ():
             log.info("%s", said.rstrip())
@@ -69,6 +72,7 @@ def ndcg_spark() -> None:
         retries=3,
         retry_delay=datetime.timedelta(minutes=10),
         retry_exponential_backoff=True,
+        # With wait_for_input in the configuration, the time for late results is a part of it.
         execution_timeout=datetime.timedelta(hours=3),
     )
     def evaluate(ds: str | None = None) -> None:

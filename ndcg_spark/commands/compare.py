@@ -53,8 +53,9 @@ def compare(
 
     And how sure one can be of it. The baseline is a run of the same night, another night, or a run of another night.
     """
+    from ndcg_spark.comparison.measures import measures_of
     from ndcg_spark.job.comparing import compare_nights
-    from ndcg_spark.job.comparison_request import Request, date_of, measures_of
+    from ndcg_spark.job.comparison_request import Request, date_of
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.terminal import Progress

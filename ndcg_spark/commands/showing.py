@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
 
 #: The options that explaining a query does not have, or has with another meaning.
-_NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run")
+_NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for_input")
 
 
 @configured(*_NOT_OF_A_QUERY, or_night=True)

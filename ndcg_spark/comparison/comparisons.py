@@ -1,6 +1,7 @@
 """Comparing as a function of tables: what people call in Python and in notebooks."""
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,11 +9,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.comparison.comparing import compare_tables
-from ndcg_spark.convention.cutoffs import ascending
+from ndcg_spark.comparison.measures import measures_of
+from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
 from ndcg_spark.library import session_of, several
+from ndcg_spark.pandas_tables import with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
+from ndcg_spark.scores import Scores
+from ndcg_spark.sheets.comparisons import comparison_sheet
+from ndcg_spark.sheets.markup import html
 
+#: So many rows are shown in a notebook.
+_MOST_ROWS = 100
 #: The columns of QUERY_SCORES that are used, beside the measure.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
 
@@ -39,15 +48,17 @@ def compare(
     Parameters
     ----------
     query_scores : table
-        QUERY_SCORES, of `evaluate` or `read_scores`, or any table with the columns run, query_id and the measure, and
-        perhaps dataset, evaluated_on, cutoff, status and evaluation_id. Each query once per run, cutoff and night.
+        What `evaluate` returns, QUERY_SCORES of `read_scores`, or any table with the columns run, query_id and the
+        measure, and perhaps dataset, evaluated_on, cutoff, status and evaluation_id. Each query once per run, cutoff
+        and night.
     baseline : str or table
-        The name of one of its runs, which every other one is compared with; or the scores of another night, whose runs
-        are paired by name.
+        The name of one of its runs, which every other one is compared with; or such a table of another night, whose
+        runs are paired by name.
     measure : str
-        A column of numbers.
+        A column of numbers, or measures as the field writes them, each at its cutoff: `nDCG@10`, `P@5 AP`.
     cutoffs : int, None or several of them
-        The cutoffs to compare, None in a list being the whole ranking; by default all there are.
+        The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all
+        there are.
     alpha : float
         The interval is that of 1 - alpha.
     correction : str
@@ -58,7 +69,8 @@ def compare(
     tie : float
         Queries whose scores differ by at most this are ties.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. In
+        every table query_id may have the name that other tools give it (qid, user_id).
     weights : table, optional
         query_id and weight, perhaps dataset. Every comparison then has a second row, with `weight_effective_n`.
     seed : int
@@ -68,7 +80,7 @@ def compare(
     -------
     DataFrame
         The table COMPARISONS, one row per dataset, date, run, measure, cutoff and slice; its columns are described in
-        COMPARING.md. Sorted by these, all queries before the slices.
+        COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its intervals drawn.
 
     Raises
     ------
@@ -88,17 +100,23 @@ def compare(
     >>> round(row["difference"], 4), row["wins"], row["ties"], row["losses"], row["test"]
     (0.15, 3, 1, 0, 'randomization')
     """
+    query_scores, baseline = (
+        table.query_scores if isinstance(table, Scores) else table for table in (query_scores, baseline)
+    )
     tables = [query_scores, attributes, weights]
     named = isinstance(baseline, str)
     session = session_of(*tables, *([] if named else [baseline]))
-    wanted = [*_COLUMNS, measure]
+    measures = _measures(measure)
+    wanted = list(dict.fromkeys([*_COLUMNS, measure, *measures]))
     scores = frame(query_scores, wanted, session, "query_scores")
-    chosen = None if cutoffs is None else ascending(several(cutoffs))
+    if measure in scores.columns:
+        measures = {measure: None}
+    chosen = _cutoffs(measure, measures, cutoffs)
     found = compare_tables(
         scores,
         None if named else frame(baseline, wanted, session, "baseline"),
         baseline if named else None,
-        measures=(measure,),
+        measures=measures,
         cutoffs=chosen,
         alpha=alpha,
         correction=correction,
@@ -108,7 +126,31 @@ def compare(
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
         seed=seed,
     )
-    return as_table(found.rows, session)
+    # The table is small and computed, so a notebook shows it at once.
+    shown, lost = comparison_sheet(found.rows, correction, alpha).cut(_MOST_ROWS)
+    more = [f"and {lost:,} more rows"] if lost else []
+    table = dataclasses.replace(shown, notes=[*more, *shown.notes])
+    return with_html(as_table(found.rows, session), lambda: html(table))
+
+
+def _measures(measure: str) -> dict[str, list[Cutoff] | None]:
+    """The columns that a measure stands for, each with its cutoffs; what is not known may be a column of the user's."""
+    try:
+        return measures_of(measure)
+    except ConfigurationError:
+        if measure.isidentifier():
+            return {measure: None}
+        raise
+
+
+def _cutoffs(measure: str, measures: Mapping[str, Sequence[Cutoff] | None], cutoffs: Any) -> list[Cutoff] | None:
+    """The cutoffs that are looked at; None for all there are."""
+    named = None if None in measures.values() else ascending(k for each in measures.values() for k in each or ())
+    if cutoffs is None:
+        return named
+    if any(measures.values()):
+        raise ConfigurationError(f"cutoffs: measure={measure!r} names its own cutoff; leave cutoffs out")
+    return ascending(several(cutoffs))
 
 
 def as_table(rows: list[dict[str, Any]], session: SparkSession) -> DataFrame:

@@ -30,6 +30,16 @@ _ELSEWHERE = {
     "hitrate": "Success",
     "hit": "Success",
 }
+#: Arguments of ir_measures that are options of a convention here, so that all measures have them.
+_OPTIONS = {
+    ("dcg", "exp-log2"): "gain=exp2",
+    ("dcg", "log2"): "gain=linear",
+    ("judged_only", "True"): "unjudged=drop",
+}
+
+
+class _UnknownMeasureError(ConfigurationError):
+    """A word that is no measure; which there are is told once for all such words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +78,7 @@ def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, 
     words = [word for text in texts for word in _WORDS.findall(text)]
     if not words:
         raise ConfigurationError(f"measures: there are none; name some of {', '.join(MEASURES)}, or leave them out")
-    read = [_read(word) for word in words]
+    read = _read_all(words)
     everywhere = [name for name, cutoff, _ in read if cutoff == "each"]
     own = list(cutoffs or (default if everywhere and any(not MEASURES[name].whole for name in everywhere) else ()))
     pairs: list[tuple[str, Cutoff]] = []
@@ -98,8 +108,7 @@ def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
     if not words:
         raise ConfigurationError(f"measures: there are none; name some of {', '.join([*MEASURES, *also])}")
     found = []
-    for word in words:
-        name, cutoff, options = _read(word, also)
+    for word, (name, cutoff, options) in zip(words, _read_all(words, also), strict=True):
         if options:
             raise ConfigurationError(
                 f"measures: {word} has arguments, and scores that are kept have theirs; leave them out"
@@ -117,6 +126,24 @@ def _several(measures: object) -> list[object]:
     return list(measures) if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
 
 
+def _read_all(words: Sequence[str], also: Collection[str] = ()) -> list[tuple[str, str, dict[str, str]]]:
+    """What `_read` finds of every word; ConfigurationError that tells all that are wrong."""
+    read, unknown, wrong = [], [], []
+    for word in words:
+        try:
+            read.append(_read(word, also))
+        except _UnknownMeasureError as error:
+            unknown.append(str(error))
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    if unknown:
+        known = ", ".join(dict.fromkeys([*MEASURES, *also]))
+        wrong = [*unknown, f"one of {known}, or such as P@5", *wrong]
+    if wrong:
+        raise ConfigurationError(f"measures: {'; '.join(wrong)}")
+    return read
+
+
 def _read(word: str, also: Collection[str] = ()) -> tuple[str, str, dict[str, str]]:
     """The measure of a word, its cutoff (a rank, 'all', or 'each' of the configured ones), and options with values."""
     match = _MEASURE.fullmatch(word)
@@ -125,16 +152,13 @@ def _read(word: str, also: Collection[str] = ()) -> tuple[str, str, dict[str, st
     if match and match["cutoff"] and given not in {*_NAMES, *others}:
         given = _AT_A_CUTOFF.get(given.lower(), given)
     if match is None or given not in {*_NAMES, *others}:
-        known = ", ".join([*MEASURES, *others])
-        raise ConfigurationError(
-            f"measures: {word!r} is none{_near(word, match, others)}; one of {known}, or such as P@5"
-        )
+        raise _UnknownMeasureError(f"{word!r} is none{_near(word, match, others)}")
     name, cutoff = _NAMES.get(given, given), match["cutoff"]
     measure = MEASURES.get(name, _COLUMN)
     if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
-        raise ConfigurationError(f"measures: {word} has no cutoff that is a whole number from 1; write {given}@10")
+        raise ConfigurationError(f"{word} has no cutoff that is a whole number from 1; write {given}@10")
     if measure.whole and cutoff not in (None, "all"):
-        raise ConfigurationError(f"measures: {word} has a cutoff, and {name} is of the whole ranking; write {given}")
+        raise ConfigurationError(f"{word} has a cutoff, and {name} is of the whole ranking; write {given}")
     ours = name in others or given in MEASURES
     return name, cutoff or ("each" if ours else "all"), _arguments(word, measure, match["arguments"])
 
@@ -157,9 +181,16 @@ def _arguments(word: str, measure: Measure, text: str | None) -> dict[str, str]:
     options = {}
     for part in (text or "").split(",") if text else []:
         name, _, value = (piece.strip() for piece in part.partition("="))
+        option = _OPTIONS.get((name, value.strip("'\"")))
+        if option and name not in measure.arguments:
+            key, _, word_of_it = option.partition("=")
+            raise ConfigurationError(
+                f"{word} has the argument {part.strip()!r}, which is an option of the convention here; leave it out, "
+                f"and --set {option}, in Python Convention({key}={word_of_it!r})"
+            )
         if name not in measure.arguments or not value:
             takes = " and ".join(f"{each}=..." for each in measure.arguments) or "no arguments"
-            raise ConfigurationError(f"measures: {word} has the argument {part.strip()!r}, and it takes {takes}")
+            raise ConfigurationError(f"{word} has the argument {part.strip()!r}, and it takes {takes}")
         options[measure.arguments[name]] = value
     return options
 
@@ -180,7 +211,7 @@ def _options(read: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, st
                     for each, said in ((first, known), (word, value))
                 ]
                 raise ConfigurationError(
-                    f"measures: {' and '.join(says)}, and an evaluation has one; write {short}=... in both, or "
-                    "evaluate in two parts"
+                    f"measures: {' and '.join(says)}, and an evaluation has one value of it for all measures; write "
+                    f"{short}=... in both, or evaluate twice, with one of them each time"
                 )
     return {option: value for option, (_, value) in options.items() if value}

@@ -24,11 +24,14 @@ _INNER = {"docid": "docno"}
 _OF_RESULTS = ("run", "rank")
 
 
-def resolved(given: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
+def resolved(
+    given: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
+) -> dict[str, str]:
     """What the files call each of our columns `names`, of those columns that they have.
 
     A name that is `given` counts before our own name, and that before those of other tools. `has` are the files' own
-    columns. InputError if two of them may be the same column of ours.
+    columns. InputError if two of them may be the same column of ours; `advice` is what to do then, by default how the
+    command line maps names.
     """
     columns = list(dict.fromkeys(has))
     found = dict(given)
@@ -39,10 +42,8 @@ def resolved(given: Mapping[str, str], names: Iterable[str], has: Iterable[str],
         candidates = [column for column in _called(name, columns) if column not in given.values()]
         if len(candidates) > 1:
             both = " and ".join(candidates)
-            raise InputError(
-                f"{where}: {len(candidates)} columns may be the {name}, {both}; say which, --column "
-                f"{name}={candidates[0]}"
-            )
+            what_to_do = advice or f"say which, --column {name}={candidates[0]}"
+            raise InputError(f"{where}: {len(candidates)} columns may be the {name}, {both}; {what_to_do}")
         if candidates and not (name == "relevance" and _is_of_results(candidates[0], columns)):
             found[name] = candidates[0]
     return found

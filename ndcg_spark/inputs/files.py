@@ -14,7 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError, MissingInputError, first_line
 from ndcg_spark.inputs import listing, table_formats
 from ndcg_spark.inputs.local_listing import Entry
 from ndcg_spark.inputs.snapshots import Snapshot
@@ -116,7 +116,9 @@ def _entries(system: fs.FileSystem, place: str, path: str, where: str) -> tuple[
     """The folder that partitions are counted from, and the files at a place that may be a glob."""
     entries = listing.entries(system, place, where)
     if not entries:
-        raise InputError(f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it")
+        raise MissingInputError(
+            f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it"
+        )
     if is_local(path) and place.startswith(("/dev/", "/proc/")):
         # In another process such a name stands for another file.
         place = os.path.realpath(place)
@@ -126,7 +128,9 @@ def _entries(system: fs.FileSystem, place: str, path: str, where: str) -> tuple[
     _refuse_table_formats(system, {fixed, *(entry.place.rstrip("/").rpartition("/")[0] for entry in entries)}, where)
     found = [file for entry in entries for file in listing.below(system, entry, where)]
     if not found:
-        raise InputError(f"{where}: no files in {masked(path)}, an empty folder; check what should have written it")
+        raise MissingInputError(
+            f"{where}: no files in {masked(path)}, an empty folder; check what should have written it"
+        )
     if is_local(path):
         _refuse_table_formats(system, _linked_folders(fixed, found), where)
     return fixed, found

@@ -4,7 +4,7 @@ import re
 import urllib.parse
 
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, MissingInputError
 from ndcg_spark.inputs import files, pipes, table_formats
 from ndcg_spark.inputs.file_formats import sniffed
 from ndcg_spark.inputs.files import File
@@ -37,7 +37,7 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
     table_formats.refuse([path for path, _ in rows], name)
     found = [File(path, size, files.partition_of(root, urllib.parse.urlsplit(path).path), fixed) for path, size in rows]
     if not found:
-        raise InputError(f"{name}: no files in {path}, an empty folder; check what should have written it")
+        raise MissingInputError(f"{name}: no files in {path}, an empty folder; check what should have written it")
     found.sort(key=lambda file: file.path)
     _refuse_logs(engine, fixed, found, name)
     return found

@@ -6,100 +6,129 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import is_dataframe
+from ndcg_spark.conforming import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import resolved
+from ndcg_spark.inputs.aliases import is_known, resolved
+from ndcg_spark.inputs.dictionaries import is_nested, nested
+from ndcg_spark.inputs.lists import unlisted, unpacked
+from ndcg_spark.inputs.loading import quoted
 
-#: The run of results that are given as {query: {document: score}}, if they are given no name.
-RUN = "run"
+_KNOWN = (
+    "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, {query: {document: number}} or "
+    "{query: [document, ...]}"
+)
+_GRADES = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
+_LEAVE_ONE = "drop or rename all but one"
+#: The columns of a table of attributes that may have other names; every other column may be an attribute.
+_OF_ATTRIBUTES = ("dataset", "query_id")
 
-_KNOWN = "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, or {query: {document: number}}"
 
-
-def frame(table: Any, wanted: Sequence[str] | None, session: SparkSession, where: str) -> DataFrame:
+def frame(
+    table: Any,
+    wanted: Sequence[str] | None,
+    session: SparkSession,
+    where: str,
+    known: Sequence[str] | None = None,
+    needed: Sequence[str] = (),
+) -> DataFrame:
     """The table as a DataFrame of the session: those of the wanted columns that it has, or all where that is None.
 
-    A column that has the name other tools give it (`qid`, `docno`) gets ours. A DataFrame of Spark keeps all columns.
+    A column that has the name other tools give it (`qid`, `docno`) gets ours; with `known`, only these columns are
+    looked for under other names. Lists of documents, as arrays or as an array of structs, become a row per document as
+    `lists.unlisted` has it, with its columns for lists that differ in length.
 
-    `wanted` are the columns of a schema; of results, {query: {document: score}} becomes the run `RUN`, and
-    {run: {query: {document: score}}} as many runs. Documents and queries of dictionaries become text.
+    `wanted` are the columns of a schema, of which the `needed` ones must be there. Dictionaries may be nested, see
+    `dictionaries.nested`.
 
     Raises
     ------
     InputError
-        It is no table, a column mixes types, no column is wanted, or two may be the same one.
+        It is no table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
     if is_dataframe(table):
-        found = resolved({}, wanted or (), table.columns, where)
-        renamed: DataFrame = table.withColumnsRenamed(
-            {theirs: ours for ours, theirs in found.items() if ours != theirs}
-        )
+        own, has = table, table.columns
+    else:
+        arrow, has = _arrow(table, wanted, where)
+        own = session.createDataFrame(arrow)
+    if wanted is None:
+        found = resolved({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
+        renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
         return renamed
-    arrow = _arrow(table, wanted, where)
-    names = arrow.column_names
-    kept = {name: name for name in names} if wanted is None else resolved({}, wanted, names, where)
-    if not kept.keys() & set(wanted or names):
-        known = ", ".join(map(str, arrow.column_names))
-        raise InputError(f"{where}: none of {', '.join(wanted or ())} is a column; it has {known}; rename them")
-    return session.createDataFrame(pa.table({ours: _plain(arrow.column(name)) for ours, name in kept.items()}))
+    aliased = wanted if known is None else known
+    if "doc_id" in wanted:
+        own = unpacked(own, aliased, where, _LEAVE_ONE)
+    refuse_alike((name for name in own.columns if name.lower() in wanted), where)
+    found = resolved({}, aliased, own.columns, where, _LEAVE_ONE)
+    found |= {name: name for name in wanted if name in own.columns}
+    if not found:
+        raise _none_of(wanted, has, where)
+    missing = [name for name in needed if name not in found]
+    if missing:
+        to_do = _GRADES if missing == ["relevance"] else "rename the columns that have them"
+        raise InputError(
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
+        )
+    named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
+    return unlisted(named, "rank" in wanted, where)
 
 
-def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Table, list[str]]:
+    """What may be wanted of the table, as pyarrow has it in types that every engine takes, and all its columns."""
     of_documents = wanted is not None and "doc_id" in wanted
-    if of_documents and isinstance(table, Mapping) and all(isinstance(value, Mapping) for value in table.values()):
-        return _nested(table, "score" in (wanted or ()), where)
+    if of_documents and isinstance(table, Mapping) and is_nested(table, wanted or ()):
+        rows = nested(table, "score" in (wanted or ()), where)
+        return rows, rows.column_names
     try:
-        if isinstance(table, pd.DataFrame):
-            return pa.Table.from_pandas(table, preserve_index=False)
-        if isinstance(table, Mapping):
-            return pa.table(dict(table))
-        # A lazy frame of Polars has no rows yet.
-        lazy = type(table).__module__.startswith("polars") and type(table).__name__ == "LazyFrame"
-        found = table.collect() if lazy else table
-        if isinstance(found, pa.Table) or hasattr(found, "__arrow_c_stream__"):
-            return pa.table(found)
+        found = _read(table)
+        if found is not None:
+            kept = [at for at, field in enumerate(found.schema) if _is_wanted(field, wanted)]
+            if wanted is not None and not kept:
+                raise _none_of(wanted, found.column_names, where)
+            names = [found.column_names[at] for at in kept]
+            return pa.Table.from_arrays([_plain(found.column(at)) for at in kept], names), found.column_names
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{where}: it cannot be read as a table, {reason}; give each column one type") from error
     raise InputError(f"{where}: {type(table).__name__} is no table; give {_KNOWN}")
 
 
-def _nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
-    """The rows of {query: {document: grade}}, {query: {document: score}} or {run: {query: {document: score}}}."""
-    deeper = [value for of_query in table.values() for value in of_query.values() if isinstance(value, Mapping)]
-    if deeper and not is_results:
-        raise InputError(f"{where}: dictionaries of three levels; judgments are {{query: {{document: grade}}}}")
-    runs = table if deeper else {RUN: table}
-    rows = [
-        (str(run), str(query), str(document), value)
-        for run, of_run in runs.items()
-        for query, documents in of_run.items()
-        for document, value in _items(documents, where)
-    ]
-    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    names = {"run": columns[0]} if is_results else {}
-    try:
-        value = pa.array(columns[3], pa.float64())
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"{where}: a value that is no number, {error}; give numbers as grades and scores") from error
-    text = {**names, "query_id": columns[1], "doc_id": columns[2]}
-    return pa.table(
-        {
-            **{name: pa.array(column, pa.string()) for name, column in text.items()},
-            "score" if is_results else "relevance": value,
-        }
+def _read(table: Any) -> pa.Table | None:
+    """The table with all its columns; None for what is no table."""
+    if isinstance(table, pd.DataFrame):
+        return pa.Table.from_pandas(table, preserve_index=False)
+    if isinstance(table, Mapping):
+        return pa.table(dict(table))
+    # A lazy frame of Polars has no rows yet.
+    lazy = type(table).__module__.startswith("polars") and type(table).__name__ == "LazyFrame"
+    found = table.collect() if lazy else table
+    return pa.table(found) if isinstance(found, pa.Table) or hasattr(found, "__arrow_c_stream__") else None
+
+
+def _is_wanted(field: pa.Field, wanted: Sequence[str] | None) -> bool:
+    """Whether this may be one of the wanted columns, or an array of structs that has some."""
+    if wanted is None or any(is_known(name, field.name) for name in wanted):
+        return True
+    return _is_list(field.type) and pa.types.is_struct(field.type.value_type)
+
+
+def _none_of(wanted: Sequence[str], has: Sequence[str], where: str) -> InputError:
+    return InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {', '.join(has)}; rename them")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(
+        is_kind(kind)
+        for is_kind in (
+            *(pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
+            *(pa.types.is_list_view, pa.types.is_large_list_view),
+        )
     )
 
 
-def _items(documents: Any, where: str) -> Any:
-    if isinstance(documents, Mapping):
-        return documents.items()
-    raise InputError(f"{where}: {type(documents).__name__} where documents are expected; give {{document: number}}")
-
-
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in a type that every engine takes: no dictionaries, no unsigned numbers, one kind of text."""
+    """The column in a type that every engine takes: no dictionaries, no unsigned numbers, one kind of text and list."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         # Not a cast, which pyarrow does not have for every kind of text.
@@ -107,10 +136,17 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
             _plain(pa.chunked_array([part.dictionary])).combine_chunks().take(part.indices) for part in column.chunks
         ]
         return pa.chunked_array(decoded or [pa.array([], pa.string())])
-    if pa.types.is_uint64(kind):
-        # As text, which holds all of them; what should be a number is read as one.
-        return column.cast(pa.string())
+    plain = _plain_type(kind)
+    return column if plain == kind else column.cast(plain)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if _is_list(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
+    # The largest unsigned numbers as text, which holds all of them; what should be a number is read as one.
+    if kind in (pa.large_string(), pa.string_view(), pa.uint64()):
+        return pa.string()
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.float16(): pa.float32()}
-    if kind in (pa.large_string(), pa.string_view()):
-        return column.cast(pa.string())
-    return column.cast(wider[kind]) if kind in wider else column
+    return wider.get(kind, kind)

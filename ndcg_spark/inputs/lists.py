@@ -1,14 +1,48 @@
 """Tables with one row per query and an array of its documents, as recommenders write them."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.loading import carried
+from ndcg_spark.inputs.aliases import resolved
+from ndcg_spark.inputs.loading import carried, quoted
 from ndcg_spark.schemas import BROKEN_LINE, UNEQUAL
 
 #: The columns that have a value for each document of the list.
 _OF_DOCUMENTS = ("relevance", "score", "rank")
+
+
+def fields_of(kind: DataType) -> list[str]:
+    """The names of the fields of an array of structs; none of any other type."""
+    return kind.elementType.names if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType) else []
+
+
+def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | None = None) -> DataFrame:
+    """The table with an array of structs as one array for each wanted field, under our names.
+
+    Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
+    one with a field for the document. A table without it, or with a document beside it, stays as it is. InputError if
+    there are several, or two fields may be the same column.
+    """
+    names = [name for name in wanted if name in ("doc_id", *_OF_DOCUMENTS)]
+    if resolved({}, ["doc_id"], table.columns, where, advice):
+        return table
+    packed = {}
+    for field in table.schema:
+        has, place = fields_of(field.dataType), f"{where}: {field.name}"
+        if resolved({}, ["doc_id"], has, place, advice):
+            packed[field.name] = resolved({}, names, has, place, advice)
+    if len(packed) > 1:
+        raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
+    if not packed:
+        return table
+    ((column, found),) = packed.items()
+    # Not getField of the array, which the embedded engine takes for a position in it.
+    arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in found.items()}
+    return table.withColumns(arrays).drop(column)
 
 
 def unlisted(table: DataFrame, ranked: bool, where: str) -> DataFrame:

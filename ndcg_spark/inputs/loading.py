@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError, MissingInputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.schemas import OWN
@@ -33,7 +33,8 @@ def loaded(
         table = (reader if schema is None else reader.schema(schema)).load(paths)
         _ = table.schema
     except PySparkException as error:
-        raise InputError(
+        refused = MissingInputError if error.getCondition() == "PATH_NOT_FOUND" else InputError
+        raise refused(
             f"{name}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
         ) from error
     return table

@@ -22,7 +22,7 @@ from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.format_readers import Reader
-from ndcg_spark.inputs.lists import unlisted
+from ndcg_spark.inputs.lists import unlisted, unpacked
 from ndcg_spark.inputs.loading import quoted, set_down
 from ndcg_spark.inputs.parsed_once import Text
 from ndcg_spark.inputs.run_files import UNIT
@@ -142,6 +142,7 @@ def _read(
         place = f"{name}: {found[0].path}"
         refuse_own(table.columns, place)
         shape = shapes.named("table", table.columns, config, needed or schema.names, place)
+        table = _unpacked(table, config, needed or schema.names, place)
         renamed = unlisted(_renamed(table, shape, config, schema, place), schema is RESULTS, name)
         files = found if found[0].content else []
         said = (*versions, *shape.said(config))
@@ -161,6 +162,8 @@ def _read(
         table = reader.table(some, units)
         if kind == "trec":
             return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
+        if kind in _TYPED:
+            table = _unpacked(table, config, needed or schema.names, f"{name}: {found[0].path}")
         renamed = _renamed(table, shape, config, schema, f"{name}: {found[0].path}")
         return unlisted(renamed, schema is RESULTS, f"{name}: {found[0].path}")
 
@@ -205,6 +208,11 @@ def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[
     names = list(dict.fromkeys(dict(file.partition)[column] for file in named))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return named, column, [f"runs are named by their files: {names[0]}{more}"]
+
+
+def _unpacked(table: DataFrame, config: TableConfig, wanted: Sequence[str], where: str) -> DataFrame:
+    """The table with an array of structs as arrays of our columns, unless the document is mapped or not wanted."""
+    return unpacked(table, wanted, where) if "doc_id" in wanted and "doc_id" not in config.columns else table
 
 
 def _renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: StructType, where: str) -> DataFrame:

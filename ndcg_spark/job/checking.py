@@ -8,6 +8,7 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import excluding, validation
 from ndcg_spark.convention.measures import NOTHING_ELSE
+from ndcg_spark.job import late_inputs
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
@@ -31,6 +32,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
     """
     with engine_for(config) as opened:
         tell("engine", opened.name)
+        late_inputs.wait(opened, config, tell)
         sources = sources_of(opened, config)
         config = adapted(config, sources, tell)
         deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:], asked=NOTHING_ELSE)

@@ -8,12 +8,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
+from ndcg_spark.comparison.measures import SCORES
 from ndcg_spark.comparison.sides import different_options
 from ndcg_spark.convention.cutoffs import ascending, order_of
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
-from ndcg_spark.job.comparison_request import LAST_GOOD, SCORES, Request
+from ndcg_spark.job.comparison_request import LAST_GOOD, Request
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen

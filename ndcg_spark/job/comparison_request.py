@@ -4,17 +4,11 @@ import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql.types import DoubleType
-
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
-from ndcg_spark.convention.requests import columns_of
+from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.schemas import QUERY_SCORES
 
 #: What --baseline-date takes beside a date.
 LAST_GOOD = "last_good"
-#: What can be compared.
-SCORES = tuple(field.name for field in QUERY_SCORES if field.dataType == DoubleType())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,21 +51,3 @@ def date_of(option: str, given: str | None) -> datetime.date | None:
         return datetime.date.fromisoformat(given)
     except ValueError:
         raise ConfigurationError(f"arguments: --{option} {given!r} is no date; write YYYY-MM-DD") from None
-
-
-def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs, of a text like ``ndcg@10,dcg,P@5 AP``; None is every cutoff.
-
-    Raises
-    ------
-    ConfigurationError
-        A measure or a cutoff is none.
-    """
-    found: dict[str, list[Cutoff] | None] = {}
-    for column, cutoff in columns_of(text, SCORES):
-        before = found.get(column, [])
-        if cutoff == "each" or before is None:
-            found[column] = None
-        else:
-            found[column] = ascending([*before, None if cutoff == "all" else int(cutoff)])
-    return found

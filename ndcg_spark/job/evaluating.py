@@ -10,7 +10,7 @@ from ndcg_spark.contract import validation
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import stamps_of
-from ndcg_spark.job import under_way
+from ndcg_spark.job import late_inputs, under_way
 from ndcg_spark.job.adapting import adapted, with_highest_grade
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
@@ -66,6 +66,9 @@ def run(
         with clock.step("engine", under_way.ENGINE):
             opened = stack.enter_context(engine_for(config))
         tell("engine", opened.name)
+        if config.wait_for_input:
+            with clock.step("wait", under_way.WAITING):
+                late_inputs.wait(opened, config, tell)
         return run_on(opened, config, tell, clock, opened.close if wanted is None else lambda: None, wanted, accepted)
 
 

@@ -38,7 +38,9 @@ class SliceTables:
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
     """The engine that the configuration asks for, started for as much data as it will read. Raises EngineError."""
     paths = [config.dated(path) for table in (config.judgments, config.results) for path in table.path]
-    return open_engine(config.engine, config.remote, little_data=sizing.is_little(paths))
+    # How large inputs are is not known while they may be late.
+    little = config.wait_for_input is None and sizing.is_little(paths)
+    return open_engine(config.engine, config.remote, little_data=little)
 
 
 def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:

@@ -12,6 +12,7 @@ from ndcg_spark.inputs.reading import Source
 Doing = Callable[[str], object]
 
 ENGINE = "starting the engine"
+WAITING = "waiting for inputs"
 LOOKING = "looking at the inputs"
 AVERAGING = "averaging the query scores"
 DOCUMENTS = "keeping the documents of the scores"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.conforming import named_by_user
 from ndcg_spark.rules import TWICE, Broken
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
@@ -28,23 +29,23 @@ class Refusal:
 JUDGED_TWICE = Refusal(
     TWICE["judgments"].code,
     "judgments: a document judged twice",
-    "keep one row each, or --set judgment_duplicates=max",
+    "keep one row each, or set judgment_duplicates=max",
 )
 RETURNED_TWICE = Refusal(
     TWICE["results"].code,
     "results: a document returned, or judged, twice",
-    "keep one row each, or --set duplicates=best",
+    "keep one row each, or set duplicates=best",
 )
 NO_RELEVANT = Refusal(
-    "no_relevant", "judgments: a query without a relevant document", "judge one, or --set no_relevant=skip"
+    "no_relevant", "judgments: a query without a relevant document", "judge one, or set no_relevant=skip"
 )
 MISSING_QUERY = Refusal(
-    "missing_query", "results: a judged query without results", "complete the run, or --set missing_query=zero"
+    "missing_query", "results: a judged query without results", "complete the run, or set missing_query=zero"
 )
 MEAN_WITHOUT_GAIN = Refusal(
     "mean_without_gain",
     "judgments: the mean of a document's grades has no finite gain",
-    "set another gain, or --set judgment_duplicates=max",
+    "set another gain, or set judgment_duplicates=max",
 )
 NEGATIVE_IN_BOUNDS = Refusal(
     "negative_in_bounds",
@@ -82,14 +83,15 @@ def refusal(why: Refusal, key: Sequence[str]) -> Column:
 def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataFrame:
     """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
-    It is for tables that were not checked before. A row is refused only for the columns that are used. A filter would
-    be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail at good rows.
+    It is for tables that were not checked before. A row is refused only for the columns that are used, and for the
+    first rule that it breaks; a rule for the whole row is one for its document. A filter would be shorter, but the
+    embedded engine evaluates all branches of a condition in a filter, and would fail at good rows.
     """
-    kinds = dict(table.dtypes)
+    kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     guarded: dict[str, Column] = {}
-    for rule, breaks in broken:
-        if rule.column is not None:
-            why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
-            failing = refusal(why, table.columns).cast(kinds[rule.column])
-            guarded[rule.column] = F.when(breaks, failing).otherwise(guarded.get(rule.column, F.col(rule.column)))
-    return table.withColumns(guarded)
+    for rule, breaks in reversed(list(broken)):
+        column = rule.column or "doc_id"
+        why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
+        failing = refusal(why, columns).cast(kinds[column])
+        guarded[column] = F.when(breaks, failing).otherwise(guarded.get(column, F.col(column)))
+    return table.withColumns(guarded).select(*columns)

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from staying import command_line
 
+from ndcg_spark.comparison.measures import measures_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.comparison_request import measures_of
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.sheets import comparisons
 from ndcg_spark.sheets.comparisons import FLAGS, comparison_sheet, mark

@@ -2,12 +2,13 @@
 
 import datetime
 
+import notebooks
 import pandas as pd
 import pyarrow as pa
 import pytest
 from embedded import examples_of
 
-from ndcg_spark import compare, evaluate
+from ndcg_spark import compare, evaluate, to_pandas
 from ndcg_spark.comparison import comparisons
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.report.notebook import show_comparison
@@ -56,6 +57,18 @@ def shown(_):
     return str(comparison), comparison._repr_html_()
 
 
+def in_a_notebook(_):
+    comparison = compare(COLUMNS, "old")
+    return notebooks.shown(comparison), to_pandas(comparison)
+
+
+def test_a_comparison_shows_itself_in_a_notebook_and_goes_to_pandas(evaluate_embedded):
+    page, frame = evaluate_embedded.call(in_a_notebook)
+    assert "ndcg@10" in page
+    assert "+0.1667" in page
+    assert (frame["cutoff"].tolist(), str(frame["cutoff"].dtype)) == ([10], "Int64")
+
+
 def test_a_notebook_shows_a_comparison_as_a_table(evaluate_embedded):
     text, page = evaluate_embedded.call(shown)
     assert "<td" in page
@@ -74,8 +87,10 @@ def test_so_are_frames_of_polars_with_slices_and_weights(evaluate_embedded):
 
 
 def compared_as_evaluated(session, judgments, results, date):
-    scores = evaluate(judgments, results, [1], evaluated_on=date).query_scores
-    return compared(session, scores)[1], scores.first()["evaluation_id"]
+    scores = evaluate(judgments, results, [1], evaluated_on=date)
+    rows = compared(session, scores.query_scores)[1]
+    assert compared(session, scores)[1] == rows
+    return rows, scores.query_scores.first()["evaluation_id"]
 
 
 def test_the_scores_of_an_evaluation_are_compared_as_they_are(evaluate_embedded):
@@ -107,3 +122,47 @@ def test_what_lacks_a_column_is_told_what_to_do_in_python(evaluate_embedded):
         evaluate_embedded.call(compared, scores, weights={"query_id": ["1"]})
     _, (row,) = evaluate_embedded.call(compared, scores.rename(columns={"query_id": "qid"}))
     assert row["queries"] == 3
+
+
+def test_attributes_and_weights_name_queries_as_other_tools_do(evaluate_embedded):
+    slices, weights = {"user_id": [1, 2, 3], "kind": ["a", "a", "b"]}, {"qid": [1, 2, 3], "weight": [1, 1, 2]}
+    _, rows = evaluate_embedded.call(compared, COLUMNS, attributes=slices, weights=weights)
+    assert [(row["value"], row["queries"]) for row in rows if row["weight_effective_n"] is None] == [
+        *((None, 3), ("a", 2), ("b", 1))
+    ]
+    assert next(row["difference"] for row in rows if row["weight_effective_n"]) == pytest.approx((0.25 + 2 * 0.25) / 4)
+
+
+MEASURED = {
+    "run": ["old", "old", "new", "new"],
+    "query_id": [1, 1, 1, 1],
+    "cutoff": [5, 10, 5, 10],
+    "ndcg": [0.1, 0.2, 0.5, 0.7],
+    "precision": [0.2, None, 0.6, None],
+}
+
+
+@pytest.mark.parametrize(
+    ("measure", "found"),
+    [
+        ("P@5", [("precision", 5, 0.6 - 0.2)]),
+        ("nDCG@10", [("ndcg", 10, 0.7 - 0.2)]),
+        ("P@5 ndcg@10", [("precision", 5, 0.6 - 0.2), ("ndcg", 10, 0.7 - 0.2)]),
+    ],
+)
+def test_a_measure_may_be_written_as_the_field_writes_it(evaluate_embedded, measure, found):
+    _, rows = evaluate_embedded.call(compared, MEASURED, measure=measure)
+    assert [(row["measure"], row["cutoff"], row["difference"]) for row in rows] == [
+        (name, cutoff, pytest.approx(difference)) for name, cutoff, difference in found
+    ]
+
+
+def test_a_column_that_is_called_like_a_measure_is_that_column(evaluate_embedded):
+    scores = {"run": ["old", "new"], "qid": [1, 1], "P@5": [0.25, 0.5]}
+    _, (row,) = evaluate_embedded.call(compared, scores, measure="P@5")
+    assert (row["measure"], row["difference"]) == ("P@5", 0.25)
+
+
+def test_a_cutoff_is_named_once(evaluate_embedded):
+    with pytest.raises(ConfigurationError, match="measure='P@5' names its own cutoff; leave cutoffs out"):
+        evaluate_embedded.call(compared, MEASURED, measure="P@5", cutoffs=5)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ndcg_spark.config_values import seconds_of
+
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
@@ -187,6 +189,7 @@ def test_the_cron_job_evaluates_embedded_and_retries_only_what_a_retry_can_cure(
     assert (found["kind"], found["spec"]["concurrencyPolicy"]) == ("CronJob", "Forbid")
     assert (ROOT / container["command"][1].removeprefix("/opt/ndcg_spark/")).is_file()
     assert container["args"][-2:] == ["--engine", "embedded"]
+    assert seconds_of(container["args"][container["args"].index("--wait-for-input") + 1]) < job["activeDeadlineSeconds"]
     rule = job["podFailurePolicy"]["rules"][0]
     assert (rule["action"], rule["onExitCodes"]["values"]) == ("FailJob", [1, 2, 3, 5, 6])
     mounted = {mount["name"] for mount in container["volumeMounts"]}
@@ -216,8 +219,12 @@ class AirflowFailException(AirflowException):
 
 
 @pytest.fixture
-def airflow_dag(monkeypatch):
-    """The DAG's module, on a stand-in for Airflow that notes what it was given."""
+def airflow_dag(monkeypatch, request):
+    """The DAG's module, on a stand-in for Airflow that notes what it was given; workers may have a Spark."""
+    monkeypatch.setenv("NDCG_SPARK_PROJECT", str(ROOT))
+    monkeypatch.delenv("NDCG_SPARK_MASTER", raising=False)
+    if getattr(request, "param", None):
+        monkeypatch.setenv("NDCG_SPARK_MASTER", request.param)
     given = {}
 
     def dag(**options):
@@ -246,12 +253,22 @@ def airflow_dag(monkeypatch):
     return module
 
 
-def test_the_dag_submits_the_date_of_its_interval(airflow_dag, monkeypatch):
+@pytest.mark.parametrize(
+    ("airflow_dag", "script", "more"),
+    [
+        ("yarn", "submit.sh", ["--master", "yarn", "--", "--config", "conf/nightly.toml", "--date", "2020-01-02"]),
+        (None, "nightly.sh", ["2020-01-02", "conf/nightly.toml", "--engine", "embedded"]),
+    ],
+    indirect=["airflow_dag"],
+)
+def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, script, more, monkeypatch):
     ran = []
     monkeypatch.setattr(airflow_dag, "run", ran.append)
     airflow_dag.given["evaluate"](ds="2020-01-02")
-    assert ran[0][0].endswith("/scripts/submit.sh")
-    assert ran[0][-2:] == ["--date", "2020-01-02"]
+    ((program, *arguments),) = ran
+    assert program == str(ROOT / "scripts" / script)
+    assert os.access(program, os.X_OK)
+    assert [word.removeprefix(f"{ROOT}/") for word in arguments] == more
     assert airflow_dag.given["dag"]["schedule"] == ("30 2 * * *", "UTC")
     assert airflow_dag.given["task"]["retries"] == 3
 

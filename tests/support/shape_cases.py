@@ -181,6 +181,14 @@ RESULTS_READ = {
             item_ids=pa.array([[d for d, _ in docs] for docs in LISTS.values()], pa.large_list(pa.large_string())),
         ),
     ),
+    "lists of structs, as ALS recommends, Parquet": (
+        BOTH,
+        parquet(
+            "one.parquet",
+            user=list(LISTS),
+            recommendations=[[{"item": d, "rating": s} for d, s in docs] for docs in LISTS.values()],
+        ),
+    ),
     "an empty list has no results": (
         RANKED,
         parquet("one.parquet", user_id=[*LISTS, "13"], items=[*([d for d, _ in docs] for docs in LISTS.values()), []]),

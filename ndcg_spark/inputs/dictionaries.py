@@ -1,0 +1,98 @@
+"""Judgments and results as dictionaries: {query: {document: number}}, {query: [document, ...]}, or runs of these."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.aliases import is_known
+
+#: The run of results that are given as {query: {document: score}}, if they are given no name.
+RUN = "run"
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series)
+_NESTED = (Mapping, *_LISTS)
+#: A document, and its score or grade or its rank.
+_Row = tuple[Any, Any, int | None]
+
+
+def is_nested(table: Mapping[Any, Any], wanted: Collection[str]) -> bool:
+    """Whether a dictionary is nested, and not one of columns: no key of lists is the name of a column."""
+    if all(isinstance(value, Mapping) for value in table.values()):
+        return True
+    is_of_columns = any(is_known(name, str(key)) for name in wanted for key in table)
+    return not is_of_columns and all(isinstance(value, _NESTED) for value in table.values())
+
+
+def nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
+    """The rows of {query: {document: number}} or {query: [document, ...]}; of results also {run: {query: ...}}.
+
+    A document's place in a list is its rank, from 1, and is no grade. (document, number) in a list is as in a
+    dictionary. Queries and documents become text.
+
+    Raises
+    ------
+    InputError
+        A value is no number, a document is no text and no whole number, or some queries have lists and some scores.
+    """
+    deeper = any(
+        isinstance(value, _NESTED)
+        for of_query in table.values()
+        if isinstance(of_query, Mapping)
+        for value in of_query.values()
+    )
+    if deeper and not is_results:
+        raise InputError(f"{where}: dictionaries of three levels; judgments are {{query: {{document: grade}}}}")
+    columns: dict[str, list[Any]] = {name: [] for name in ("run", "query_id", "doc_id", "number", "rank")}
+    for run, of_run in table.items() if deeper else ((RUN, table),):
+        for query, documents in _of_run(of_run, where):
+            for document, number, rank in _documents(documents, is_results, f"{where}: query {query!r}"):
+                for name, value in zip(columns, (_id(run), _id(query), document, number, rank), strict=True):
+                    columns[name].append(value)
+    ranked, numbered = (any(value is not None for value in columns[name]) for name in ("rank", "number"))
+    if ranked and numbered:
+        raise InputError(f"{where}: some queries have a list of documents and some have numbers; give all the same")
+    return _table(columns, is_results, ranked, where)
+
+
+def _table(columns: Mapping[str, list[Any]], is_results: bool, ranked: bool, where: str) -> pa.Table:
+    names = ["run", "query_id", "doc_id"] if is_results else ["query_id", "doc_id"]
+    text = {name: pa.array(columns[name], pa.string()) for name in names}
+    if ranked:
+        return pa.table({**text, **({"rank": pa.array(columns["rank"], pa.int32())} if is_results else {})})
+    try:
+        numbers = pa.array(columns["number"], pa.float64())
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"{where}: a value that is no number, {error}; give numbers as grades and scores") from error
+    return pa.table({**text, "score" if is_results else "relevance": numbers})
+
+
+def _of_run(of_run: Any, where: str) -> Iterator[tuple[Any, Any]]:
+    if not isinstance(of_run, Mapping):
+        raise InputError(f"{where}: {type(of_run).__name__} where the queries of a run are expected")
+    yield from of_run.items()
+
+
+def _documents(documents: Any, is_results: bool, where: str) -> Iterator[_Row]:
+    """The documents of a query."""
+    if isinstance(documents, Mapping):
+        yield from ((_id(document), number, None) for document, number in documents.items())
+        return
+    if not isinstance(documents, _LISTS):
+        raise InputError(f"{where}: {type(documents).__name__} where documents are expected; give {{document: number}}")
+    if is_results and isinstance(documents, set | frozenset):
+        raise InputError(f"{where}: a set of documents, which has no order; give a list, the best first")
+    for rank, entry in enumerate(documents, start=1):
+        if isinstance(entry, tuple) and len(entry) == 2:
+            yield _id(entry[0]), entry[1], None
+        elif isinstance(entry, bool) or not isinstance(entry, str | int | np.integer | None):
+            raise InputError(f"{where}: {entry!r} in a list of documents; ids are text or whole numbers")
+        else:
+            yield _id(entry), None, rank
+
+
+def _id(value: Any) -> str | None:
+    return None if value is None else str(value)

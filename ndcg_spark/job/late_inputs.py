@@ -1,0 +1,75 @@
+"""Inputs that are not there yet when a night begins: wait until they are, or refuse the night.
+
+An input is late if nothing is at its path, or no file with content: a folder without files, a pattern without a match,
+empty files. A file that is still being written is there, so what writes should move it into place when it is whole. A
+catalog table is not waited for.
+"""
+
+import time
+
+from ndcg_spark.config import TABLES, EvaluationConfig
+from ndcg_spark.config_values import seconds_of
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import InputError, MissingInputError
+from ndcg_spark.inputs import finding
+from ndcg_spark.job.outcome import Tell
+
+#: How often is looked, and for a short wait in how many parts.
+_SECONDS, _PARTS = 10.0, 20
+
+#: A table's name and one of its paths.
+_Path = tuple[str, str]
+
+
+def wait(opened: Engine, config: EvaluationConfig, tell: Tell) -> None:
+    """Return when all inputs are there; at once if the configuration names no time to wait.
+
+    Raises
+    ------
+    MissingInputError
+        An input is still late after `wait_for_input`.
+    """
+    if config.wait_for_input is None:
+        return
+    most, begin, said = seconds_of(config.wait_for_input), time.monotonic(), None
+    tables = {name: table for name in TABLES if (table := getattr(config, name)) is not None}
+    late = [(name, config.dated(path)) for name, table in tables.items() for path in table.path]
+    while True:
+        problems = {place: problem for place in late if (problem := _lateness(opened, *place))}
+        late = list(problems)
+        waited = time.monotonic() - begin
+        if not late:
+            if said:
+                tell("waited", f"{_duration(waited)}; all inputs are there")
+            return
+        left = most - waited
+        if left <= 0:
+            raise MissingInputError(f"{problems[late[0]]}; waited for {config.wait_for_input}")
+        if late != said:
+            tell("waiting", f"at most {_duration(left)} for {_named(late)}")
+            said = late
+        time.sleep(min(left, _SECONDS, most / _PARTS))
+
+
+def _lateness(opened: Engine, name: str, path: str) -> str | None:
+    """Why an input is late; None if it is there. What else is wrong with it is said when it is read."""
+    if path.startswith("table:"):
+        return None
+    try:
+        found = finding.find(opened, path, name)
+    except MissingInputError as error:
+        return str(error)
+    except InputError:
+        return None
+    if any(file.size for file in found):
+        return None
+    return f"{name}: only empty files in {path}, e.g. {found[0].path}; check what should have written them"
+
+
+def _named(late: list[_Path]) -> str:
+    more = f" and {len(late) - 1} more" if len(late) > 1 else ""
+    return f"{late[0][0]} in {late[0][1]}{more}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,59 @@
+"""Tables of scores and of comparisons as pandas has them, and as a notebook shows them."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+_WHOLE_NUMBERS = {kind: pd.Int64Dtype() for kind in (pa.int16(), pa.int32(), pa.int64())}
+#: How many rows a notebook shows.
+_SHOWN = 20
+
+
+def to_pandas(table: DataFrame) -> pd.DataFrame:
+    """All rows of a table as a frame of pandas, in no order. Runs a Spark job.
+
+    Whole numbers stay whole where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside
+    10.0. Dates are datetime64.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of Spark: the scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
+
+    Examples
+    --------
+    >>> from ndcg_spark import evaluate
+    >>> scores = evaluate({"q": {"a": 1}}, {"q": {"a": 0.5}}, [1, None])
+    >>> to_pandas(scores.query_scores)["cutoff"].sort_values().tolist()
+    [1, <NA>]
+    """
+    frame: pd.DataFrame = table.toArrow().to_pandas(types_mapper=_WHOLE_NUMBERS.get, date_as_object=False)
+    return frame
+
+
+def with_html(table: DataFrame, html: Callable[[], str]) -> DataFrame:
+    """The same table, which a notebook shows as this HTML and not as its columns. It stays lazy until it is shown."""
+
+    def display() -> None:
+        from IPython.display import HTML
+        from IPython.display import display as shown
+
+        shown(HTML(html()))
+
+    # A DataFrame of Spark Connect has a column of any name, by which notebooks tell objects that they must not ask how
+    # they are shown.
+    vars(table).update(_ipython_canary_method_should_not_exist_=None, _ipython_display_=display)
+    return table
+
+
+def first_rows(table: DataFrame, key: Sequence[str], columns: Sequence[str]) -> str:
+    """The first rows of a table by its key, in these columns but for empty ones, as HTML. Runs a Spark job."""
+    found = to_pandas(table.orderBy(*(F.col(name).asc_nulls_last() for name in key)).limit(_SHOWN + 1))
+    rows = found.head(_SHOWN)
+    named = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))[list(columns)]
+    page = named.dropna(axis="columns", how="all").to_html(index=False, na_rep="", float_format="{:.4f}".format)
+    more = f"<p>The first {_SHOWN} rows; to_pandas gives all.</p>" if len(found) > _SHOWN else ""
+    return f"<div>{page}{more}</div>"

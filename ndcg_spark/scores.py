@@ -1,0 +1,52 @@
+"""The scores of an evaluation in Python: two lazy tables, and how a terminal and a notebook show them."""
+
+import dataclasses
+import sys
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.pandas_tables import first_rows, with_html
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.sheets.markup import html, text
+from ndcg_spark.sheets.scores import score_sheet
+from ndcg_spark.sheets.sheet import Sheet
+from ndcg_spark.sheets.sorting import by_cutoff
+
+#: So many runs are shown.
+_MOST_ROWS = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """The two tables of an evaluation, lazy: `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`."""
+
+    query_scores: DataFrame
+    dataset_scores: DataFrame
+    #: The measures that are shown, at which cutoffs; NDCG at every cutoff if there are none.
+    asked: Asked = NOTHING_ELSE
+
+    def show(self) -> None:
+        """Print the dataset scores, a row per run, the best at the deepest cutoff first. An action."""
+        sys.stdout.write("\n".join(text(self._sheet())) + "\n")
+
+    def _repr_html_(self) -> str:
+        """The dataset scores as notebooks show them. An action."""
+        return html(self._sheet())
+
+    def _sheet(self) -> Sheet:
+        rows = [row.asDict() for row in self.dataset_scores.collect()]
+        notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
+        short, lost = score_sheet(by_cutoff(rows), None, notes, self.asked).cut(_MOST_ROWS)
+        more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
+        return dataclasses.replace(short, notes=[*more, *short.notes])
+
+
+def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, asked: Asked) -> Scores:
+    """Both tables of an evaluation; a notebook that is given one of them alone shows its first rows."""
+    queries, means = (measure_first(schema, asked.columns) for schema in (QUERY_SCORES, DATASET_SCORES))
+    return Scores(
+        with_html(query_scores, lambda: first_rows(query_scores, ("dataset", "run", "query_id", "cutoff"), queries)),
+        with_html(dataset_scores, lambda: first_rows(dataset_scores, ("dataset", "run", "cutoff"), means)),
+        asked,
+    )
