@@ -61,7 +61,7 @@ def _finding(gate: GateConfig, case: Case, p: float | None) -> Finding:
         code=decided.code,
         reason=decided.reason,
         severity=check.severity,
-        effect=_effect(gate, check.severity, decided.outcome),
+        effect=effect_of(gate, check.severity, decided.outcome),
         run=case.run,
         baseline=against.config.name if against else None,
         baseline_night=night.evaluated_on if night else None,
@@ -80,7 +80,8 @@ def _finding(gate: GateConfig, case: Case, p: float | None) -> Finding:
     )
 
 
-def _effect(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
+def effect_of(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
+    """What an outcome of a check of this severity does to the verdict."""
     if outcome is Outcome.PASS:
         return Effect.PASS
     if severity == "warn":
