@@ -7,7 +7,10 @@ from ndcg_spark.comparison.deciding import Row
 from ndcg_spark.comparison.sides import Against, Night, Refusal
 from ndcg_spark.comparison.verdict import Code
 from ndcg_spark.comparison.words import subject
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS
 from ndcg_spark.gate_config import CheckConfig, GateConfig
+
+_COMPANIONS = frozenset(COLUMNS).difference(BOUNDS)
 
 #: A row, or why there is none that decides anything.
 _Found = tuple[Row | None, Refusal | None]
@@ -128,7 +131,9 @@ def _own(gate: GateConfig, check: CheckConfig, run: str, tonight: Night) -> _Fou
     what, mean = subject(check, run), row.get(check.measure)
     if mean is None:
         return None, (Code.NOT_MEASURED, f"{what}: no query of this night has a value")
-    return {"mean": mean, "queries": row["queries"]}, _too_few(gate, what, row["queries"])
+    # The measures beside NDCG may be means over fewer queries.
+    queries = row["relevant_queries"] if check.measure in _COMPANIONS else row["queries"]
+    return {"mean": mean, "queries": queries}, _too_few(gate, what, queries)
 
 
 def _too_few(gate: GateConfig, what: str, queries: int) -> Refusal | None:

@@ -49,6 +49,7 @@ class Code(enum.StrEnum):
     MISSING_RUN = "missing_run"
     MISSING_SLICE = "missing_slice"
     NOT_MEASURED = "not_measured"
+    NOT_FINITE = "not_finite"
     UNPAIRED = "too_many_unpaired"
     TOO_FEW = "too_few_queries"
     DEGENERATE = "degenerate"

@@ -81,18 +81,76 @@ def test_of_a_mean_of_nothing_no_part_can_be_lost():
     assert (found.verdict, found.code) == ("none", "baseline_is_zero")
 
 
+#: A drop that is significant alone, and nine runs that did not change on average.
+SURE_ALONE, OTHERS = row(spread(-0.03, 0.12)), [f"r{n}" for n in range(9)]
+
+
+def with_others(held):
+    """The verdict on `hybrid`, whose drop is sure alone, beside the nine others."""
+    runs = ["hybrid", *OTHERS]
+    rows = [SURE_ALONE, *(row(spread(0, 0.1), run=run) for run in OTHERS)]
+    return verdict(held, *rows, tonight=night(runs=runs), night=night(YESTERDAY, runs=runs))
+
+
 def test_holm_asks_more_of_each_failure_the_more_is_checked():
-    one, ten = gate(), gate(*({"max_drop": 0.01} for _ in range(10)))
-    rows = row(spread(-0.03, 0.12))
-    assert 0.005 < rows["p_value"] < 0.05
-    assert (verdict(one, rows).verdict, verdict(ten, rows).verdict) == ("fail", "none")
-    assert verdict(gate(*({"max_drop": 0.01} for _ in range(10)), correction="none"), rows).verdict == "fail"
-    assert verdict(ten, rows).findings[0].p_adjusted == pytest.approx(10 * rows["p_value"])
+    assert 0.005 < SURE_ALONE["p_value"] < 0.05
+    found = with_others(gate())
+    assert (verdict(gate(), SURE_ALONE).verdict, found.verdict) == ("fail", "none")
+    assert with_others(gate(correction="none")).verdict == "fail"
+    assert found.findings[0].p_adjusted == pytest.approx(10 * SURE_ALONE["p_value"])
 
 
 def test_checks_that_only_warn_take_nothing_from_those_that_fail():
-    checks = [{"max_drop": 0.01}, *({"max_drop": 0.01, "severity": "warn"} for _ in range(9))]
-    assert verdict(gate(*checks), row(spread(-0.03, 0.12))).verdict == "fail"
+    checks = [
+        {"max_drop": 0.01, "runs": ["hybrid"]},
+        {"max_drop": 0.01, "runs": OTHERS, "severity": "warn"},
+    ]
+    assert with_others(gate(*checks)).verdict == "fail"
+
+
+def test_a_comparison_that_two_checks_or_two_baselines_rest_on_is_one_hypothesis():
+    twice = gate({"max_drop": 0.01}, {"max_drop": 0.02, "runs": ["hybrid"]})
+    found = verdict(twice, SURE_ALONE)
+    assert [finding.p_adjusted for finding in found.findings] == [SURE_ALONE["p_value"]] * 2
+    same_night = gate(baseline=[{"night": "last_good"}, {"night": YESTERDAY}])
+    found = decide(same_night, night(), [against(same_night, SURE_ALONE, at=at) for at in (0, 1)])
+    assert [finding.p_adjusted for finding in found.findings] == [SURE_ALONE["p_value"]] * 2
+    other_night = gate(baseline=[{"night": "last_good"}, {"night": ANCHOR}])
+    found = decide(other_night, night(), [against(other_night, SURE_ALONE, at=at) for at in (0, 1)])
+    assert [finding.p_adjusted for finding in found.findings] == [pytest.approx(2 * SURE_ALONE["p_value"])] * 2
+
+
+NUMBERS = ["mean", "baseline_mean", "difference", "interval_low", "interval_high", "p_value", "minimum_detectable"]
+
+
+@pytest.mark.parametrize("rule", ["regression", "noninferiority", "threshold"])
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_no_number_that_is_not_finite_is_a_pass(rule, number, value):
+    held = gate({"max_drop": 0.01, "min_value": 0.1, "slice": "language=de"}, rule=rule)
+    found = verdict(held, row(LITTLE, attribute="language", value="de", **{number: value}))
+    assert (found.verdict, found.code, found.exit_code) == ("none", "not_finite", 6)
+    # Standard JSON has no such numbers.
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("number", ["mean", "baseline_mean", "difference"])
+def test_a_mean_that_is_not_known_is_no_pass(number):
+    for rule in ("regression", "threshold"):
+        assert verdict(gate(rule=rule), {**row(np.zeros(100)), number: None}).code == "not_finite"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_mean_of_a_night_that_is_not_finite_is_no_pass(value):
+    found = decide(gate({"min_value": 0.1}, baseline=[]), night(ndcg=value), [])
+    assert (found.verdict, found.code, found.findings[0].mean) == ("none", "not_finite", None)
+
+
+def test_the_mean_of_a_measure_beside_ndcg_is_of_its_own_queries():
+    scores = {"run": "hybrid", "cutoff": 10, "ndcg": 0.9, "precision": 0.9, "queries": 100, "relevant_queries": 49}
+    for measure, word in (("ndcg", "pass"), ("precision", "none")):
+        least = gate({"measure": measure, "min_value": 0.1}, baseline=[])
+        assert decide(least, night(scores=[scores]), []).verdict == word
 
 
 REFUSALS = [
