@@ -13,7 +13,7 @@ from ndcg_spark.job.gating import refuse_unknown_measures, refuse_without_reason
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.job.preparing import slice_tables
 from ndcg_spark.nights.accepting import accept
-from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.committed import committed
 
 
@@ -41,6 +41,9 @@ def judge_again(
     nights = committed(output)
     date = config.date.isoformat()
     asked = chosen(nights, output, date, dataset)
+    absent = left_out(nights, date, dataset)
+    if absent:
+        tell("note", absent)
     there = sorted({night.dataset for night in nights if night.evaluated_on == date})
     with open_engine(config.engine, config.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
@@ -52,8 +55,8 @@ def judge_again(
             judged = judge(config.gate, tonight, scores, kept, tables.attributes, tables.weights, accepted)
             verdicts.append(judged.verdict)
         every = {night.dataset for night in nights} if dataset is None else set()
-        absent = (judge_absent(config.gate, name, date, there, kept) for name in sorted(every.difference(there)))
-        verdicts += [verdict for verdict in absent if verdict is not None]
+        missing = (judge_absent(config.gate, name, date, there, kept) for name in sorted(every.difference(there)))
+        verdicts += [verdict for verdict in missing if verdict is not None]
     if accepted is not None:
         for night in asked:
             accept(output, night, accepted)
