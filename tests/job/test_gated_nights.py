@@ -222,6 +222,12 @@ def test_a_dataset_that_is_evaluated_alone_and_does_not_arrive_has_no_verdict_of
     assert words == [("shop", "pass", "passed"), ("web", "none", "missing_dataset")]
     assert [suite.get("errors") for suite in junit(tmp_path / "gate.xml")] == ["0", "1"]
     assert program(tmp_path, *judge, "--dataset", "shop").returncode == 0
+    # A gate that compares no nights expects none, and says which it leaves out.
+    least = '[gate]\n[[gate.check]]\ncutoff = "all"\nmin_value = 0.1\n'
+    (tmp_path / "least.toml").write_text(least, encoding="utf-8")
+    alone = program(tmp_path, "gate", "out", "--config", "least.toml", "--engine", "embedded")
+    assert (alone.returncode, "left out: web (its last is of 2026-11-01)" in alone.stderr) == (0, True)
+    assert "left out" not in again.stderr
 
 
 def _codes_of_nights(_, *nights):
