@@ -19,7 +19,7 @@ def decide(gate: GateConfig, tonight: Night, against: Sequence[Against], accepte
     """The verdict on a night.
 
     `against` has every baseline of the gate, in its order. `accepted` is why somebody accepts this night as a baseline
-    of later ones: the verdict is the same, and one that there is none of does not count as a problem (exit code 0).
+    of later ones: the verdict stays the same, but where there is none the exit code is 0.
     """
     found = [
         *_missing_datasets(gate, tonight, against),

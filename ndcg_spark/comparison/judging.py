@@ -174,13 +174,17 @@ class _Judge:
         return changes(self.scores, self.kept.scores(found))
 
     def _with_rows(self, against: Against, theirs: DataFrame | None) -> Against:
-        """The baseline with its rows of COMPARISONS; with none if the two sides have no run or no cutoff in common."""
+        """The baseline with its rows of COMPARISONS.
+
+        With none if a side has no judged query, or if the two have no run or no cutoff in common.
+        """
         gate, night = self.gate, against.night
         named = {run for check in gate.check for run in check.runs or self.tonight.runs}
         runs = sorted(named.intersection(self.tonight.runs, night.runs if night else named) - {against.config.run})
         common = self.tonight.cutoffs & (night.cutoffs if night else self.tonight.cutoffs)
         cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in common]
-        if not runs or not cutoffs:
+        sides = [self.tonight, *([night] if night else [])]
+        if not runs or not cutoffs or not all(side.has_queries for side in sides):
             return against
         losses = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
         found = {

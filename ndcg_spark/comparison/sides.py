@@ -51,6 +51,12 @@ class Night:
         return sorted({row["run"] for row in self.scores})
 
     @property
+    def has_queries(self) -> bool:
+        """Whether any query of it is judged; otherwise it has runs, and no QUERY_SCORES."""
+        counts = ("queries", "missing_queries", "no_relevant_queries")
+        return any(row.get(name) for row in self.scores for name in counts)
+
+    @property
     def cutoffs(self) -> set[Cutoff]:
         """Its cutoffs."""
         return {row["cutoff"] for row in self.scores}
