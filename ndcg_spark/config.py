@@ -10,6 +10,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    ModelWrapValidatorHandler,
     PrivateAttr,
     SkipValidation,
     ValidationError,
@@ -95,6 +96,7 @@ class EvaluationConfig(Strict):
 
     #: What was decided while the configuration was read, in sentences for people.
     _notes: tuple[str, ...] = PrivateAttr(default=())
+    _chooses_convention: bool = PrivateAttr(default=False)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -102,13 +104,24 @@ class EvaluationConfig(Strict):
         return self._notes
 
     @property
+    def chooses_convention(self) -> bool:
+        """Whether a preset or options were given; measures and results may change options besides."""
+        return self._chooses_convention
+
+    @property
     def asked(self) -> Asked:
         """The measures beside NDCG, and at which cutoffs they are asked for."""
         return asked_by(self.measures, self.bounds)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _with_measures(cls, given: Any) -> Any:
+    def _with_measures(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        config = handler(cls._measured(given))
+        config._chooses_convention = isinstance(given, dict) and "convention" in given
+        return config
+
+    @staticmethod
+    def _measured(given: Any) -> Any:
         """The settings with the cutoffs and the options that the measures ask for, and each measure at its cutoff."""
         if not isinstance(given, dict) or not given.get("measures"):
             return given

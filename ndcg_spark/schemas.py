@@ -43,7 +43,7 @@ EXCLUDE = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT))
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
 QUERY_ATTRIBUTES = _table(("dataset", _TEXT), ("query_id", _TEXT), ("attribute", _TEXT), ("value", _TEXT))
 
-#: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is above 0.
+#: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is from 1e-100 to 1e100.
 QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMBER))
 
 #: The columns of the tables above that an input may do without.

@@ -121,7 +121,7 @@ def write_report(
         against = Baseline(baseline, baseline_date, slices, engine_of(engine), remote)
     elif slices:
         raise ConfigurationError("arguments: --slices is of a comparison; give --baseline or --baseline-date too")
-    with Progress(against is None).running() as progress:
+    with Progress().running() as progress:
         written = write(output, html, date, dataset, run, against, png, progress.tell)
     with printing():
         for path in written:

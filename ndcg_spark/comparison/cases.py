@@ -1,13 +1,16 @@
 """What a gate has to decide: every check for every run and baseline, each with its row, or why it has none."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ndcg_spark.comparison.deciding import Row
 from ndcg_spark.comparison.sides import Against, Night, Refusal
 from ndcg_spark.comparison.verdict import Code
 from ndcg_spark.comparison.words import subject
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS
 from ndcg_spark.gate_config import CheckConfig, GateConfig
+
+_COMPANIONS = frozenset(COLUMNS).difference(BOUNDS)
 
 #: A row, or why there is none that decides anything.
 _Found = tuple[Row | None, Refusal | None]
@@ -33,18 +36,25 @@ def cases(gate: GateConfig, tonight: Night, against: Sequence[Against]) -> Itera
         criteria = [("drop", check.limits_drop), ("max_share_losing", check.max_share_losing is not None)]
         for criterion in (name for name, is_asked in criteria if is_asked):
             for each in against:
-                yield from _of_runs(gate, place, check, criterion, tonight, each)
+                runs = _runs(check, tonight, [each], each)
+                yield from _of_runs(gate, place, check, criterion, tonight, each, runs)
         if check.min_value is not None:
             # Of a slice, or with weights, only comparisons have a mean, which is over the paired queries.
             compared = check.slice is not None or check.weighted
             source = next((each for each in against if not each.refused), against[0]) if compared else None
-            yield from _of_runs(gate, place, check, "min_value", tonight, source)
+            runs = _runs(check, tonight, against, source)
+            yield from _of_runs(gate, place, check, "min_value", tonight, source, runs)
 
 
 def _of_runs(
-    gate: GateConfig, place: str, check: CheckConfig, criterion: str, tonight: Night, against: Against | None
+    gate: GateConfig,
+    place: str,
+    check: CheckConfig,
+    criterion: str,
+    tonight: Night,
+    against: Against | None,
+    runs: Sequence[str],
 ) -> Iterator[Case]:
-    runs = _runs(check, tonight, against)
     for run in runs:
         row, refused = (
             _row(gate, check, run, tonight, against, criterion) if against else _own(gate, check, run, tonight)
@@ -55,12 +65,15 @@ def _of_runs(
         yield Case(place, check, criterion, None, against, None, (Code.MISSING_RUN, nothing))
 
 
-def _runs(check: CheckConfig, tonight: Night, against: Against | None) -> list[str]:
-    """The runs of a check: those that it names, or all of both sides, so that one that did not arrive is missed."""
+def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Against], compared: Against | None) -> Sequence[str]:
+    """The runs of a check: those that it names, or all of tonight and of the expected baselines.
+
+    So a run that did not arrive is missed. The run that the others are compared with is not among them.
+    """
     if check.runs is not None:
         return check.runs
-    names = {*tonight.runs, *(against.runs if against else [])}
-    return sorted(names - {against.config.run if against else None})
+    names = {*tonight.runs, *(run for each in expected for run in each.runs)}
+    return sorted(names - {compared.config.run if compared else None})
 
 
 def _row(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, against: Against, criterion: str) -> _Found:
@@ -118,7 +131,9 @@ def _own(gate: GateConfig, check: CheckConfig, run: str, tonight: Night) -> _Fou
     what, mean = subject(check, run), row.get(check.measure)
     if mean is None:
         return None, (Code.NOT_MEASURED, f"{what}: no query of this night has a value")
-    return {"mean": mean, "queries": row["queries"]}, _too_few(gate, what, row["queries"])
+    # The measures beside NDCG may be means over fewer queries.
+    queries = row["relevant_queries"] if check.measure in _COMPANIONS else row["queries"]
+    return {"mean": mean, "queries": queries}, _too_few(gate, what, queries)
 
 
 def _too_few(gate: GateConfig, what: str, queries: int) -> Refusal | None:

@@ -4,12 +4,14 @@ Fail closed: whatever was not measured, or cannot be compared, is no pass.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ndcg_spark.comparison import words
 from ndcg_spark.comparison.cases import cases
-from ndcg_spark.comparison.findings import findings
-from ndcg_spark.comparison.sides import Against, Night
+from ndcg_spark.comparison.findings import effect_of, findings
+from ndcg_spark.comparison.sides import Against, Night, Refusal, refused_datasets
 from ndcg_spark.comparison.verdict import EXIT_CODES, Code, Effect, Finding, Outcome, Verdict, Word
+from ndcg_spark.errors import DONE
 from ndcg_spark.gate_config import GateConfig
 
 
@@ -17,25 +19,49 @@ def decide(gate: GateConfig, tonight: Night, against: Sequence[Against], accepte
     """The verdict on a night.
 
     `against` has every baseline of the gate, in its order. `accepted` is why somebody accepts this night as a baseline
-    of later ones: that stands in for a verdict that there would not be, but changes no failure.
+    of later ones: the verdict stays the same, but where there is none the exit code is 0.
     """
-    found = [*findings(gate, list(cases(gate, tonight, against))), *_same_results(gate, tonight, against)]
+    found = [
+        *_missing_datasets(gate, tonight, against),
+        *findings(gate, list(cases(gate, tonight, against))),
+        *_same_results(gate, tonight, against),
+    ]
+    told = [words.of_changes(each) for each in against if each.changes.changed and not each.refused]
+    told += [sentence for each in against for sentence in each.told]
+    baselines = tuple(each.as_json() for each in against)
+    return _verdict(gate, tonight.dataset, tonight.evaluated_on, found, told, baselines, accepted)
+
+
+def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str) -> Verdict:
+    """The verdict on a dataset that has no night of this date; `newest` is that of its last night before."""
+    reason = (
+        f"the dataset {dataset} has no night of {evaluated_on}, and its last one before is of {newest}; find out why, "
+        "or if it was given up, judge the others with --dataset"
+    )
+    return _verdict(gate, dataset, evaluated_on, [_datasets(gate, "gate", (Code.MISSING_DATASET, reason))])
+
+
+def _verdict(
+    gate: GateConfig,
+    dataset: str,
+    evaluated_on: str,
+    found: Sequence[Finding],
+    told: Sequence[str] = (),
+    baselines: Sequence[dict[str, Any]] = (),
+    accepted: str | None = None,
+) -> Verdict:
     word, code, reason = _word(gate, found)
-    warnings = [finding.reason for finding in found if finding.effect is Effect.WARNING]
-    warnings += [words.of_changes(each) for each in against if each.changes.changed and not each.refused]
-    warnings += [sentence for each in against for sentence in each.told]
-    if accepted is not None and word is Word.NONE:
-        word, code, reason = Word.PASS, "accepted", f"accepted as a baseline: {accepted} (otherwise none: {reason})"
+    warnings = [*(finding.reason for finding in found if finding.effect is Effect.WARNING), *told]
     return Verdict(
-        dataset=tonight.dataset,
-        evaluated_on=tonight.evaluated_on,
+        dataset=dataset,
+        evaluated_on=evaluated_on,
         verdict=word,
         code=code,
         reason=reason,
-        exit_code=EXIT_CODES[word],
+        exit_code=DONE if word is Word.NONE and accepted is not None else EXIT_CODES[word],
         findings=tuple(found),
         warnings=tuple(dict.fromkeys(warnings)),
-        baselines=tuple(each.as_json() for each in against),
+        baselines=tuple(baselines),
         accepted=accepted,
     )
 
@@ -57,6 +83,31 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
         f"{passed} of {len(found)} findings pass, and the others only warn"
         if passed < len(found)
         else f"all {len(found)} findings pass",
+    )
+
+
+def _missing_datasets(gate: GateConfig, tonight: Night, against: Sequence[Against]) -> Iterator[Finding]:
+    """A finding per baseline whose night has a dataset that tonight lacks, or of which nobody can say what it has."""
+    for place, each in enumerate(against):
+        refused = refused_datasets(tonight, each)
+        if refused:
+            yield _datasets(gate, f"gate.baseline.{place}", refused, each)
+
+
+def _datasets(gate: GateConfig, place: str, refused: Refusal, against: Against | None = None) -> Finding:
+    # Every check would have measured what is not there, and each may only warn.
+    severity = "fail" if any(check.severity == "fail" for check in gate.check) else "warn"
+    code, reason = refused
+    return Finding(
+        check=place,
+        criterion="datasets",
+        outcome=Outcome.INCOMPARABLE,
+        code=code,
+        reason=reason,
+        severity=severity,
+        effect=effect_of(gate, severity, Outcome.INCOMPARABLE),
+        baseline=against.config.name if against else None,
+        baseline_night=against.night.evaluated_on if against and against.night else None,
     )
 
 

@@ -1,13 +1,13 @@
 """Judge a night: its baselines are looked up among the nights that are kept, compared with, and decided on."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
-from ndcg_spark.comparison.gate import decide
+from ndcg_spark.comparison.gate import decide, decide_absent
 from ndcg_spark.comparison.judgments import changes, only_of, unchanged
 from ndcg_spark.comparison.sides import (
     NO_CHANGES,
@@ -104,6 +104,23 @@ def judge(
     return Judged(decide(gate, tonight, against, accepted), list(rows.values()), _lost(against))
 
 
+def judge_absent(
+    gate: GateConfig, dataset: str, evaluated_on: str, there: Collection[str], kept: Kept
+) -> Verdict | None:
+    """The verdict on a dataset that has no night of this date; None if it is not expected to have one.
+
+    It is expected if it has an earlier night and the gate compares nights. A dataset that was evaluated together with
+    one of those that are `there` is left to the verdict on that one, which ends when somebody accepts its night.
+    """
+    earlier = [night for night in kept.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
+    if not earlier or all(config.run is not None for config in gate.baseline):
+        return None
+    newest = max(earlier, key=lambda night: night.evaluated_on)
+    if set(there).intersection(newest.record.get("datasets", ())):
+        return None
+    return decide_absent(gate, dataset, evaluated_on, newest.evaluated_on)
+
+
 def _lost(against: Sequence[Against]) -> list[tuple[str, str]]:
     first = next((each for each in against if each.rows), None)
     if first is None:
@@ -157,13 +174,17 @@ class _Judge:
         return changes(self.scores, self.kept.scores(found))
 
     def _with_rows(self, against: Against, theirs: DataFrame | None) -> Against:
-        """The baseline with its rows of COMPARISONS; with none if the two sides have no run or no cutoff in common."""
+        """The baseline with its rows of COMPARISONS.
+
+        With none if a side has no judged query, or if the two have no run or no cutoff in common.
+        """
         gate, night = self.gate, against.night
         named = {run for check in gate.check for run in check.runs or self.tonight.runs}
         runs = sorted(named.intersection(self.tonight.runs, night.runs if night else named) - {against.config.run})
         common = self.tonight.cutoffs & (night.cutoffs if night else self.tonight.cutoffs)
         cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in common]
-        if not runs or not cutoffs:
+        sides = [self.tonight, *([night] if night else [])]
+        if not runs or not cutoffs or not all(side.has_queries for side in sides):
             return against
         losses = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
         found = {

@@ -76,7 +76,7 @@ def with_weights(judged: Judged, squares: float) -> Judged:
 def effective_n(tally: Tally) -> float:
     """How many queries of equal weights would say as much as these."""
     squares = tally.sums["weight_squares"]
-    return tally.sums["weight"] ** 2 / squares if squares else 0.0
+    return tally.sums["weight"] * tally.sums["weight"] / squares if squares else 0.0
 
 
 def rows_of(
@@ -164,7 +164,7 @@ def _test(judged: Judged) -> str | None:
 
 
 def _means(judged: Judged) -> dict[str, float | None]:
-    """The means of both sides over the paired queries, and how they differ; null where there are none."""
+    """The means of both sides over the paired queries, and how they differ; null where they are no finite numbers."""
     sums, n = judged.tally.sums, judged.n
     if not n:
         return dict.fromkeys(("mean", "baseline_mean", "difference", "relative_difference"))
@@ -174,10 +174,10 @@ def _means(judged: Judged) -> dict[str, float | None]:
     )
     baseline = sums[theirs] / total
     return {
-        "mean": sums[ours] / total,
-        "baseline_mean": baseline,
-        "difference": judged.mean,
-        "relative_difference": judged.mean / baseline if baseline else None,
+        "mean": _number(sums[ours] / total),
+        "baseline_mean": _number(baseline),
+        "difference": _number(judged.mean),
+        "relative_difference": _number(judged.mean / baseline) if baseline else None,
     }
 
 

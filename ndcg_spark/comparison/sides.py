@@ -42,11 +42,19 @@ class Night:
     results: str | None
     #: The rows of its DATASET_SCORES.
     scores: Sequence[Row]
+    #: The datasets that were evaluated together with it, its own among them.
+    datasets: Sequence[str] = ()
 
     @property
     def runs(self) -> list[str]:
         """Its runs, sorted."""
         return sorted({row["run"] for row in self.scores})
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether any query of it is judged; otherwise it has runs, and no QUERY_SCORES."""
+        counts = ("queries", "missing_queries", "no_relevant_queries")
+        return any(row.get(name) for row in self.scores for name in counts)
 
     @property
     def cutoffs(self) -> set[Cutoff]:
@@ -103,7 +111,9 @@ class Against:
 
     @property
     def runs(self) -> list[str]:
-        """The runs that it has, if it is a night."""
+        """The runs of its night, or the run that it is."""
+        if self.config.run is not None:
+            return [self.config.run]
         return self.night.runs if self.night else []
 
     def as_json(self) -> dict[str, Any]:
@@ -123,7 +133,13 @@ def of_record(dataset: str, evaluated_on: str, record: Mapping[str, Any], scores
     inputs = record.get("inputs", {})
     fingerprints = {name: inputs.get(name, {}).get("fingerprint") for name in ("judgments", "results")}
     return Night(
-        dataset, evaluated_on, record.get("evaluation_id", ""), record.get("options", {}), **fingerprints, scores=scores
+        dataset,
+        evaluated_on,
+        record.get("evaluation_id", ""),
+        record.get("options", {}),
+        **fingerprints,
+        scores=scores,
+        datasets=record.get("datasets", ()),
     )
 
 
@@ -155,6 +171,33 @@ def refused_baseline(
             "again, or accept this night with --accept-baseline REASON"
         )
     return None
+
+
+def refused_datasets(tonight: Night, against: Against) -> Refusal | None:
+    """Why not every dataset of a baseline's night is there tonight; None if all are, or if no night says which.
+
+    A night that cannot be read, or that the configuration names and that is not there, may have had any dataset and
+    any run, so that nobody can say whether all have arrived.
+    """
+    config, night = against.config, against.night
+    if night is None:
+        code = against.refused[0] if against.refused else None
+        is_unknown = code is Code.UNREADABLE or (code is Code.NO_BASELINE and config.night != LAST_GOOD)
+        return against.refused if is_unknown else None
+    absent = sorted({*night.datasets} - {*tonight.datasets, tonight.dataset})
+    if not absent:
+        return None
+    what = (
+        f"the dataset {absent[0]} of {night.evaluated_on} has"
+        if len(absent) == 1
+        else f"{len(absent)} datasets of {night.evaluated_on}, e.g. {absent[0]}, have"
+    )
+    otherwise = (
+        "if it was given up, accept this night with --accept-baseline REASON"
+        if config.night == LAST_GOOD
+        else "if it was given up, name a later night as the baseline"
+    )
+    return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or {otherwise}"
 
 
 def refused_judgments(gate: GateConfig, found: Night, changes: Changes | None) -> Refusal | None:

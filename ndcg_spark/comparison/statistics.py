@@ -5,6 +5,7 @@ scores such as NDCG, where the sign and Wilcoxon tests and the bootstrap do not;
 """
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,12 @@ class Moments:
 
     @classmethod
     def of(cls, n: int, mean: float | None, variance: float | None, skewness: float | None) -> "Moments":
-        """From the mean, the variance of the population and its skewness; what is undefined counts as 0."""
+        """From the mean, the variance of the population and its skewness; what is undefined counts as 0.
+
+        A mean that is no finite number stays what it is, as 0 would say that nothing was lost.
+        """
         variance = max(_number(variance), 0.0)
-        return cls(n, _number(mean), n * variance, n * _number(skewness) * variance**1.5)
+        return cls(n, 0.0 if mean is None else mean, n * variance, n * _number(skewness) * _to_the_1_5(variance))
 
     def __add__(self, other: "Moments") -> "Moments":
         """Those of both sets of differences together, without differences of large sums (Chan et al. 1979)."""
@@ -48,11 +52,12 @@ class Moments:
         if not self.n or not other.n:
             return self if self.n else other
         apart = other.mean - self.mean
-        squares = self.squares + other.squares + apart**2 * self.n * other.n / n
+        # Products, as a power that leaves the range of a double raises an error.
+        squares = self.squares + other.squares + apart * apart * self.n * other.n / n
         cubes = (
             self.cubes
             + other.cubes
-            + apart**3 * self.n * other.n * (self.n - other.n) / n**2
+            + apart * apart * apart * self.n * other.n * (self.n - other.n) / n**2
             + 3 * apart * (self.n * other.squares - other.n * self.squares) / n
         )
         return Moments(n, self.mean + apart * other.n / n, squares, cubes)
@@ -65,7 +70,7 @@ class Moments:
     @property
     def skewness(self) -> float:
         """The skewness of the population; 0 where nothing varies."""
-        return float(self.cubes / self.n / (self.squares / self.n) ** 1.5) if self.squares > 0 else 0.0
+        return float(self.cubes / self.n / _to_the_1_5(self.squares / self.n)) if self.squares > 0 else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +87,11 @@ class Tested:
 def paired_t(n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float = 0.05) -> Tested:
     """The two-sided paired t test, the interval of 1 - alpha, mean / deviation, and the difference found at POWER.
 
-    `deviation` is that of the sample of n differences. Where n < 2 or nothing varies, every answer is nan.
+    `deviation` is that of the sample of n differences. Where n < 2, nothing varies or no double holds how much it
+    varies, every answer is nan.
     """
     n, mean, deviation = (np.asarray(each, np.float64) for each in (n, mean, deviation))
-    answers = (n >= 2) & (deviation > 0)
+    answers = (n >= 2) & (deviation > 0) & np.isfinite(deviation)
     freedom = np.where(answers, n - 1, np.nan)
     spread = np.where(answers, deviation, np.nan)
     error = spread / np.sqrt(np.where(answers, n, np.nan))
@@ -137,7 +143,8 @@ def doubts(moments: Moments, changed: int) -> list[str]:
     if moments.deviation <= SAME * abs(moments.mean):
         return ["no_variation"]
     few = ["few_changed"] if changed < FEWEST_CHANGED else []
-    return [*few, *(["skewed"] if moments.n < PER_SKEWNESS * moments.skewness**2 else [])]
+    skewness = moments.skewness
+    return [*few, *(["skewed"] if moments.n < PER_SKEWNESS * skewness * skewness else [])]
 
 
 def doubts_of_weights(effective: float, largest_share: float) -> list[str]:
@@ -163,6 +170,10 @@ def _holm(ascending: Numbers) -> Numbers:
 def _benjamini_hochberg(ascending: Numbers) -> Numbers:
     count = len(ascending)
     return np.minimum.accumulate((ascending * count / np.arange(1, count + 1))[::-1])[::-1]
+
+
+def _to_the_1_5(value: float) -> float:
+    return value * math.sqrt(value)
 
 
 def _number(value: float | None) -> float:

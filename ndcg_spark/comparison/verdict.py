@@ -45,9 +45,11 @@ class Code(enum.StrEnum):
     OTHER_CONVENTION = "other_convention"
     OTHER_JUDGMENTS = "other_judgments"
     OTHER_CUTOFFS = "other_cutoffs"
+    MISSING_DATASET = "missing_dataset"
     MISSING_RUN = "missing_run"
     MISSING_SLICE = "missing_slice"
     NOT_MEASURED = "not_measured"
+    NOT_FINITE = "not_finite"
     UNPAIRED = "too_many_unpaired"
     TOO_FEW = "too_few_queries"
     DEGENERATE = "degenerate"
@@ -78,9 +80,9 @@ EXIT_CODES = {Word.PASS: DONE, Word.FAIL: GATE_FAILED, Word.NONE: NO_VERDICT}
 class Finding:
     """What one check has found for one run and one baseline, with the numbers that decided."""
 
-    #: Where the check stands in the configuration, such as gate.check.0.
+    #: Where the check stands in the configuration, such as gate.check.0; for datasets where the baseline stands.
     check: str
-    #: drop, min_value, max_share_losing; same_results, which is of no check.
+    #: drop, min_value, max_share_losing; same_results and datasets (that all of them are there), which are of no check.
     criterion: str
     outcome: Outcome
     code: Code
@@ -123,6 +125,7 @@ class Verdict:
     verdict: Word
     code: str
     reason: str
+    #: That of the verdict, but 0 where there is none and the night is accepted.
     exit_code: int
     findings: tuple[Finding, ...]
     #: What did not decide, in sentences.
@@ -135,7 +138,7 @@ class Verdict:
     @property
     def in_words(self) -> str:
         """The verdict in one or two words."""
-        return in_words({"verdict": self.verdict})
+        return in_words({"verdict": self.verdict, "accepted": self.accepted})
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as values of JSON."""
@@ -144,6 +147,6 @@ class Verdict:
 
 
 def exit_code_of(verdicts: Iterable[Verdict]) -> int:
-    """The exit code of several nights: one that fails goes before one without a verdict."""
-    found = {verdict.verdict for verdict in verdicts}
-    return next((EXIT_CODES[word] for word in (Word.FAIL, Word.NONE) if word in found), DONE)
+    """The exit code of several nights: one that fails goes before one without a verdict that nobody has accepted."""
+    found = {verdict.exit_code for verdict in verdicts}
+    return next((code for code in (GATE_FAILED, NO_VERDICT) if code in found), DONE)

@@ -11,6 +11,8 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import QUERY_WEIGHTS, query_key
 
 WHERE = "query_weights"
+#: The range of a weight. Squares of weights outside it are 0 or infinite, and so is what is divided by their sums.
+LEAST, MOST = 1e-100, 1e100
 _NAMES = "name its columns query_id and weight, or map them in a configuration, query_weights.columns"
 
 
@@ -36,11 +38,11 @@ def read(table: DataFrame) -> Weights:
     Raises
     ------
     InputError
-        A column is missing, an id is empty, a query has two weights, or a weight is not above 0 or not finite.
+        A column is missing, an id is empty, a query has two weights, or a weight is not from LEAST to MOST.
     """
     weights = conform(table, QUERY_WEIGHTS, WHERE, _NAMES)
     key = query_key(weights.columns)
-    good = F.coalesce((F.col("weight") > 0) & (F.col("weight") < F.lit(float("inf"))), F.lit(False))
+    good = F.coalesce(F.col("weight").between(LEAST, MOST), F.lit(False))
     by_query = weights.groupBy(*key).agg(F.count("*").alias("rows"), F.count_if(~good).alias("bad"))
     dataset = F.col("dataset") if "dataset" in key else F.lit("-")
     empty = F.coalesce(F.col("query_id") == "", F.lit(True)) | F.coalesce(dataset == "", F.lit(True))
@@ -63,8 +65,8 @@ def read(table: DataFrame) -> Weights:
     if total["bad"]:
         query = next(row["bad_query"] for row in counts if row["bad"])
         raise InputError(
-            f"{WHERE}: {total['bad']:,} weight(s) that are no finite number above 0, e.g. of query_id={query}; correct "
-            "them, or leave these queries out"
+            f"{WHERE}: {total['bad']:,} weight(s) that are not numbers from {LEAST:g} to {MOST:g}, e.g. of "
+            f"query_id={query}; correct them, or leave these queries out"
         )
     if total["twice"]:
         query = next(row["query"] for row in counts if row["twice"])

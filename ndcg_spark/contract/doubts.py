@@ -44,11 +44,26 @@ def refuse_foreign_runs(counts: ResultCounts, results: Source, config: ResultsCo
 def of_the_default(judged: JudgmentCounts, convention: Convention) -> str | None:
     """What surprises whoever comes from trec_eval, if nobody chose the convention: graded gains are exponential."""
     best = judged.best_grade
-    if best is None or best <= 1 or convention != Convention():
+    # Measures and results without scores may have changed other options.
+    if best is None or best <= 1 or convention.gain != Convention().gain:
         return None
     return (
         f"grades up to {best:g} gain 2^grade - 1 here (up to {2**best - 1:g}), and trec_eval's gain is linear: "
         "--convention trec_eval_9"
+    )
+
+
+def of_unjudged_runs(returned: ResultCounts) -> str | None:
+    """Which runs answered queries and none that was judged, so that every judged query counts as missing."""
+    strangers = [run for run in returned.runs if not run.judged_queries]
+    if not strangers:
+        return None
+    first = min(strangers, key=lambda run: (run.dataset or "", run.run))
+    of_dataset = f" dataset={first.dataset}" if first.dataset is not None else ""
+    return (
+        f"{len(strangers)} run(s) answered no judged query, e.g. run={first.run}{of_dataset}, whose "
+        f"{first.unjudged_queries:,} queries are all unjudged; check that both tables write query ids (and datasets) "
+        "alike"
     )
 
 

@@ -17,7 +17,7 @@ from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.job.comparison_request import LAST_GOOD, Request
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
-from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
 from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
@@ -50,6 +50,9 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     with open_engine(request.engine, request.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         found = _compared(opened, request, tonight, baselines)
+    absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
+    if absent:
+        found = dataclasses.replace(found, warnings=[absent, *found.warnings])
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""

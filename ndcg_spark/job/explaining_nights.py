@@ -94,7 +94,7 @@ def convention_of(record: Row) -> Convention:
 
 
 def _night(nights: Sequence[CommittedNight], output: str, date: str | None, asked: Asked) -> CommittedNight:
-    of_date = chosen(nights, output, date)
+    of_date = chosen(nights, output, date, asked.dataset)
     dataset = asked.dataset_of([night.dataset for night in of_date])
     return next(night for night in of_date if night.dataset == dataset)
 

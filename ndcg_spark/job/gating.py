@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.types import DoubleType
 
-from ndcg_spark.comparison.verdict import Verdict, Word
+from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate_config import GateConfig
@@ -66,5 +66,6 @@ def tell_verdicts(verdicts: Iterable[Verdict], tell: Tell) -> None:
         for warning in verdict.warnings:
             tell("warning", of_dataset + warning)
         tell("gate", f"{of_dataset}{verdict.in_words}: {verdict.reason}")
-        if verdict.accepted is not None and verdict.verdict is Word.FAIL:
-            tell("accepted", f"{of_dataset}as a baseline of later nights all the same: {verdict.accepted}")
+        if verdict.accepted is not None:
+            night = f"{verdict.dataset} of {verdict.evaluated_on}"
+            tell("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")

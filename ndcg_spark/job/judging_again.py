@@ -1,8 +1,9 @@
 """A published night judged again: by another gate, or after somebody has accepted it as a baseline of later nights."""
 
+import dataclasses
 import datetime
 
-from ndcg_spark.comparison.judging import Kept, judge
+from ndcg_spark.comparison.judging import Kept, judge, judge_absent
 from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine
@@ -12,7 +13,7 @@ from ndcg_spark.job.gating import refuse_unknown_measures, refuse_without_reason
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.job.preparing import slice_tables
 from ndcg_spark.nights.accepting import accept
-from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.committed import committed
 
 
@@ -20,6 +21,8 @@ def judge_again(
     config: EvaluationConfig, output: str, dataset: str | None, tell: Tell, accepted: str | None = None
 ) -> list[Verdict]:
     """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
+
+    Without `dataset`, one that has earlier nights and none of the date has no verdict.
 
     What the nights have kept stays as it is, but for `accepted`: why they are baselines of later nights, which their
     records then say.
@@ -36,20 +39,28 @@ def judge_again(
     refuse_without_reason(accepted)
     refuse_unknown_measures(config.gate)
     nights = committed(output)
-    asked = chosen(nights, output, config.date.isoformat(), dataset)
+    date = config.date.isoformat()
+    asked = chosen(nights, output, date, dataset)
+    absent = left_out(nights, date, dataset)
+    # A gate that compares nights says so by its verdicts.
+    if absent and all(baseline.run is not None for baseline in config.gate.baseline):
+        tell("note", absent)
+    there = sorted({night.dataset for night in nights if night.evaluated_on == date})
     with open_engine(config.engine, config.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         kept, tables = Kept(output, nights, opened.session), slice_tables(opened, config)
         verdicts = []
         for night in asked:
-            tonight = kept.known(night)
+            tonight = dataclasses.replace(kept.known(night), datasets=there)
             scores = kept.scores(tonight)
             judged = judge(config.gate, tonight, scores, kept, tables.attributes, tables.weights, accepted)
             verdicts.append(judged.verdict)
+        every = {night.dataset for night in nights} if dataset is None else set()
+        missing = (judge_absent(config.gate, name, date, there, kept) for name in sorted(every.difference(there)))
+        verdicts += [verdict for verdict in missing if verdict is not None]
     if accepted is not None:
         for night in asked:
             accept(output, night, accepted)
-            tell("accepted", f"{night.dataset} of {night.evaluated_on}, as a baseline of later nights: {accepted}")
     tell_verdicts(verdicts, tell)
     return verdicts
 

@@ -50,6 +50,7 @@ def gated(
             checked.judgment_counts.fingerprint,
             checked.result_counts.fingerprint,
             own,
+            sorted(of_datasets),
         )
         of_dataset = scores.where(F.col("dataset") == F.lit(dataset))
         found[dataset] = judge(gate, tonight, of_dataset, kept, tables.attributes, tables.weights, accepted, lost)

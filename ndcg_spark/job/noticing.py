@@ -12,9 +12,10 @@ from ndcg_spark.job.outcome import Tell
 
 def tell_doubts(sources: Sequence[Source], checked: Checked, config: EvaluationConfig, tell: Tell) -> None:
     """Tell what the counts of the check make doubtful."""
-    by_default = "convention" not in config.model_fields_set
-    if by_default and all(source.format == "trec" for source in sources):
+    shows_ndcg = not config.measures or config.asked.has("ndcg")
+    if shows_ndcg and not config.chooses_convention and all(source.format == "trec" for source in sources):
         _tell("note", doubts.of_the_default(checked.judgment_counts, config.convention), tell)
+    _tell("warning", doubts.of_unjudged_runs(checked.result_counts), tell)
     _tell("warning", doubts.of_ties(checked.result_counts, config.convention), tell)
 
 

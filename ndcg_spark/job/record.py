@@ -34,6 +34,7 @@ def commit_record(
         "convention": config.convention.label,
         "options": config.convention.options(),
         "formula": config.convention.formula,
+        "datasets": [config.dataset if name is None else name for name in checked.datasets],
         "engine": opened.name,
         "versions": {
             "ndcg_spark": ndcg_spark.__version__,

@@ -32,6 +32,22 @@ def chosen(
     return found
 
 
+def left_out(nights: Iterable[CommittedNight], date: str, dataset: str | None = None) -> str | None:
+    """Which datasets have earlier nights and none of the date, in a sentence; None if none, or if one was named."""
+    if dataset is not None:
+        return None
+    newest: dict[str, str] = {}
+    for night in nights:
+        if night.evaluated_on <= date:
+            newest[night.dataset] = max(night.evaluated_on, newest.get(night.dataset, ""))
+    older = sorted(name for name, last in newest.items() if last != date)
+    if not older:
+        return None
+    shown = ", ".join(f"{name} (its last is of {newest[name]})" for name in older[:_SHOWN])
+    more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
+    return f"{len(older)} dataset(s) have no night of {date} and are left out: {shown}{more}; name one with --dataset"
+
+
 def nights_of(nights: Sequence[CommittedNight], output: str, dataset: str | None) -> list[CommittedNight]:
     """The nights of a dataset, or of all. ConfigurationError if there is no night, or no such dataset."""
     if not nights:

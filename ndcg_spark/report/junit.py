@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from ndcg_spark.comparison.verdict import Effect, Finding, Verdict, Word
-from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.comparison.verdict import Effect, Finding, Verdict
+from ndcg_spark.errors import DONE, ConfigurationError, StorageError
 from ndcg_spark.interrupts import standing
 from ndcg_spark.plain import message
 
@@ -72,7 +72,7 @@ def _case(suite: ET.Element, finding: Finding, verdict: Verdict) -> None:
 
 def _verdict_case(suite: ET.Element, verdict: Verdict) -> None:
     case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
-    if verdict.verdict is Word.PASS:
+    if verdict.exit_code == DONE:
         ET.SubElement(case, "system-out").text = _text(verdict.reason)
     else:
         ET.SubElement(case, "error", type=verdict.code, message=_text(verdict.reason))

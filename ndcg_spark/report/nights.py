@@ -85,5 +85,4 @@ def _best(rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
 
 def _verdict(record: Mapping[str, Any]) -> str:
     """The verdict of a night in words, and whether somebody has accepted it as a baseline; a dash without a gate."""
-    words = in_words(record["verdict"]) if record.get("verdict") else "-"
-    return f"{words} (accepted)" if record.get("accepted") else words
+    return in_words({"verdict": "-", **(record.get("verdict") or {}), "accepted": record.get("accepted")})

@@ -18,8 +18,8 @@ from ndcg_spark.sheets.comparisons import signed
 from ndcg_spark.sheets.sheet import at, rounded
 
 
-def page(nights: Sequence[NightData]) -> str:
-    """The report as one page. ConfigurationError if what makes it is not installed."""
+def page(nights: Sequence[NightData], note: str | None = None) -> str:
+    """The report as one page, with a note below its title. ConfigurationError if what makes it is not installed."""
     require_extra()
     import jinja2
     import markupsafe
@@ -30,6 +30,7 @@ def page(nights: Sequence[NightData]) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rendered: str = environment.from_string(template).render(
         title=_title(nights),
+        note=note,
         parts=[_part(number, data, markupsafe.Markup) for number, data in enumerate(nights)],
         # Our own, and named by its digest, so that a page runs nothing else.
         script=markupsafe.Markup(script),  # noqa: S704

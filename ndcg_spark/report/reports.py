@@ -9,7 +9,7 @@ from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import StorageError
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
-from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.committed import committed
 from ndcg_spark.report.against import Baseline, Held, compared, of_gate
 from ndcg_spark.report.charts import picture, require_extra
@@ -47,7 +47,11 @@ def write(
         night_data(output, night, run, held[night.dataset] if baseline else of_gate(output, night, known))
         for night in of_date
     ]
-    files = {html: page(nights).encode()}
+    # A comparison of several datasets says so itself.
+    absent = None if baseline and len(of_date) > 1 else left_out(known, of_date[0].evaluated_on, dataset)
+    if absent:
+        tell("note", absent)
+    files = {html: page(nights, absent).encode()}
     if png is not None:
         files |= dict(_pictures(png, nights))
     try:

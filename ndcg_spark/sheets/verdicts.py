@@ -29,9 +29,9 @@ def verdict_sheet(verdict: Mapping[str, Any], several: bool = False) -> Sheet:
 
 
 def in_words(verdict: Mapping[str, Any]) -> str:
-    """A verdict in one or two words."""
-    word = str(verdict["verdict"])
-    return "no verdict" if word == "none" else word
+    """A verdict in one or two words, and whether somebody has accepted its night as a baseline all the same."""
+    word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
+    return f"{word} (accepted)" if verdict.get("accepted") else word
 
 
 def _cells(finding: Mapping[str, Any]) -> list[str]:

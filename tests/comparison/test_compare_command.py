@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
@@ -116,6 +117,26 @@ def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
     # 78 is the sum of the weights and 650 that of their squares.
     assert float(rows[1]["weight_effective_n"]) == pytest.approx(78**2 / 650)
     assert rows[2]["flags"].split()[0] == "below_min_queries"
+
+
+@pytest.mark.slow
+def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_newest(folder, tmp_path):
+    shutil.copytree(folder / "out", tmp_path / "out")
+    pytest.importorskip("jinja2", reason="needs the extra report")
+    web = ("--dataset", "web")
+    done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "top", *web)
+    assert done.returncode == 0, done.stderr
+    said = "1 dataset(s) have no night of 2026-11-20 and are left out: web (its last is of 2026-11-18)"
+    found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--json")
+    assert said in found.stderr
+    assert json.loads(found.stdout)["warnings"][0].startswith(said)
+    for baseline in ([], ["--baseline", "old", "--engine", "embedded"]):
+        written = ndcg_spark(tmp_path, "report", "out", "--html", "r.html", *baseline)
+        assert (written.returncode, written.stderr.count(said)) == (0, 1)
+        assert (tmp_path / "r.html").read_text(encoding="utf-8").count(said) == 1
+    alone = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", *web)
+    assert (alone.returncode, said in alone.stderr) == (0, False)
+    assert ndcg_spark(tmp_path, "explain", "out", "--query", "q0", *web).returncode == 0
 
 
 @pytest.mark.parametrize("style", ["markdown", "latex"])

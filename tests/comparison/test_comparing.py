@@ -367,17 +367,45 @@ def test_equal_weights_change_nothing(embedded):
         assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
 
 
+@pytest.mark.parametrize("weight", [1e-100, 1e100])
+def test_the_smallest_and_the_largest_weight_change_nothing(embedded, weight):
+    baseline, run = pairs_of("normal", MANY, 4)
+    given = scores({"old": baseline, "new": run})
+    plain, weighted = embedded.rows(given, "old", weights=weights([weight] * MANY))
+    for name in ("difference", "interval_low", "interval_high", "p_value"):
+        assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
+
+
+def test_means_that_leave_the_range_of_a_double_are_null_and_not_0(embedded):
+    (row,) = embedded.rows(scores({"old": [1e308] * MANY, "new": [-1e308] * MANY}), "old")
+    assert (row["queries"], row["mean"], row["baseline_mean"], row["difference"]) == (MANY, None, None, None)
+    assert (row["p_value"], row["interval_low"]) == (None, None)
+
+
+def test_scores_of_which_no_square_is_a_double_are_compared(embedded):
+    baseline, run = pairs_of("normal", MANY, 4)
+    table = scores({"old": baseline * 1e160, "new": run * 1e160})
+    # Of two statuses, so that two parts are put together.
+    statuses = pa.array(["scored", "missing"] * MANY, pa.string())
+    (row,) = embedded.rows(table.append_column("status", statuses), "old")
+    assert row["difference"] == pytest.approx((run - baseline).mean() * 1e160)
+    assert row["p_value"] is None
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (weights([1.0, 0.0]), "1 weight(s) that are no finite number above 0, e.g. of query_id=q1"),
-        (weights([float("inf"), 1.0]), "1 weight(s) that are no finite number above 0, e.g. of query_id=q0"),
-        (weights([None]), "1 weight(s) that are no finite number above 0"),
+        (weights([1.0, 0.0]), "1 weight(s) that are not numbers from 1e-100 to 1e+100, e.g. of query_id=q1"),
+        (weights([float("inf"), 1.0]), "1 weight(s) that are not numbers from 1e-100 to 1e+100, e.g. of query_id=q0"),
+        (weights([float("nan"), 1.0]), "1 weight(s) that are not numbers from 1e-100 to 1e+100, e.g. of query_id=q0"),
+        (weights([1.0, 1e200, 1e308]), "2 weight(s) that are not numbers from 1e-100 to 1e+100, e.g. of query_id=q2"),
+        (weights([5e-324]), "1 weight(s) that are not numbers from 1e-100 to 1e+100, e.g. of query_id=q0"),
+        (weights([None]), "1 weight(s) that are not numbers from 1e-100 to 1e+100"),
         (pa.concat_tables([weights([1.0])] * 2), "1 quer(ies) with more than one weight, e.g. query_id=q0"),
         (pa.table({"query_id": [None], "weight": [1.0]}), "1 empty query_id"),
         (pa.table({"query_id": ["q0"]}), "1 column(s) missing, weight"),
     ],
-    ids=["zero", "infinite", "null", "twice", "empty", "none"],
+    ids=["zero", "infinite", "nan", "large", "small", "null", "twice", "empty", "none"],
 )
 def test_weights_that_break_their_contract_are_refused(embedded, table, words):
     with pytest.raises(InputError, match=r"^query_weights: ") as refused:

@@ -1,5 +1,6 @@
 """The gate as a function of plain data: each rule, each reason for no verdict, and how findings become a verdict."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, night, row, spread, verdict
 
 from ndcg_spark.comparison.deciding import allowed_drop
-from ndcg_spark.comparison.gate import decide
+from ndcg_spark.comparison.gate import decide, decide_absent
 from ndcg_spark.comparison.sides import Against, Changes, of_record, refused_baseline, refused_judgments
 from ndcg_spark.comparison.verdict import exit_code_of
 from ndcg_spark.convention.convention import Convention
@@ -80,18 +81,76 @@ def test_of_a_mean_of_nothing_no_part_can_be_lost():
     assert (found.verdict, found.code) == ("none", "baseline_is_zero")
 
 
+#: A drop that is significant alone, and nine runs that did not change on average.
+SURE_ALONE, OTHERS = row(spread(-0.03, 0.12)), [f"r{n}" for n in range(9)]
+
+
+def with_others(held):
+    """The verdict on `hybrid`, whose drop is sure alone, beside the nine others."""
+    runs = ["hybrid", *OTHERS]
+    rows = [SURE_ALONE, *(row(spread(0, 0.1), run=run) for run in OTHERS)]
+    return verdict(held, *rows, tonight=night(runs=runs), night=night(YESTERDAY, runs=runs))
+
+
 def test_holm_asks_more_of_each_failure_the_more_is_checked():
-    one, ten = gate(), gate(*({"max_drop": 0.01} for _ in range(10)))
-    rows = row(spread(-0.03, 0.12))
-    assert 0.005 < rows["p_value"] < 0.05
-    assert (verdict(one, rows).verdict, verdict(ten, rows).verdict) == ("fail", "none")
-    assert verdict(gate(*({"max_drop": 0.01} for _ in range(10)), correction="none"), rows).verdict == "fail"
-    assert verdict(ten, rows).findings[0].p_adjusted == pytest.approx(10 * rows["p_value"])
+    assert 0.005 < SURE_ALONE["p_value"] < 0.05
+    found = with_others(gate())
+    assert (verdict(gate(), SURE_ALONE).verdict, found.verdict) == ("fail", "none")
+    assert with_others(gate(correction="none")).verdict == "fail"
+    assert found.findings[0].p_adjusted == pytest.approx(10 * SURE_ALONE["p_value"])
 
 
 def test_checks_that_only_warn_take_nothing_from_those_that_fail():
-    checks = [{"max_drop": 0.01}, *({"max_drop": 0.01, "severity": "warn"} for _ in range(9))]
-    assert verdict(gate(*checks), row(spread(-0.03, 0.12))).verdict == "fail"
+    checks = [
+        {"max_drop": 0.01, "runs": ["hybrid"]},
+        {"max_drop": 0.01, "runs": OTHERS, "severity": "warn"},
+    ]
+    assert with_others(gate(*checks)).verdict == "fail"
+
+
+def test_a_comparison_that_two_checks_or_two_baselines_rest_on_is_one_hypothesis():
+    twice = gate({"max_drop": 0.01}, {"max_drop": 0.02, "runs": ["hybrid"]})
+    found = verdict(twice, SURE_ALONE)
+    assert [finding.p_adjusted for finding in found.findings] == [SURE_ALONE["p_value"]] * 2
+    same_night = gate(baseline=[{"night": "last_good"}, {"night": YESTERDAY}])
+    found = decide(same_night, night(), [against(same_night, SURE_ALONE, at=at) for at in (0, 1)])
+    assert [finding.p_adjusted for finding in found.findings] == [SURE_ALONE["p_value"]] * 2
+    other_night = gate(baseline=[{"night": "last_good"}, {"night": ANCHOR}])
+    found = decide(other_night, night(), [against(other_night, SURE_ALONE, at=at) for at in (0, 1)])
+    assert [finding.p_adjusted for finding in found.findings] == [pytest.approx(2 * SURE_ALONE["p_value"])] * 2
+
+
+NUMBERS = ["mean", "baseline_mean", "difference", "interval_low", "interval_high", "p_value", "minimum_detectable"]
+
+
+@pytest.mark.parametrize("rule", ["regression", "noninferiority", "threshold"])
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_no_number_that_is_not_finite_is_a_pass(rule, number, value):
+    held = gate({"max_drop": 0.01, "min_value": 0.1, "slice": "language=de"}, rule=rule)
+    found = verdict(held, row(LITTLE, attribute="language", value="de", **{number: value}))
+    assert (found.verdict, found.code, found.exit_code) == ("none", "not_finite", 6)
+    # Standard JSON has no such numbers.
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("number", ["mean", "baseline_mean", "difference"])
+def test_a_mean_that_is_not_known_is_no_pass(number):
+    for rule in ("regression", "threshold"):
+        assert verdict(gate(rule=rule), {**row(np.zeros(100)), number: None}).code == "not_finite"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_mean_of_a_night_that_is_not_finite_is_no_pass(value):
+    found = decide(gate({"min_value": 0.1}, baseline=[]), night(ndcg=value), [])
+    assert (found.verdict, found.code, found.findings[0].mean) == ("none", "not_finite", None)
+
+
+def test_the_mean_of_a_measure_beside_ndcg_is_of_its_own_queries():
+    scores = {"run": "hybrid", "cutoff": 10, "ndcg": 0.9, "precision": 0.9, "queries": 100, "relevant_queries": 49}
+    for measure, word in (("ndcg", "pass"), ("precision", "none")):
+        least = gate({"measure": measure, "min_value": 0.1}, baseline=[])
+        assert decide(least, night(scores=[scores]), []).verdict == word
 
 
 REFUSALS = [
@@ -163,6 +222,87 @@ def test_a_night_without_any_run_to_judge_has_no_verdict():
 def test_a_run_of_the_baseline_that_did_not_arrive_has_no_verdict():
     found = verdict(gate(), row(LITTLE), night=night(YESTERDAY, runs=["hybrid", "other"]))
     assert (found.verdict, found.code) == ("none", "missing_run")
+
+
+LEAST = {"min_value": 0.1}
+
+
+@pytest.mark.parametrize("baseline", [[{"night": "last_good"}], [{"run": "bm25"}, {"night": "last_good"}]])
+@pytest.mark.parametrize("check", [LEAST, {**LEAST, "slice": "language=de"}])
+def test_a_least_value_alone_notices_a_run_of_the_baseline_that_did_not_arrive(baseline, check):
+    least = gate(check, baseline=baseline)
+    tonight = night(runs=["bm25", "hybrid"])
+    before = night(YESTERDAY, runs=["bm25", "hybrid", "dense"])
+    rows = [row(LITTLE, run=run, attribute="language", value="de") for run in ("bm25", "hybrid")]
+    sides = [
+        against(least, *rows, at=at, tonight=tonight, **({} if "run" in each else {"night": before}))
+        for at, each in enumerate(baseline)
+    ]
+    found = decide(least, tonight, sides)
+    assert (found.verdict, found.code, found.exit_code) == ("none", "missing_run", 6)
+    assert found.reason == "dense has no results in this night; find out why it did not arrive"
+    without = dataclasses.replace(sides[-1], night=night(YESTERDAY, runs=["bm25", "hybrid"]))
+    assert decide(least, tonight, [*sides[:-1], without]).verdict == "pass"
+
+
+def test_a_least_value_alone_notices_that_the_run_that_is_the_baseline_did_not_arrive():
+    least = gate(LEAST, baseline=[{"run": "bm25"}])
+    assert (verdict(least).verdict, verdict(least).code) == ("none", "missing_run")
+
+
+@pytest.mark.parametrize("check", [LEAST, {"max_drop": 0.01}, {"max_share_losing": {"by": 0.2, "share": 0.5}}])
+def test_a_dataset_of_the_baselines_night_that_is_not_there_has_no_verdict(check):
+    before = night(YESTERDAY, datasets=["shop", "web"])
+    found = verdict(gate(check), row(LITTLE), night=before, tonight=night(datasets=["web"]))
+    assert (found.verdict, found.code, found.exit_code) == ("none", "missing_dataset", 6)
+    assert found.reason == (
+        "the dataset shop of 2026-11-19 has no results in this night; find out why, or if it was given up, accept this "
+        "night with --accept-baseline REASON"
+    )
+    both = night(datasets=["shop", "web", "another"])
+    assert verdict(gate(check), row(LITTLE), night=before, tonight=both).verdict == "pass"
+
+
+def test_a_dataset_that_is_not_there_only_warns_where_every_check_does():
+    tonight, before = night(datasets=["web"]), night(YESTERDAY, datasets=["a", "b", "web"])
+    found = verdict(gate({"max_drop": 0.01, "severity": "warn"}), row(LITTLE), night=before, tonight=tonight)
+    assert found.verdict == "pass"
+    assert found.warnings[0].startswith("2 datasets of 2026-11-19, e.g. a, have no results in this night; find out")
+    one_fails = gate({"max_drop": 0.01, "severity": "warn"}, LEAST)
+    assert verdict(one_fails, row(LITTLE), night=before, tonight=tonight).code == "missing_dataset"
+
+
+def test_a_dataset_that_an_anchor_has_and_that_is_not_there_is_told_how_to_be_given_up():
+    anchored = gate(baseline=[{"night": ANCHOR}])
+    found = verdict(anchored, row(LITTLE), night=night(ANCHOR, datasets=["shop", "web"]))
+    assert found.reason.endswith("find out why, or if it was given up, name a later night as the baseline")
+
+
+def test_a_drop_goes_before_a_dataset_that_is_not_there():
+    found = verdict(gate(), row(FAR), night=night(YESTERDAY, datasets=["shop", "web"]))
+    assert (found.verdict, found.code) == ("fail", "dropped")
+
+
+@pytest.mark.parametrize(("baseline", "code"), [("last_good", "nights_unreadable"), (ANCHOR, "no_baseline")])
+def test_a_least_value_alone_has_no_verdict_where_nobody_can_say_what_should_have_arrived(baseline, code):
+    least = gate(LEAST, baseline=[{"night": baseline}])
+    unreadable = "output: cannot be read" if baseline == "last_good" else None
+    refused = refused_baseline(least.baseline[0], night(), None, unreadable)
+    assert decide(least, night(), [Against(least.baseline[0], None, refused)]).code == code
+
+
+def test_the_first_night_needs_no_baseline_to_be_held_to_a_least_value():
+    assert verdict(gate(LEAST), night=None).verdict == "pass"
+
+
+def test_a_dataset_without_a_night_of_the_date_has_no_verdict():
+    found = decide_absent(gate(), "shop", TONIGHT, YESTERDAY)
+    assert (found.dataset, found.verdict, found.code, found.exit_code) == ("shop", "none", "missing_dataset", 6)
+    assert found.reason == (
+        "the dataset shop has no night of 2026-11-20, and its last one before is of 2026-11-19; find out why, or if it "
+        "was given up, judge the others with --dataset"
+    )
+    assert decide_absent(gate({"max_drop": 0.01, "severity": "warn"}), "shop", TONIGHT, YESTERDAY).exit_code == 0
 
 
 def test_a_run_that_is_named_and_did_not_arrive_has_no_verdict():
@@ -297,7 +437,7 @@ def test_a_night_that_is_its_own_anchor_is_not_told_to_have_the_same_results():
     replaced = night()
     refused = refused_baseline(own.baseline[0], night(), replaced)
     found = decide(own, night(), [Against(own.baseline[0], replaced, refused)], accepted="the anchor")
-    assert (found.verdict, found.code) == ("pass", "accepted")
+    assert (found.code, found.exit_code) == ("baseline_is_this_night", 0)
 
 
 def test_a_run_that_did_not_arrive_is_told_before_what_is_wrong_with_the_baseline():
@@ -305,16 +445,19 @@ def test_a_run_that_did_not_arrive_is_told_before_what_is_wrong_with_the_baselin
     assert decide(named, night(), [against(named, night=None)]).code == "missing_run"
 
 
-def test_an_accepted_night_passes_where_there_would_be_no_verdict():
+def test_an_accepted_night_keeps_that_there_is_no_verdict_and_is_no_problem():
     first = gate()
     found = decide(first, night(), [against(first, night=None)], accepted="the first night")
-    assert (found.verdict, found.code, found.exit_code, found.accepted) == ("pass", "accepted", 0, "the first night")
-    assert found.reason.startswith("accepted as a baseline: the first night (otherwise none: there is no earlier night")
+    assert (found.verdict, found.code, found.exit_code) == ("none", "no_baseline", 0)
+    assert (found.accepted, found.in_words) == ("the first night", "no verdict (accepted)")
+    assert found.reason.startswith("there is no earlier night whose verdict was a pass")
+    assert exit_code_of([found, verdict(gate(), row(LITTLE))]) == 0
+    assert exit_code_of([found, verdict(gate(), row(UNSURE))]) == 6
 
 
 def test_a_failure_stays_one_though_the_night_is_accepted_as_a_baseline():
     found = decide(gate(), night(), [against(gate(), row(FAR))], accepted="the new index")
-    assert (found.verdict, found.exit_code, found.accepted) == ("fail", 5, "the new index")
+    assert (found.verdict, found.exit_code, found.in_words) == ("fail", 5, "fail (accepted)")
 
 
 CHANGES = [

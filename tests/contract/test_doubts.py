@@ -1,10 +1,12 @@
 """Input that breaks no rule and is hardly what was meant: what is refused with a question, and what is told."""
 
+from types import SimpleNamespace
+
 import pytest
 from tables import result, table
 
 from ndcg_spark import Convention
-from ndcg_spark.config import ResultsConfig
+from ndcg_spark.config import ResultsConfig, validate
 from ndcg_spark.contract import doubts
 from ndcg_spark.contract.counting import count_results
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
@@ -13,6 +15,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.inputs.swapped import refuse_other
+from ndcg_spark.job.noticing import tell_doubts
 from ndcg_spark.rules import RULES, broken_results, reason_of
 
 QREL, RUN_LINE = "q1 0 d1 2", "q1 Q0 d1 1 3.5 bm25"
@@ -95,6 +98,48 @@ def test_whoever_did_not_choose_a_convention_is_told_how_grades_gain():
     assert doubts.of_the_default(judged(1.0), Convention()) is None
     assert doubts.of_the_default(judged(None), Convention()) is None
     assert doubts.of_the_default(judged(3.0), Convention.preset("trec_eval")) is None
+
+
+def told(judged=None, runs=(), measures=None, **settings):
+    """What is told of a check of TREC files with these counts."""
+    given = {"judgments": {"path": "qrels"}, "results": {"path": "run"}, **settings}
+    config = validate({**given, "measures": measures} if measures else given, "test")
+    # As results without scores and measures that know the highest grade change it.
+    config = config.model_copy(update={"convention": config.convention.replace(max_grade=3.0, order="rank")})
+    checked = SimpleNamespace(
+        judgment_counts=judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0), result_counts=returned(*runs)
+    )
+    said = []
+    tell_doubts(
+        [SimpleNamespace(format="trec")] * 2, checked, config, lambda step, sentence: said.append((step, sentence))
+    )
+    return said
+
+
+@pytest.mark.parametrize("measures", [None, ["ndcg"], ["nDCG@10", "AP(rel=2)"], ["ndcg", "ERR@10"]])
+def test_that_gain_is_not_linear_is_told_whichever_way_ndcg_is_asked_for(measures):
+    ((step, sentence),) = told(measures=measures)
+    assert (step, "trec_eval's gain is linear" in sentence) == ("note", True)
+    for preset in ("standard", "trec_eval"):
+        assert told(measures=measures, convention={"preset": preset}) == []
+
+
+def test_that_gain_is_not_linear_is_not_told_where_no_ndcg_is_shown():
+    assert told(measures=["P@10", "AP"]) == []
+
+
+def test_a_run_that_answered_only_unjudged_queries_is_told_with_their_number():
+    known = RunCounts(None, "bm25", 10, 5, 2)
+    strangers = [RunCounts(None, f"new{n}", 12, 0, 1200, 12) for n in (2, 1)]
+    assert doubts.of_unjudged_runs(returned(known)) is None
+    ((step, sentence),) = told(runs=[known, *strangers], convention={"preset": "trec_eval"})
+    assert (step, sentence) == (
+        "warning",
+        "2 run(s) answered no judged query, e.g. run=new1, whose 1,200 queries are all unjudged; check that both "
+        "tables write query ids (and datasets) alike",
+    )
+    of_dataset = doubts.of_unjudged_runs(returned(known, RunCounts("web", "bm25", 1, 0, 1)))
+    assert "e.g. run=bm25 dataset=web, whose 1 queries" in (of_dataset or "")
 
 
 def run_counts(spark, rows):

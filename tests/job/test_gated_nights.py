@@ -1,6 +1,7 @@
 """Nights with a gate, from their files to what is published: whole, with the verdict, whatever it is."""
 
 import json
+import re
 import shutil
 from xml.etree import ElementTree as ET
 
@@ -19,7 +20,8 @@ def two_good_nights(tmp_path_factory):
     """An output with two good nights, the first of which was accepted."""
     folder = tmp_path_factory.mktemp("good")
     first = {**settings(folder, "2026-11-01"), "accepted": "the first night"}
-    assert [night[0] for night in short(evaluated(folder, first, settings(folder, "2026-11-02")))] == ["pass", "pass"]
+    found = short(evaluated(folder, first, settings(folder, "2026-11-02")))
+    assert [(word, code) for word, _, code, _ in found] == [("none", 0), ("pass", 0)]
     return folder
 
 
@@ -62,7 +64,7 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     )
     assert short(found) == [
         ("none", "no_baseline", 6, [None]),
-        ("pass", "accepted", 0, [None]),
+        ("none", "no_baseline", 0, [None]),
         ("pass", "passed", 0, ["2026-11-01"]),
         ("fail", "dropped", 5, ["2026-11-02"]),
         ("none", "drop_not_significant", 6, ["2026-11-02"]),
@@ -78,7 +80,7 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     assert found[6]["warnings"][-1].startswith("54 of 60 queries (90.00%) were compared with last_good (2026-11-02)")
     kept = records(tmp_path)
     assert [record["verdict"]["verdict"] for record in kept.values()] == [
-        *("pass", "pass", "fail", "none", "none", "pass", "none", "fail", "none")
+        *("none", "pass", "fail", "none", "none", "pass", "none", "fail", "none")
     ]
     assert kept["2026-11-01"]["accepted"]["reason"] == "the first night"
     # The night that failed is published whole, with what its verdict rests on.
@@ -149,24 +151,35 @@ def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
+#: A gate that judges every run of a night.
+GATE_OF_ALL = (
+    'engine = "embedded"\n[gate]\n[[gate.baseline]]\nnight = "last_good"\n'
+    '[[gate.check]]\ncutoff = "all"\nmax_drop = 0.01\n'
+)
+
+
+def of_datasets(folder, date, *datasets, gate=None, **worse):
+    """The settings of a night of these datasets, so many queries of each worse; files with a column `dataset`."""
+    columns = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
+    lines = {name: [header] for name, header in columns.items()}
+    for dataset in datasets:
+        for n in range(QUERIES):
+            documents = ["x", "a"] if n < worse.get(dataset, 0) else ["a", "x"]
+            lines["judgments"].append(f"{dataset},q{n},a,1")
+            lines["results"] += [f"{dataset},r,q{n},{doc},{rank}" for rank, doc in enumerate(documents, 1)]
+    for name, text in lines.items():
+        (folder / f"{date}-{name}.csv").write_text("\n".join(text), encoding="utf-8")
+    paths = {name: {"path": str(folder / f"{date}-{name}.csv")} for name in columns}
+    check = {"cutoff": "all", "max_relative_drop": 0.05}
+    return {**settings(folder, date, gate or {"check": [check]}), **paths, "cutoffs": "all"}
+
+
 @pytest.mark.slow
 def test_every_dataset_has_a_verdict_of_its_own_in_the_record_of_its_night(tmp_path):
-    def night(date, **worse):
-        files = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
-        lines = {name: [header] for name, header in files.items()}
-        for dataset in ("shop", "web"):
-            for n in range(QUERIES):
-                documents = ["x", "a"] if n < worse.get(dataset, 0) else ["a", "x"]
-                lines["judgments"].append(f"{dataset},q{n},a,1")
-                lines["results"] += [f"{dataset},r,q{n},{doc},{rank}" for rank, doc in enumerate(documents, 1)]
-        for name, text in lines.items():
-            (tmp_path / f"{date}-{name}.csv").write_text("\n".join(text), encoding="utf-8")
-        paths = {name: {"path": str(tmp_path / f"{date}-{name}.csv")} for name in files}
-        check = {"cutoff": "all", "max_relative_drop": 0.05}
-        return {**settings(tmp_path, date, {"check": [check]}), **paths, "cutoffs": "all"}
-
-    found = in_a_session(_codes_of_nights, tmp_path, night("2026-11-01"), night("2026-11-02", web=40))
-    assert found == [[["shop", "accepted"], ["web", "accepted"]], [["shop", "passed"], ["web", "dropped"]]]
+    first = {**of_datasets(tmp_path, "2026-11-01", "shop", "web"), "accepted": "the first night"}
+    second = of_datasets(tmp_path, "2026-11-02", "shop", "web", web=40)
+    found = in_a_session(_codes_of_nights, tmp_path, first, second)
+    assert found == [[["shop", "no_baseline"], ["web", "no_baseline"]], [["shop", "passed"], ["web", "dropped"]]]
     words = [
         (night.dataset, night.evaluated_on, night.record["verdict"]["verdict"])
         for night in committed(str(tmp_path / "out"))
@@ -174,13 +187,60 @@ def test_every_dataset_has_a_verdict_of_its_own_in_the_record_of_its_night(tmp_p
     assert words[1::2] == [("shop", "2026-11-02", "pass"), ("web", "2026-11-02", "fail")]
 
 
+@pytest.mark.slow
+def test_a_dataset_that_does_not_arrive_has_no_verdict_until_somebody_accepts_that(tmp_path):
+    first = {**of_datasets(tmp_path, "2026-11-01", "shop", "web"), "accepted": "the first night"}
+    found = in_a_session(
+        _codes_of_nights,
+        tmp_path,
+        first,
+        of_datasets(tmp_path, "2026-11-02", "shop"),
+        of_datasets(tmp_path, "2026-11-03", "shop", gate={"check": [{"cutoff": "all", "min_value": 0.1}]}),
+    )
+    assert found[1:] == [[["shop", "missing_dataset"]], [["shop", "missing_dataset"]]]
+    (tmp_path / "gate.toml").write_text(GATE_OF_ALL, encoding="utf-8")
+    judge = ("gate", "out", "--config", "gate.toml")
+    assert program(tmp_path, *judge).returncode == 6
+    assert program(tmp_path, *judge, "--accept-baseline", "web was given up").returncode == 0
+    (night,) = in_a_session(_codes_of_nights, tmp_path, of_datasets(tmp_path, "2026-11-04", "shop"))
+    assert night == [["shop", "passed"]]
+    assert program(tmp_path, *judge).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_dataset_that_is_evaluated_alone_and_does_not_arrive_has_no_verdict_of_its_own(tmp_path):
+    nights = [of_datasets(tmp_path, f"2026-11-0{n}", name) for n, name in ((1, "web"), (2, "shop"), (3, "shop"))]
+    accepted = [{**night, "accepted": "the first night"} for night in nights[:2]]
+    found = in_a_session(_codes_of_nights, tmp_path, *accepted, nights[2])
+    # Other datasets of the same output are of no concern to an evaluation.
+    assert found[1:] == [[["shop", "no_baseline"]], [["shop", "passed"]]]
+    (tmp_path / "gate.toml").write_text(GATE_OF_ALL, encoding="utf-8")
+    judge = ("gate", "out", "--config", "gate.toml", "--date", "2026-11-03")
+    again = program(tmp_path, *judge, "--json", "--junit", "gate.xml")
+    assert again.returncode == 6
+    words = [(each["dataset"], each["verdict"], each["code"]) for each in json.loads(again.stdout)]
+    assert words == [("shop", "pass", "passed"), ("web", "none", "missing_dataset")]
+    assert [suite.get("errors") for suite in junit(tmp_path / "gate.xml")] == ["0", "1"]
+    assert program(tmp_path, *judge, "--dataset", "shop").returncode == 0
+    # A gate that compares no nights expects none, and says which it leaves out.
+    least = '[gate]\n[[gate.check]]\ncutoff = "all"\nmin_value = 0.1\n'
+    (tmp_path / "least.toml").write_text(least, encoding="utf-8")
+    alone = program(tmp_path, "gate", "out", "--config", "least.toml", "--engine", "embedded")
+    assert (alone.returncode, "left out: web (its last is of 2026-11-01)" in alone.stderr) == (0, True)
+    assert "left out" not in again.stderr
+
+
 def _codes_of_nights(_, *nights):
     from ndcg_spark.config import validate
     from ndcg_spark.job.evaluating import run
 
-    accepted = ["the first night", None]
-    outcomes = [run(validate(n, "test"), lambda *_: None, None, a) for n, a in zip(nights, accepted, strict=True)]
-    return [[(verdict.dataset, verdict.code) for verdict in outcome.verdicts] for outcome in outcomes]
+    found = []
+    for night in nights:
+        given = dict(night)
+        accepted = given.pop("accepted", None)
+        outcome = run(validate(given, "test"), lambda *_: None, None, accepted)
+        found.append([(verdict.dataset, verdict.code) for verdict in outcome.verdicts])
+    return found
 
 
 def test_classic_spark_comes_to_the_findings_of_the_embedded_engine(spark, tmp_path):
@@ -286,8 +346,24 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     passed = program(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02", "--json")
     assert (passed.returncode, json.loads(passed.stdout)[0]["verdict"]) == (0, "pass")
     assert records(nights) == before
-    listed = [line.split() for line in program(nights, "nights", "out").stdout.splitlines()]
-    assert [line[1:4] for line in listed[1:]] == [["2026-11-01", "pass", "(accepted)"], ["2026-11-02", "fail", "bm25"]]
+    assert listed(nights, "out") == [("2026-11-01", "no verdict (accepted)"), ("2026-11-02", "fail")]
+
+
+def listed(folder, output):
+    """The date of each night and its verdict, as `nights` prints them."""
+    cells = (re.split(r"  +", line) for line in program(folder, "nights", output).stdout.splitlines()[1:])
+    return [(row[1], row[2]) for row in cells]
+
+
+def test_a_night_shows_the_same_verdict_whichever_command_has_accepted_it(nights):
+    night = ("--config", "gate.toml", "--date", "2026-11-01")
+    codes = [
+        program(nights, "evaluate", *night, "--output", "by-evaluate", "--accept-baseline", "the first").returncode,
+        program(nights, "evaluate", *night, "--output", "by-gate").returncode,
+        program(nights, "gate", "by-gate", *night, "--accept-baseline", "the first").returncode,
+    ]
+    assert codes == [0, 6, 0]
+    assert listed(nights, "by-evaluate") == listed(nights, "by-gate") == [("2026-11-01", "no verdict (accepted)")]
 
 
 def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(nights):
