@@ -47,7 +47,7 @@ def compare(
     measure : str
         A column of numbers.
     cutoffs : int, None or several of them
-        The cutoffs to compare, None in a list being the whole ranking; by default all there are.
+        The cutoffs to compare, None in a list being the whole ranking; by default all at which the measure has values.
     alpha : float
         The interval is that of 1 - alpha.
     correction : str
