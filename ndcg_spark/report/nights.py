@@ -70,15 +70,15 @@ def _queries(rows: Sequence[Mapping[str, Any]], counted: int | None) -> str:
 
 
 def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
-    """The name of the best run, and its scores."""
-    if not rows:
-        return ["-"] * (1 + (len(asked.pairs) or 2))
+    """The name of the best run, and its scores; dashes if no run has the measure that decides it."""
     wanted = asked if asked.pairs else asked_in(night.record.get("configuration") or {})
-    best = in_order(rows, asked=wanted)[0]
-    by_cutoff = {row["cutoff"]: row for row in best}
-    shown = asked.pairs or [wanted.headline(by_cutoff)]
-    values = [rounded(by_cutoff.get(k, {}).get(MEASURES[name].column)) for name, k in shown]
-    return [best[0]["run"], *([] if asked.pairs else [written(*shown[0])]), *values]
+    shown = asked.pairs or [wanted.headline(row["cutoff"] for row in rows)]
+    by_cutoff = {row["cutoff"]: row for row in (in_order(rows, asked=wanted) or [[]])[0]}
+    values = [by_cutoff.get(k, {}).get(MEASURES[name].column) for name, k in shown]
+    decides = [] if asked.pairs else [written(*shown[0])]
+    if values[0] is None:
+        return ["-", *decides, *("-" for _ in values)]
+    return [next(iter(by_cutoff.values()))["run"], *decides, *map(rounded, values)]
 
 
 def _verdict(record: Mapping[str, Any]) -> str:

@@ -147,6 +147,18 @@ def test_a_night_knows_the_grades_of_all_judgments_and_not_only_of_what_it_keeps
     assert of_night.unjudged == of_inputs.unjudged
 
 
+def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
+    settings = configuration(tmp_path)(
+        cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="top"
+    )
+    on_embedded(settings)
+    (of_night,) = explain_night(str(tmp_path / "out"), None, Asked("q1")).explanations
+    (of_inputs,) = returned(
+        explain_query, settings.model_copy(update={"engine": "embedded"}), Asked("q1"), _silently
+    ).explanations
+    assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
+
+
 def _silently(*_):
     """Tells nothing."""
 

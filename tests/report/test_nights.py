@@ -1,5 +1,6 @@
 """The list of nights, and the list of documents to judge, as tables."""
 
+from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.to_judge import print_documents
@@ -34,6 +35,14 @@ def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first
         ]
         print_nights([CommittedNight("web", "2026-11-20", "folder", {})], [rows], "table")
         assert capsys.readouterr().out.splitlines()[1].split()[3] == "a"
+
+
+def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
+    rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
+    print_nights(
+        [CommittedNight("web", "2026-11-20", "folder", {})], [rows], "table", asked_by(["precision@5", "ndcg@5"])
+    )
+    assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
 
 
 def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):
