@@ -136,11 +136,14 @@ class Asked:
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
         """The cutoff that stands for a column of scores, of those at which it has values, where none is named.
 
-        That is the headline's if the column was asked for there, or at no cutoff of its own; else the deepest finite.
+        That is the headline's if the column was asked for there, or at no cutoff and the headline's is a rank; else the
+        deepest finite one.
         """
         known = set(cutoffs)
-        among = known & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column} or known
-        return self.first[1] if self.first and self.first[1] in among else deepest_finite(among)
+        own = known & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
+        headline = self.first[1] if self.first else None
+        stands = headline in own if own else headline is not None and headline in known
+        return headline if stands else deepest_finite(own or known)
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
         """The cutoffs at which any of these measures is asked for, ascending, the whole ranking last."""

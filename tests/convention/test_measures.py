@@ -188,6 +188,8 @@ def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_as
     cutoffs = {column: asked.main_cutoff(column, [5, 10, 1000]) for column in ("ndcg", "precision", "recall", "dcg")}
     assert cutoffs == {"ndcg": 10, "precision": 5, "recall": 1000, "dcg": 10}
     assert asked.main_cutoff("ndcg", [5, 1000]) == 1000
+    whole = request("AP P@5 AP@10", None, DEFAULT).asked
+    assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
 
 
 def test_measures_of_ir_measures_are_taken():
