@@ -1,5 +1,6 @@
 """A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
+import dataclasses
 import datetime
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from pydantic import (
     PrivateAttr,
     SkipValidation,
     ValidationError,
+    computed_field,
     model_validator,
 )
 
@@ -21,8 +23,8 @@ from ndcg_spark import config_values, paths
 from ndcg_spark.config_problems import problems_of
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
-from ndcg_spark.convention.measures import Asked
-from ndcg_spark.convention.requests import asked_by, request
+from ndcg_spark.convention.measures import Asked, written
+from ndcg_spark.convention.requests import request
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate_config import GateConfig, contradictions
 from ndcg_spark.table_config import (
@@ -94,9 +96,9 @@ class EvaluationConfig(Strict):
     #: What a night may lose against which baseline; None: nothing is compared, and there is no verdict.
     gate: GateConfig | None = None
 
-    #: What was decided while the configuration was read, in sentences for people.
     _notes: tuple[str, ...] = PrivateAttr(default=())
     _chooses_convention: bool = PrivateAttr(default=False)
+    _asked: Asked = PrivateAttr(default=Asked())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -111,31 +113,39 @@ class EvaluationConfig(Strict):
     @property
     def asked(self) -> Asked:
         """The measures beside NDCG, and at which cutoffs they are asked for."""
-        return asked_by(self.measures, self.bounds)
+        return dataclasses.replace(self._asked, bounds=self.bounds)
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def headline(self) -> str:
+        """What runs are ordered by, such as ndcg@10, for the record of a night; see `Asked.headline`."""
+        return written(*self.asked.headline(self.cutoffs))
 
     @model_validator(mode="wrap")
     @classmethod
-    def _with_measures(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        config = handler(cls._measured(given))
+    def _with_choices(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """The configuration, and whether a convention was chosen, which its measures may set options of, too."""
+        config = cls._with_measures(given, handler)
         config._chooses_convention = isinstance(given, dict) and "convention" in given
         return config
 
-    @staticmethod
-    def _measured(given: Any) -> Any:
-        """The settings with the cutoffs and the options that the measures ask for, and each measure at its cutoff."""
+    @classmethod
+    def _with_measures(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """The configuration with the cutoffs and the options that its measures ask for, each measure at its cutoff."""
         if not isinstance(given, dict) or not given.get("measures"):
-            return given
+            return handler(given)
         try:
-            cutoffs = (
-                None if given.get("cutoffs") is None else ascending(config_values.listed_cutoffs(given["cutoffs"]))
-            )
+            named = given.get("cutoffs")
+            cutoffs = None if named is None else ascending(config_values.listed_cutoffs(named))
             wanted = request(config_values.texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
             convention = config_values.convention(given.get("convention", Convention()))
         except (ValueError, TypeError):
             # The field itself is validated too, and says what is wrong with it.
-            return given
+            return handler(given)
         under = convention.replace(**wanted.options)
-        return {**given, "measures": wanted.texts, "cutoffs": wanted.cutoffs, "convention": under}
+        config = handler({**given, "measures": wanted.texts, "cutoffs": wanted.cutoffs, "convention": under})
+        config._asked = wanted.asked
+        return config
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

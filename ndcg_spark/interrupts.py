@@ -24,13 +24,14 @@ _CLEANUP_SECONDS = 0.5
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_NOTHING_PUBLISHED = "nothing was published"
+NOTHING_PUBLISHED = "nothing was published"
 
 _turn = threading.Condition()
 _cleanups: list[Callable[[], object]] = []
 _committing = False
 _ended_by: int | None = None
-_standing = _NOTHING_PUBLISHED
+_standing = NOTHING_PUBLISHED
+_published = False
 
 
 def watch() -> None:
@@ -78,7 +79,7 @@ def committing(output: str) -> Iterator[None]:
 
     No cleanup may remove staging any more: if the second is over, the rest is left to `ndcg-spark recover`.
     """
-    global _committing, _standing  # noqa: PLW0603  # there is one process to end
+    global _committing, _published, _standing  # noqa: PLW0603  # there is one process to end
     with _turn:
         _committing = _ended_by is None
     give_way()
@@ -86,9 +87,9 @@ def committing(output: str) -> Iterator[None]:
     _standing = f"it was publishing: ndcg-spark recover {output} finishes that or removes it"
     try:
         yield
-        _standing = f"the night was published in {output}"
+        _standing, _published = f"the night was published in {output}", True
     except BaseException:
-        _standing = _NOTHING_PUBLISHED
+        _standing = NOTHING_PUBLISHED
         raise
     finally:
         with _turn:
@@ -102,10 +103,15 @@ def standing() -> str:
     return _standing
 
 
+def is_published() -> bool:
+    """Whether a night has been published so far."""
+    return _published
+
+
 def stand(sentence: str) -> None:
     """Set what `standing` says, for a command that publishes no night."""
-    global _standing  # noqa: PLW0603  # there is one process to end
-    _standing = sentence
+    global _published, _standing
+    _standing, _published = sentence, False
 
 
 def give_way() -> None:

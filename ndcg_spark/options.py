@@ -18,7 +18,10 @@ InputFormat = Annotated[
     ),
 ]
 OutputFormat = Annotated[
-    Text, typer.Option("--format", help="How it is printed: table, json, csv, markdown or latex. [default: table]")
+    Text,
+    typer.Option(
+        "--format", help="How it is printed: table, json, csv, spreadsheet, markdown or latex. [default: table]"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 EngineName = Annotated[Text, typer.Option(help="auto, embedded or spark. [default: auto]")]

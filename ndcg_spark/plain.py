@@ -1,21 +1,28 @@
 """Text for people: nothing in a name can control a terminal, and no secret in a URL is shown."""
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from ndcg_spark.masking import masked
 
 #: How alike names must be to be taken for one another, from 0 to 1: 'nonsense' is not 'none' (0.67).
 _NEAR = 0.7
+#: Letters and marks that take no place of their own on a page (Unicode: Default_Ignorable_Code_Point), and two blanks
+#: that count as signs. `isprintable` knows of none of them.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
 
 
 def printable(text: str) -> str:
     r"""The text in one line, with every character that is not printable spelled out, like ``\x1b`` or ``\n``.
 
     That includes invisible ones, such as those that change the direction of writing, because they make one name look
-    like another.
+    like another. What XML does not allow is never printable, so the text can stand in XML, SVG and HTML.
     """
-    return "".join(character if character.isprintable() else _spelled(character) for character in text)
+    shown = "".join(character if character.isprintable() else _spelled(character) for character in text)
+    return _INVISIBLE.sub(lambda found: _spelled(found[0]), shown)
 
 
 def message(text: str) -> str:

@@ -62,6 +62,11 @@ def test_help_is_as_it_was_agreed(arguments, golden):
     assert ndcg_spark(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 
 
+def test_without_any_argument_the_help_is_shown():
+    done = ndcg_spark()
+    assert (done.returncode, done.stderr.split()[:2]) == (2, ["Usage:", "ndcg-spark"])
+
+
 def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
     slow = "pyspark", "pandas", "pyarrow", "pydantic", "numpy"
     program = f"import sys, ndcg_spark.cli; print([name for name in {slow} if name in sys.modules])"
@@ -591,8 +596,8 @@ def test_check_finds_a_duplicate_that_an_evaluation_need_not_look_for(folder):
 def test_nights_are_listed_and_expired(folder):
     evaluate(folder, "--output", "out", "--date", "2020-01-01", "--dataset", "tiny")
     listed = ndcg_spark("nights", "out", cwd=folder).stdout.splitlines()
-    assert listed[0].split()[:8] == ["dataset", "date", "verdict", "best", "run", "best", "ndcg", "at"]
-    assert listed[1].split()[:9] == ["tiny", "2020-01-01", "-", "bm25", "1.0000", "10", "1", "2", "standard"]
+    assert listed[0].split()[:8] == ["dataset", "date", "verdict", "best", "run", "measure", "best", "runs"]
+    assert listed[1].split()[:9] == ["tiny", "2020-01-01", "-", "bm25", "ndcg@10", "1.0000", "1", "2", "standard"]
     rows = list(csv.DictReader(ndcg_spark("nights", "out", "--format", "csv", cwd=folder).stdout.splitlines()))
     assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == [
         ("bm25", k, "1.0") for k in ("1", "3", "5", "10")

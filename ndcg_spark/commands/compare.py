@@ -81,4 +81,4 @@ def compare(
     with Progress(silent(style)).running() as progress:
         found = compare_nights(request, progress.tell)
     with printing():
-        print_compared(found, style, correction, alpha)
+        print_compared(found, style, correction, alpha, list(request.measures))

@@ -1,5 +1,6 @@
 """The command `evaluate`."""
 
+import contextlib
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,9 @@ from ndcg_spark.report.streams import printing
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
+    from ndcg_spark.job.outcome import Outcome
     from ndcg_spark.job.quick_look import QuickLook
+    from ndcg_spark.sheets.sorting import Order
 
 
 def evaluate(
@@ -23,7 +26,8 @@ def evaluate(
     format_: OutputFormat = None,
     json_: Json = False,
     per_query: Annotated[
-        bool, typer.Option("--per-query", help="Print every query's scores instead: table, json lines or csv.")
+        bool,
+        typer.Option("--per-query", help="Print every query's scores instead: table, json lines, csv or spreadsheet."),
     ] = False,
     sort: Annotated[
         str | None, typer.Option(metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of what is printed.")
@@ -73,25 +77,35 @@ def evaluate(
         refuse_unwritable(junit)
     look = _look(baseline, config)
     taker: Taker | None = QueryScores(take, order) if per_query else look
-    with Progress(silent(style)).running() as progress:
-        if report is None:
-            outcome = run_job(config, progress.tell, taker, accept_baseline, progress.doing)
-        else:
-            from ndcg_spark.report.reports import reported
-
+    with contextlib.ExitStack() as outputs:
+        with Progress(silent(style)).running() as progress:
             evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline, doing=progress.doing)
-            outcome = reported(config, report, progress.tell, evaluated, look)
-    if junit is not None:
-        write_junit(junit, outcome.verdicts)
-    if not per_query:
-        with printing():
-            if look and look.found:
-                from ndcg_spark.report.comparisons import print_beside_scores
-
-                print_beside_scores(outcome, look.found, style, order)
+            if report is None:
+                outcome = evaluated(config, progress.tell)
             else:
-                formats.print_outcome(outcome, style, order)
+                from ndcg_spark.report.reports import reported
+
+                writing = reported(config, report, progress.tell, evaluated, look)
+                outcome, write_report = outputs.enter_context(writing)
+        # The last is written first, and each whatever becomes of the others.
+        if not per_query:
+            outputs.callback(_print, outcome, look, style, order)
+        if report is not None:
+            outputs.callback(write_report)
+        if junit is not None:
+            outputs.callback(write_junit, junit, outcome.verdicts)
     raise typer.Exit(outcome.exit_code)
+
+
+def _print(outcome: "Outcome", look: "QuickLook | None", style: str, order: "Order | None") -> None:
+    from ndcg_spark.report.comparisons import print_beside_scores
+    from ndcg_spark.report.formats import print_outcome
+
+    with printing():
+        if look and look.found:
+            print_beside_scores(outcome, look.found, style, order)
+        else:
+            print_outcome(outcome, style, order)
 
 
 def _look(baseline: str | None, config: "EvaluationConfig") -> "QuickLook | None":

@@ -1,5 +1,6 @@
 """The command `gate`: its options, and the call of the job that they describe."""
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -49,8 +50,10 @@ def judge(
         stand("run it again, as it may be half done")
     with Progress(silent(style)).running() as progress:
         verdicts = judge_again(configuration, output, dataset, progress.tell, accept_baseline)
-    if junit is not None:
-        write_junit(junit, verdicts)
-    with printing():
-        print_verdicts(verdicts, style)
+    with contextlib.ExitStack() as outputs:
+        # The last is written first, and each whatever becomes of the other.
+        outputs.enter_context(printing())
+        outputs.callback(print_verdicts, verdicts, style)
+        if junit is not None:
+            outputs.callback(write_junit, junit, verdicts)
     raise typer.Exit(exit_code_of(verdicts))

@@ -7,8 +7,9 @@ import typer
 
 from ndcg_spark.arguments import KeptNight, configured
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.interrupts import stand
 from ndcg_spark.options import EngineName, Json, KeptScores, engine_of
-from ndcg_spark.report.saying import silent
+from ndcg_spark.report.saying import say, silent
 from ndcg_spark.report.streams import printing
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def explain_query(
     baseline: Annotated[str | None, typer.Option(metavar="RUN", help="Show what moved since this run.")] = None,
     dataset: Annotated[str | None, typer.Option(help="The dataset of the query, if there are several.")] = None,
     cutoff: Annotated[
-        str | None, typer.Option(metavar="RANK", help="A rank, or all. [default: the deepest configured, or 10]")
+        str | None, typer.Option(metavar="RANK", help="A rank, or all. [default: that of the headline, or 10]")
     ] = None,
     format_: Annotated[
         str | None, typer.Option("--format", help="table, json, markdown or html. [default: table]")
@@ -64,15 +65,16 @@ def show_trend(
     dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
     measures: Annotated[
-        str, typer.Option(metavar="NAME[@CUTOFF],...", help="What is followed, at the deepest cutoff if none is named.")
-    ] = "ndcg",
+        str | None,
+        typer.Option(metavar="NAME[@CUTOFF],...", help="What is followed. [default: what was asked for first]"),
+    ] = None,
     last: Annotated[int, typer.Option(min=1, help="How many nights are shown; all are reckoned with.")] = 60,
     since: Annotated[
         str | None, typer.Option(metavar="YYYY-MM-DD", help="The anchor. [default: the first comparable nights]")
     ] = None,
     max_drop: Annotated[float, typer.Option(min=0, help="How much may be lost since the anchor.")] = 0.02,
     format_: Annotated[
-        str | None, typer.Option("--format", help="table, json, csv, png or svg. [default: table]")
+        str | None, typer.Option("--format", help="table, json, csv, spreadsheet, png or svg. [default: table]")
     ] = None,
     json_: Json = False,
 ) -> None:
@@ -121,8 +123,7 @@ def write_report(
         against = Baseline(baseline, baseline_date, slices, engine_of(engine), remote)
     elif slices:
         raise ConfigurationError("arguments: --slices is of a comparison; give --baseline or --baseline-date too")
+    stand("run it again")
     with Progress().running() as progress:
         written = write(output, html, date, dataset, run, against, png, progress.tell)
-    with printing():
-        for path in written:
-            print(path)
+    say(map(str, written))

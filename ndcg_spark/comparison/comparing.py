@@ -15,7 +15,7 @@ from ndcg_spark.comparison.asked import MIN_QUERIES, Asked
 from ndcg_spark.comparison.given import refuse_absent, sides_of
 from ndcg_spark.comparison.rows import DOUBTED, Judged, date_of, rows_of, with_weights, without_weights
 from ndcg_spark.comparison.slices import ALL
-from ndcg_spark.comparison.tallies import Row, Tally, identify, tallied
+from ndcg_spark.comparison.tallies import Row, Tally, evaluated, identify, tallied
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ def compare_tables(
     runs : sequence of str, optional
         The runs to compare; by default all but the baseline. One that is nowhere has a row of 0 queries.
     cutoffs : iterable of int or None, optional
-        The cutoffs to compare; by default all. None among them is the whole ranking.
+        The cutoffs to compare; by default all at which a measure was evaluated. None is the whole ranking.
     correction : str
         `holm`, `bh` or `none`: how p values are adjusted, over all rows without weights, and over all with.
     test : str
@@ -111,6 +111,9 @@ def compare_tables(
     refuse_absent(rows, sides, baseline_run, chosen)
     every = tallied(rows, sides.key, runs, len(asked.measures))
     identify(every, counted)
+    if chosen is None:
+        # A measure may have been evaluated at some of the cutoffs only.
+        every = evaluated(every)
     tallies = [t for t in every if _is_asked(at, asked.measures[t.measure], t.place.cutoff or None)]
     judged = _judged(table, tallies, asked, weights is not None)
     warnings = warning.of_unknown(rows, cut, weighed)

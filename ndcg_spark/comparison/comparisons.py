@@ -57,8 +57,8 @@ def compare(
     measure : str
         A column of numbers, or measures as the field writes them, each at its cutoff: `nDCG@10`, `P@5 AP`.
     cutoffs : int, None or several of them
-        The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all
-        there are.
+        The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all at
+        which the measure has values.
     alpha : float
         The interval is that of 1 - alpha.
     correction : str

@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.trend import Night, Point, trend
-from ndcg_spark.convention.requests import columns_of
+from ndcg_spark.convention.measures import written
+from ndcg_spark.convention.requests import asked_in, columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.choosing import nights_of
 from ndcg_spark.nights.committed import CommittedNight, committed
@@ -33,8 +34,9 @@ class Wanted:
     run: str | None = None
     #: Only these runs; all if none is named.
     runs: Collection[str] = ()
-    #: Like `ndcg@10,judged_rate`; without a cutoff, the deepest finite one of the newest night.
-    measures: str = "ndcg"
+    #: Like `ndcg@10,judged_rate`; None for the headline of the newest night, whose cutoff is also that of a measure
+    #: without one, if the night has it there.
+    measures: str | None = None
     #: How many of the newest nights are shown; all are reckoned with.
     last: int = 60
     anchor: str | None = None
@@ -120,18 +122,20 @@ def verdict_of(night: CommittedNight) -> str | None:
 
 
 def _measures(
-    text: str, nights: Sequence[tuple[CommittedNight, Sequence[Mapping[str, Any]]]]
+    text: str | None, nights: Sequence[tuple[CommittedNight, Sequence[Mapping[str, Any]]]]
 ) -> list[tuple[str, int | None]]:
-    """The measures and cutoffs of a text like `ndcg@10,judged_rate@all`."""
+    """The measures and cutoffs of a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
     known = list(dict.fromkeys(row["cutoff"] for _, rows in reversed(nights) for row in rows))
-    newest = [row["cutoff"] for row in nights[-1][1]]
-    deepest = max((cutoff for cutoff in newest if cutoff is not None), default=None)
+    night, newest = nights[-1]
+    asked = asked_in(night.record.get("configuration") or {})
+    headline = written(*asked.headline([row["cutoff"] for row in newest]))
     found = []
-    for measure, cutoff in columns_of(text, MEASURES):
+    for measure, cutoff in columns_of(text or headline, MEASURES):
         names: dict[str, int | None] = {str(each or "all"): each for each in known}
         if cutoff != "each" and cutoff not in names:
             raise ConfigurationError(f"measures: no score at {cutoff!r} is kept; the cutoffs are {', '.join(names)}")
-        kept = deepest if cutoff == "each" else names[cutoff]
+        valued = [row["cutoff"] for row in newest if row.get(measure) is not None]
+        kept = asked.main_cutoff(measure, valued) if cutoff == "each" else names[cutoff]
         if measure != "ndcg" and not any(
             row.get(measure) is not None for _, rows in nights for row in rows if row["cutoff"] == kept
         ):

@@ -14,6 +14,7 @@ from ndcg_spark.comparison import aggregation, randomization
 from ndcg_spark.comparison.pairing import STATUSES
 from ndcg_spark.comparison.rows import date_of
 from ndcg_spark.comparison.tallies import Tally
+from ndcg_spark.sheets.sorting import DECIMALS
 
 #: What is compared, beside the measure and the slice.
 _PLACE = ("dataset", "night", "run", "cutoff")
@@ -61,11 +62,15 @@ def randomized(
 def furthest(paired: DataFrame, measures: Sequence[str], queries: int) -> list[dict[str, Any]]:
     """The rows `Compared.queries`, without the baseline: of each run, measure and cutoff so many. An action."""
     ends = [_end(paired, at, is_loss) for at in range(len(measures)) for is_loss in (True, False)]
-    far = Window.partitionBy(*_PLACE, "measure", "is_loss").orderBy(F.desc(F.abs("difference")), "query_id")
+    far = Window.partitionBy(*_PLACE, "measure", "is_loss").orderBy(
+        F.round(F.abs("difference"), DECIMALS).desc(), "query_id"
+    )
     ranked = (
         reduce(DataFrame.union, ends).withColumn("place", F.row_number().over(far)).where(F.col("place") <= queries)
     )
-    rows = ranked.orderBy(*_PLACE, "measure", F.desc("is_loss"), "place").collect()
+    # The whole ranking is last, as it is among the comparisons.
+    order = ("dataset", "night", "run", F.col("cutoff") == 0, "cutoff", "measure", F.desc("is_loss"), "place")
+    rows = ranked.orderBy(*order).collect()
     return [
         {
             "dataset": row["dataset"],

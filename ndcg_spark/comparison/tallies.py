@@ -59,6 +59,11 @@ class Tally:
         return int(self._total("scores") + self._total("baselines")) - 2 * self.moments.n
 
     @property
+    def has_scores(self) -> bool:
+        """Whether any query has a value on either side."""
+        return bool(self._total("scores") or self._total("baselines"))
+
+    @property
     def change(self) -> float | None:
         """The change of the mean, each side over its own queries; None where a side has no value."""
         ours, theirs = self._total("scores"), self._total("baselines")
@@ -147,6 +152,17 @@ def tallied(rows: Iterable[Row], key: Sequence[str], runs: Iterable[str] | None,
                 tally.add_lacking(row)
             found.append(tally)
     return found
+
+
+def evaluated(tallies: Sequence[Tally]) -> list[Tally]:
+    """The tallies at cutoffs at which anybody has a score by their measure; all of a measure that nobody has."""
+    somewhere = {(t.place.dataset, t.measure) for t in tallies if t.has_scores}
+    there = {(t.place.dataset, t.measure, t.place.cutoff) for t in tallies if t.has_scores}
+    return [
+        t
+        for t in tallies
+        if (t.place.dataset, t.measure, t.place.cutoff) in there or (t.place.dataset, t.measure) not in somewhere
+    ]
 
 
 def _pairing(row: Row, key: Sequence[str]) -> tuple[Any, ...]:

@@ -51,10 +51,14 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
 
 
-def best_grade(table: DataFrame, reason: Column) -> Question:
-    """The largest grade of a good row."""
+def grades(table: DataFrame, reason: Column) -> Question:
+    """The smallest and the largest grade of the good rows."""
     grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
-    return Question({"grade": F.when(reason.isNull(), grade)}, {"best": F.max("grade")}, {"best": F.max("best")})
+    return Question(
+        {"grade": F.when(reason.isNull(), grade)},
+        {"worst": F.min("grade"), "best": F.max("grade")},
+        {"worst": F.min("worst"), "best": F.max("best")},
+    )
 
 
 def tied_lists(table: DataFrame, reason: Column) -> Question:

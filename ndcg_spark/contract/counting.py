@@ -21,19 +21,21 @@ _EXAMPLE_LENGTH = 200
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null. An action."""
     key = query_key(table.columns)
-    questions = [asking.row_counts(reason), asking.fingerprint(table, key), asking.best_grade(table, reason)]
+    questions = [asking.row_counts(reason), asking.fingerprint(table, key), asking.grades(table, reason)]
     queries = _by_query(table, key, questions)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # Without a dataset to group by, a table without rows has one row of totals, all null.
     rows = [row for row in queries.groupBy(*dataset).agg(*_totals(questions), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
+    known = [row for row in rows if row["best"] is not None]
     return JudgmentCounts(
         sum(row["rows"] for row in rows),
         by_dataset,
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
-        best_grade=max((row["best"] for row in rows if row["best"] is not None), default=None),
+        best_grade=max((row["best"] for row in known), default=None),
+        grades={row["dataset"] if dataset else None: (row["worst"], row["best"]) for row in known},
     )
 
 

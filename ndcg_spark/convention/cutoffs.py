@@ -43,6 +43,11 @@ def order_of(cutoff: Cutoff) -> tuple[bool, int]:
     return cutoff is None, cutoff or 0
 
 
+def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
+    """The deepest of the cutoffs that is a rank; None, the whole ranking, if none is."""
+    return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
+
+
 def _is_cutoff(cutoff: object) -> bool:
     if cutoff is None:
         return True

@@ -4,9 +4,9 @@ Whoever adds a measure adds an entry of MEASURES here, and its formula to `scori
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ndcg_spark.convention.cutoffs import Cutoff, order_of
+from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite, order_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +123,27 @@ class Asked:
     pairs: tuple[tuple[str, Cutoff], ...] = ()
     #: Whether the lowest and the highest NDCG are asked for that unjudged documents allow.
     bounds: bool = False
+    #: The first of them as it was named: one that is asked for at every cutoff stands for its deepest finite one.
+    first: tuple[str, Cutoff] | None = None
+
+    def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
+        """The measure and the cutoff that runs are ordered by, and that a report, a trend and a list of nights show.
+
+        It is the first that was asked for; if none was, NDCG at the deepest of these cutoffs that is a rank.
+        """
+        return self.first or ("ndcg", deepest_finite(cutoffs))
+
+    def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
+        """The cutoff that stands for a column of scores, of those at which it has values, where none is named.
+
+        That is the headline's if the column was asked for there, or at no cutoff and the headline's is a rank; else the
+        deepest finite one.
+        """
+        known = set(cutoffs)
+        own = known & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
+        headline = self.first[1] if self.first else None
+        stands = headline in own if own else headline is not None and headline in known
+        return headline if stands else deepest_finite(own or known)
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
         """The cutoffs at which any of these measures is asked for, ascending, the whole ranking last."""
@@ -147,6 +168,12 @@ class Asked:
 
 #: NDCG alone.
 NOTHING_ELSE = Asked()
+
+
+def published(measure: str, cutoff: Cutoff) -> str:
+    """A measure and its cutoff as papers and ir_measures write them: nDCG@10, P@20, and AP for the whole ranking."""
+    name = MEASURES[measure].written[0]
+    return name if cutoff is None else f"{name}@{cutoff}"
 
 
 def written(measure: str, cutoff: Cutoff) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, deepest_finite
 from ndcg_spark.convention.measures import MEASURES, Asked, Measure
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
@@ -87,15 +87,29 @@ def request(measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, 
             pairs += ((name, each) for each in ([None] if MEASURES[name].whole else own))
         else:
             pairs.append((name, None if cutoff == "all" else int(cutoff)))
+    name, cutoff, _ = read[0]
+    headline = (name, deepest_finite([] if MEASURES[name].whole else own)) if cutoff == "each" else pairs[0]
     needed = ascending([*own, *(cutoff for _, cutoff in pairs)])
     options = _options([(word, name, own_options) for word, (name, _, own_options) in zip(words, read, strict=True)])
-    return Request(Asked(tuple(dict.fromkeys(pairs))), needed, options)
+    return Request(Asked(tuple(dict.fromkeys(pairs)), first=headline), needed, options)
 
 
-def asked_by(texts: Iterable[str], bounds: bool = False) -> Asked:
-    """What texts with a cutoff each, such as precision@5, ask for; nothing beside NDCG if there are none."""
+def asked_by(texts: Iterable[str], bounds: bool = False, headline: str | None = None) -> Asked:
+    """What texts with a cutoff each, such as precision@5, ask for; nothing beside NDCG if there are none.
+
+    `headline` is such a text too; without one it is the first.
+    """
     given = list(texts)
-    return Asked(request(given, None, ()).asked.pairs if given else (), bounds)
+    asked = request(given, None, ()).asked if given else Asked()
+    first = request(headline, None, ()).asked.first if headline else asked.first
+    return Asked(asked.pairs, bounds, first)
+
+
+def asked_in(configuration: Mapping[str, Any]) -> Asked:
+    """What the configuration in the record of a night has asked for."""
+    settings = (configuration.get(name) for name in ("measures", "bounds", "headline"))
+    measures, bounds, headline = settings
+    return asked_by(measures or (), bool(bounds), headline)
 
 
 def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:

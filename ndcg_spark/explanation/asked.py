@@ -23,13 +23,13 @@ class Asked:
     run: str | None = None
     baseline: str | None = None
     dataset: str | None = None
-    #: `all` or a rank; None for the deepest finite cutoff of the evaluation.
+    #: `all` or a rank; None for the one that stands for the NDCG of the evaluation.
     cutoff: str | None = None
 
-    def at(self, cutoffs: Sequence[Cutoff]) -> Cutoff:
-        """The cutoff that was asked for, or the deepest finite one of these. Raises ConfigurationError."""
+    def at(self, default: Cutoff) -> Cutoff:
+        """The cutoff that was asked for, or the default. Raises ConfigurationError."""
         if self.cutoff is None:
-            return max((k for k in cutoffs if k is not None), default=None)
+            return default
         text = self.cutoff.strip()
         if text == "all":
             return None

@@ -139,6 +139,7 @@ def _scored(work: Work, checked: Checked) -> Outcome:
         config.measures,
         config.bounds,
         verdicts,
+        config.headline,
     )
 
 

@@ -43,7 +43,7 @@ def explain_query(config: EvaluationConfig, asked: Asked, tell: Tell) -> Explain
         tell("engine", opened.name)
         sources = sources_of(opened, config)
         config = adapted(config, sources, tell)
-        cutoff = asked.at(config.cutoffs)
+        cutoff = asked.at(config.asked.main_cutoff("ndcg", config.cutoffs))
         evaluation = dataclasses.replace(evaluation_of(opened, config), cutoffs=(cutoff,), rank=by_window)
         with translated_failures(sources):
             checked = validation.check(*sources, config)

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import deepest_finite
 from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
 from ndcg_spark.explanation.facts import Facts
@@ -37,11 +39,11 @@ def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
     if not scores:
         names = kept.queries()
         raise unknown("query", asked.query, _near(asked.query, names), len(names), "judged queries")
-    cutoff = _cutoff(scores, asked)
+    cutoff = _cutoff(night, scores, asked)
     documents = kept.rows_of("ranked_documents", asked.query)
     runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, asked)
     chosen = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
-    return explained_of(facts_of_night(night, chosen, documents, kept.grades()), runs, asked)
+    return explained_of(facts_of_night(night, chosen, documents), runs, asked)
 
 
 def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
@@ -70,10 +72,9 @@ def _kept_runs(night: CommittedNight, scores: Sequence[Row], documents: Sequence
     return [run for run in runs if run in there]
 
 
-def facts_of_night(
-    night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row], grades: tuple[float | None, float | None]
-) -> dict[str, Facts]:
+def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
     """The facts of one query by run: of its rows of QUERY_SCORES at one cutoff, and of RANKED_DOCUMENTS."""
+    worst, best = night.record.get("grades", {}).get(night.dataset, (None, None))
     convention = convention_of(night.record)
     judged = [row for row in documents if row["run"] is None]
     if convention.ideal == "retrieved":
@@ -82,7 +83,7 @@ def facts_of_night(
     for row in scores:
         listed = _listed(documents, row["run"], convention)
         score = {**row, "dataset": night.dataset}
-        facts[row["run"]] = facts_of(score, listed, judged, grades, convention, whole=False)
+        facts[row["run"]] = facts_of(score, listed, judged, (best, worst), convention, whole=False)
     return facts
 
 
@@ -99,10 +100,12 @@ def _night(nights: Sequence[CommittedNight], output: str, date: str | None, aske
     return next(night for night in of_date if night.dataset == dataset)
 
 
-def _cutoff(scores: Iterable[Row], asked: Asked) -> int | None:
+def _cutoff(night: CommittedNight, scores: Iterable[Row], asked: Asked) -> int | None:
     known = list(dict.fromkeys(row["cutoff"] for row in scores))
-    cutoff = asked.at(known)
-    deepest = max((each for each in known if each is not None), default=None)
+    deepest = deepest_finite(known)
+    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
+    ranks = known if deepest is None else [each for each in known if each is not None]
+    cutoff = asked.at(asked_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
         kept = ", ".join(at(each) for each in sorted(each for each in known if each is not None)) or "all"
         raise ConfigurationError(

@@ -8,6 +8,7 @@ from ndcg_spark.explanation.asked import Asked, Explained
 from ndcg_spark.explanation.explanation import explain
 from ndcg_spark.explanation.facts import Facts, Grade, Judged, Returned, Score
 from ndcg_spark.scoring.gains import discounts, gain_of, unjudged_gain
+from ndcg_spark.sheets.sorting import best_first
 
 Row = Mapping[str, Any]
 
@@ -60,7 +61,7 @@ def facts_of(
 def explained_of(facts: Mapping[str, Facts], runs: Sequence[str], asked: Asked) -> Explained:
     """The explanations of the runs, the best first, and the facts of the baseline."""
     explanations = [explain(facts[run]) for run in runs if run != asked.baseline]
-    explanations.sort(key=lambda each: -(each.facts.score.ndcg or 0.0))
+    explanations.sort(key=lambda each: best_first(each.facts.score.ndcg, each.facts.run))
     return Explained(explanations, None if asked.baseline is None else facts[asked.baseline])
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.nights.committed import read_scores
-from ndcg_spark.sheets.sorting import Order
+from ndcg_spark.sheets.sorting import DECIMALS, Order
 
 _KEY = ("dataset", "run", "query_id", "cutoff")
 
@@ -52,7 +52,8 @@ def _order(order: Order | None) -> list[Column]:
     key = [F.asc_nulls_last(name) for name in _KEY]
     if order is None:
         return key
-    turned = F.desc_nulls_last(order.column) if order.descending else F.asc_nulls_last(order.column)
+    value = F.col(order.column) if order.is_of_text else F.round(order.column, DECIMALS)
+    turned = value.desc_nulls_last() if order.descending else value.asc_nulls_last()
     if order.cutoff is None:
         return [turned, *key]
     # Rows at the cutoff that was named come first.

@@ -12,6 +12,7 @@ from ndcg_spark.job.outcome import Tell, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, results_of, sources_of
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import to_judge
+from ndcg_spark.sheets.sorting import DECIMALS
 
 
 def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[dict[str, Any]]:
@@ -35,5 +36,7 @@ def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[
             checked = validation.check(*sources, config)
             tell_rows_read(sources, checked, tell)
             table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
-            first = table.orderBy(F.desc("weight"), "dataset", "query_id", "doc_id").limit(most).collect()
+            first = (
+                table.orderBy(F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id").limit(most).collect()
+            )
     return [{name: row[name] for name in TO_JUDGE.names} for row in first]

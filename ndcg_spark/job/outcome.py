@@ -41,14 +41,15 @@ class Outcome:
     measures: list[str] = dataclasses.field(default_factory=list)
     #: Whether the bounds of NDCG were asked for.
     bounds: bool = False
+    #: The verdict on each night; empty without a gate.
+    verdicts: Sequence[Verdict] = ()
+    #: What the runs are ordered by, such as ndcg@10.
+    headline: str | None = None
 
     @property
     def asked(self) -> Asked:
         """The measures that were asked for."""
-        return asked_by(self.measures, self.bounds)
-
-    #: The verdict on each night; empty without a gate.
-    verdicts: Sequence[Verdict] = ()
+        return asked_by(self.measures, self.bounds, self.headline)
 
     @property
     def exit_code(self) -> int:

@@ -46,6 +46,8 @@ def commit_record(
             for source, counts in zip(sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in sources for other in source.sources if other is not source},
+        # The smallest and the largest of each dataset, for what judging more documents could change.
+        "grades": {dataset or config.dataset: both for dataset, both in checked.judgment_counts.grades.items()},
         "counts": checked.counts(len(evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": dict(seconds),

@@ -1,7 +1,6 @@
 """Charts in Vega-Lite, and pictures of them without a browser. What draws them is the extra `report`."""
 
 import datetime
-import html as hypertext
 import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +8,9 @@ from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.plain import printable
+from ndcg_spark.report.trends import best_runs
+from ndcg_spark.sheets.markup import escaped_html
 from ndcg_spark.sheets.sheet import at
 
 #: A specification of Vega-Lite.
@@ -65,11 +67,11 @@ def _altair() -> Any:
 def trend_chart(lines: Sequence[Line]) -> Chart:
     """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out.
 
-    Of more than _MOST_LINES runs it shows those with the highest scores of their last night, and says so.
+    Of more than _MOST_LINES runs it shows the best, and says so.
     """
     alt = _altair()
-    last = {line.run: line.points[-1].value or 0.0 for line in lines}
-    best = set(sorted(last, key=lambda run: (-last[run], run))[:_MOST_LINES])
+    runs = best_runs(lines)
+    best = set(runs[:_MOST_LINES])
     rows = [row for line in lines if line.run in best for row in _nights(line)]
     run = alt.Color("run:N", title="run")
     score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
@@ -86,8 +88,8 @@ def trend_chart(lines: Sequence[Line]) -> Chart:
     broken = base.transform_filter("datum.breaks != ''").mark_rule(strokeDash=[4, 3], color="#888")
     layered = alt.layer(broken, joined, nights, flagged).properties(width=_WIDTH, height=220)
     panels = layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent")
-    if len(best) < len(last):
-        panels = panels.properties(title=f"the best {len(best)} of {len(last):,} runs")
+    if len(best) < len(runs):
+        panels = panels.properties(title=f"the best {len(best)} of {len(runs):,} runs")
     return _as_dict(panels, rows)
 
 
@@ -176,7 +178,7 @@ def drawing(chart: Chart, title: str) -> str:
     import vl_convert
 
     drawn = _ROLES.sub("", str(vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE})))
-    return drawn.replace("<svg ", f'<svg role="img" aria-label="{hypertext.escape(title)}" ', 1)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{escaped_html(title)}" ', 1)
 
 
 def _named(alt: Any) -> Any:
@@ -194,8 +196,19 @@ def _days(alt: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _as_dict(chart: Any, rows: Sequence[Mapping[str, Any]]) -> Chart:
+    """The chart with these rows. Every text is printable, as drawing one that XML does not allow ends the process."""
     found: Chart = chart.to_dict()
-    return {**found, "datasets": {**found.get("datasets", {}), _ROWS: list(rows)}}
+    shown: Chart = _printable({**found, "datasets": {**found.get("datasets", {}), _ROWS: list(rows)}})
+    return shown
+
+
+def _printable(value: Any) -> Any:
+    """The value of JSON with every text in it printable."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    return {name: _printable(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _side(difference: float) -> str:

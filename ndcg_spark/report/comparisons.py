@@ -8,43 +8,72 @@ from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.report.formats import print_outcome, print_sheets
-from ndcg_spark.report.records import print_csv
+from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
-from ndcg_spark.sheets.comparisons import PLAIN_SIGNS, SIGNS, comparison_sheet, query_sheet, transition_sheet
+from ndcg_spark.sheets.comparisons import (
+    PLAIN_SIGNS,
+    SIGNS,
+    comparison_sheet,
+    notes_of_test,
+    query_sheet,
+    transition_sheet,
+)
+from ndcg_spark.sheets.papers import compared_paper_sheet, marks_of, paper_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import Order, in_order
 
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (
-    *("baseline", "difference", "relative_difference", "interval_low", "interval_high", "p_value", "p_adjusted"),
+    *(
+        "baseline",
+        "measure",
+        "difference",
+        "relative_difference",
+        "interval_low",
+        "interval_high",
+        "p_value",
+        "p_adjusted",
+    ),
     *("test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
 )
 
 
-def print_compared(found: Compared, style: str, correction: str, alpha: float) -> None:
-    """Print what a comparison found. CSV has the rows of COMPARISONS alone, JSON is one object with everything."""
+def print_compared(found: Compared, style: str, correction: str, alpha: float, measures: Sequence[str] = ()) -> None:
+    """Print what a comparison of these measures found. LaTeX has them as columns, in this order.
+
+    CSV has the rows of COMPARISONS alone, JSON is one object with everything.
+    """
     if style == "json":
         print(as_json(as_object(found)))
-    elif style == "csv":
-        print_csv(COMPARISONS.names, flat(found.rows))
+    elif style in CSV:
+        print_csv(COMPARISONS.names, flat(found.rows), style)
     else:
-        print_sheets(sheets_of(found, style, correction, alpha), style)
+        paper = compared_paper_sheet(found.rows, correction, measures) if style == "latex" else None
+        print_sheets([*([paper] if paper else []), *sheets_of(found, style, correction, alpha)], style)
 
 
 def print_beside_scores(outcome: Outcome, found: Compared, style: str, order: Order | None) -> None:
     """Print the dataset scores of an evaluation, and what its runs are beside one of them.
 
-    In CSV every row of the scores has the columns of its comparison, which are empty for the baseline itself.
+    In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
+    cutoff, which are empty for the baseline itself.
     """
-    if style == "csv":
-        compared = {(row["dataset"], row["run"], row["cutoff"]): row for row in flat(found.rows)}
-        rows = [row for of_run in in_order(outcome.dataset_scores, order) for row in of_run]
+    if style in CSV:
+        # Of several measures at a cutoff, the first that was asked for.
+        compared = {_key(row): row for row in reversed(flat(found.rows))}
+        rows = [row for of_run in in_order(outcome.dataset_scores, order, outcome.asked) for row in of_run]
         nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
         print_csv(
-            [*measure_first(DATASET_SCORES), *_BESIDE],
+            [*measure_first(DATASET_SCORES, outcome.asked.columns), *_BESIDE],
             ({**{name: compared.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in rows),
+            style,
         )
+        return
+    if style == "latex":
+        notes = [f"{outcome.convention}: {outcome.formula}", *notes_of_test(found.rows, found.rows, Asked.correction)]
+        scores = paper_sheet(outcome.dataset_scores, order, notes, outcome.asked, marks_of(found.rows))
+        print_sheets([scores, *sheets_of(found, style, Asked.correction, Asked.alpha)], style)
         return
     print_outcome(outcome, style, order, as_object(found))
     if style != "json":

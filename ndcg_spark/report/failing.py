@@ -1,6 +1,7 @@
 """A failure as it is told: one message on stderr and, where JSON was asked for, an object on stdout too."""
 
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 import typer
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError
-from ndcg_spark.interrupts import give_way
+from ndcg_spark.interrupts import give_way, is_published, standing
 from ndcg_spark.plain import message
 from ndcg_spark.report.streams import as_json, complain, printing
 
@@ -30,7 +31,10 @@ def told_failures(arguments: Sequence[str]) -> Iterator[bool]:
     except NdcgSparkError as error:
         # A failure that was caused by a signal is not reported.
         give_way()
-        _tell(str(error), error.code, error.exit_code, json_)
+        text = str(error)
+        if is_published() and standing() not in text:
+            text += f"; {standing()}"
+        _tell(text, error.code, error.exit_code, json_)
         raise SystemExit(error.exit_code) from error
     except _WRONG_ARGUMENTS as error:
         _tell(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
@@ -44,7 +48,7 @@ def is_merged() -> bool:
 
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = itertools.pairwise([*arguments, ""])
     return any(word in ("--json", "--format=json") or (word, after) == ("--format", "json") for word, after in pairs)
 
 

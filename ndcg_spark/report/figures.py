@@ -4,10 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from ndcg_spark.convention.measures import written
 from ndcg_spark.report import charts
 from ndcg_spark.report.charts import Chart
 from ndcg_spark.report.night_data import TIE, NightData
-from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
+from ndcg_spark.sheets.sheet import Sheet, rounded, sheet
 
 _Row = TypeVar("_Row")
 #: A figure of all runs shows at most so many; its table has all of them.
@@ -44,8 +45,9 @@ def _runs(data: NightData) -> Figure:
     rows = [{"run": run, "mean": mean.mean, "low": mean.low, "high": mean.high} for run, mean in named[:_MOST_RUNS]]
     cells = ([run, rounded(mean.mean), rounded(mean.low), rounded(mean.high)] for run, mean in named)
     table = sheet(["run", "mean", "low", "high"], cells, [1, 2, 3])
-    title, measure = "Runs with their intervals", f"ndcg@{at(data.cutoff)}"
-    words = f"Mean {measure} of each run and its 95 % interval of t over the queries; the best on top."
+    title, measure = "Runs with their intervals", written("ndcg", data.cutoff)
+    order = written(*data.asked.headline([data.cutoff]))
+    words = f"Mean {measure} of each run and its 95 % interval of t over the queries; the best by {order} on top."
     return Figure("runs", title, words, charts.runs_chart(rows, measure), table)
 
 

@@ -10,19 +10,20 @@ from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
 from ndcg_spark.plain import did_you_mean, message
-from ndcg_spark.report.records import print_csv
+from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.report.terminal import MOST_ROWS, print_sheet
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.sheets.markup import latex, markdown
+from ndcg_spark.sheets.papers import paper_sheet
 from ndcg_spark.sheets.scores import preset_sheets, score_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import Order, in_order
 from ndcg_spark.sheets.verdicts import verdict_sheet
 
-FORMATS = ("table", "json", "csv", "markdown", "latex")
+FORMATS = ("table", "json", *CSV, "markdown", "latex")
 #: What query scores are printed in: they are too many for a page.
-OF_QUERIES = ("table", "json", "csv")
+OF_QUERIES = ("table", "json", *CSV)
 
 #: What --format meant before it said how results are printed.
 _OF_FILES = ("trec", "parquet", "orc", "tsv", "jsonl")
@@ -52,15 +53,17 @@ def print_outcome(
     `more` is what JSON has beside it.
     """
     rows, asked = outcome.dataset_scores, outcome.asked
-    ordered = [row for of_run in in_order(rows, order) for row in of_run]
+    ordered = [row for of_run in in_order(rows, order, asked) for row in of_run]
     if style == "json":
         shown = {"output": outcome.output and masked(outcome.output), "dataset_scores": ordered if order else rows}
         print(as_json({**dataclasses.asdict(outcome), **shown, **(more or {})}))
-    elif style == "csv":
-        print_csv(measure_first(DATASET_SCORES, asked.columns), ordered)
+    elif style in CSV:
+        print_csv(measure_first(DATASET_SCORES, asked.columns), ordered, style)
     else:
+        words = [f"{outcome.convention}: {outcome.formula}"]
+        scores = paper_sheet if style == "latex" else score_sheet
         verdicts = [verdict_sheet(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-        print_sheets([score_sheet(rows, order, [f"{outcome.convention}: {outcome.formula}"], asked)], style)
+        print_sheets([scores(rows, order, words, asked)], style)
         if verdicts:
             print()
             print_sheets(verdicts, style, most=None)
@@ -71,13 +74,13 @@ def print_comparison(compared: Sequence[Compared], style: str, asked: Asked = NO
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     if style == "json":
         print(as_json([dataclasses.asdict(entry) for entry in compared]))
-    elif style == "csv":
+    elif style in CSV:
         rows = (
             {**row, "preset": entry.preset, "refused": entry.refused}
             for entry in compared
             for row in (entry.rows or [{}])
         )
-        print_csv(["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"], rows)
+        print_csv(["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"], rows, style)
     else:
         *sheets, last = preset_sheets({entry.preset: entry.rows for entry in compared}, asked)
         print_sheets([*sheets, dataclasses.replace(last, notes=refusals)], style)

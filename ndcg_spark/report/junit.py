@@ -1,27 +1,26 @@
 """Verdicts as JUnit XML, which CI servers show as tests: a suite per night, a case per finding."""
 
-import contextlib
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.verdict import Effect, Finding, Verdict
-from ndcg_spark.errors import DONE, ConfigurationError, StorageError
-from ndcg_spark.interrupts import standing
+from ndcg_spark.errors import DONE, ConfigurationError
 from ndcg_spark.plain import message
+from ndcg_spark.report import files
 
 _AGAINST = (Effect.FAIL, Effect.NONE)
 
 
 def refuse_unwritable(file: Path) -> None:
     """ConfigurationError if the file cannot be written; what an earlier night has left there is removed."""
+    files.refuse_unwritable("junit", file)
     try:
-        file.expanduser().unlink(missing_ok=True)
-        with file.expanduser().open("wb"):
-            pass
-        file.expanduser().unlink()
+        if file.expanduser().is_file():
+            file.expanduser().unlink()
     except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written, {error.strerror}; check --junit") from error
+        raise ConfigurationError(f"junit: {file} cannot be removed, {error.strerror}; check --junit") from error
 
 
 def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
@@ -43,12 +42,9 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
         for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
             suite.set(name, str(len(suite.findall(tag))))
     ET.indent(suites)
-    try:
-        ET.ElementTree(suites).write(file.expanduser(), encoding="utf-8", xml_declaration=True)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            file.expanduser().unlink()
-        raise StorageError(f"{file}: cannot be written, {error.strerror}; {standing()}") from error
+    content = io.BytesIO()
+    ET.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
+    files.write_file("junit", file, content.getvalue())
 
 
 def _case(suite: ET.Element, finding: Finding, verdict: Verdict) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
+from ndcg_spark.convention.measures import Asked, written
+from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.nights.kept_documents import NightTables
@@ -14,6 +16,7 @@ from ndcg_spark.nights.kept_scores import kept_scores
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.report.against import Held, counted
 from ndcg_spark.report.opened import Query, Side, explained
+from ndcg_spark.sheets.sorting import comparable, in_order
 
 Row = Mapping[str, Any]
 #: So many queries are shown of those that lost most, and of those that won most.
@@ -38,6 +41,8 @@ class NightData:
     """Everything that a report says of one night of one dataset."""
 
     night: CommittedNight
+    #: What was asked for, whose headline orders the runs; and the cutoff at which NDCG is looked at.
+    asked: Asked
     cutoff: int | None
     #: The rows of DATASET_SCORES, by run, best first, and cutoff.
     runs: Sequence[Sequence[Row]]
@@ -76,13 +81,12 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         The output cannot be read.
     """
     (rows,) = kept_scores(output, [night])
-    finite = {row["cutoff"] for row in rows} - {None}
-    cutoff = max(finite.intersection(held.cutoffs if held else finite) or finite, default=None)
-    by_run: dict[str, list[Row]] = {}
-    for row in rows:
-        by_run.setdefault(row["run"], []).append(row)
+    asked = asked_in(night.record.get("configuration") or {})
+    cutoffs = {row["cutoff"] for row in rows}
+    cutoff = asked.main_cutoff("ndcg", cutoffs.intersection(held.cutoffs if held else cutoffs) or cutoffs)
+    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, asked=asked)}
     at_cutoff = {name: _at(own, cutoff) for name, own in by_run.items()}
-    order = sorted(by_run, key=lambda name: -(at_cutoff[name]["ndcg"] or 0.0))
+    order = list(by_run)
     if run is not None and run not in by_run:
         near = did_you_mean(run, by_run)
         raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
@@ -103,6 +107,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
     opened = explained(own, other, list({each.query_id: each for each in [*worst, *best]}.values()))
     return NightData(
         night=night,
+        asked=asked,
         cutoff=cutoff,
         runs=[by_run[name] for name in order],
         means=_means([at_cutoff[name] for name in order]),
@@ -114,7 +119,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         best=[opened[each.query_id] for each in best],
         transitions=_transitions(held, chosen, cutoff, scores, theirs),
         of_baseline=of_baseline,
-        trend=_trend(output, night, [chosen, *([held.run] if held and held.run else []), *order]),
+        trend=_trend(output, night, cutoff, [chosen, *([held.run] if held and held.run else []), *order]),
         verdict=verdict_of(night),
         keeps_documents=own.tables.has_documents(),
     )
@@ -146,7 +151,7 @@ def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], has_baseline: 
     found = [Query(q, ndcg, other.get(q, (None, None))[1]) for q, (_, ndcg) in scores.items()]
     value = "difference" if has_baseline else "ndcg"
     known = [each for each in found if getattr(each, value) is not None]
-    return sorted(known, key=lambda each: (getattr(each, value), each.query_id))
+    return sorted(known, key=lambda each: (comparable(getattr(each, value)), each.query_id))
 
 
 def _transitions(
@@ -159,10 +164,10 @@ def _transitions(
     return [row for row in held.transitions if (row["run"], row["cutoff"]) == (run, cutoff)]
 
 
-def _trend(output: str, night: CommittedNight, runs: Sequence[str]) -> list[Line]:
-    """The trends of the first of these runs, up to the night."""
+def _trend(output: str, night: CommittedNight, cutoff: int | None, runs: Sequence[str]) -> list[Line]:
+    """The trends of the NDCG of the first of these runs, up to the night."""
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
-    found = lines(output, Wanted(dataset=night.dataset, runs=shown))
+    found = lines(output, Wanted(dataset=night.dataset, runs=shown, measures=written("ndcg", cutoff)))
     cut = []
     for line in found:
         until = sum(point.date <= night.evaluated_on for point in line.points)

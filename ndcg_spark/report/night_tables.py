@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
 from ndcg_spark.plain import message
 from ndcg_spark.report.night_data import Mean, NightData
-from ndcg_spark.sheets.comparisons import comparison_sheet, p_value, signed
+from ndcg_spark.sheets.comparisons import comparison_notes, comparison_sheet, p_value, signed
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.verdicts import verdict_sheet
 
@@ -16,15 +16,8 @@ _NAMES = {measure.column: name for name, measure in MEASURES.items()}
 
 def runs_table(data: NightData) -> Sheet:
     """A row per run: its scores, its interval, how it compares, and what its scores are a mean of."""
-    cutoffs = [row["cutoff"] for row in data.runs[0]]
-    beside = [
-        (column, cutoff)
-        for column in COLUMNS
-        for cutoff in cutoffs
-        if any(row[column] is not None for own in data.runs for row in own if row["cutoff"] == cutoff)
-    ]
-    headings = ["run", *(f"ndcg@{at(cutoff)}" for cutoff in cutoffs), f"95 % interval @{at(data.cutoff)}"]
-    headings += [written(_NAMES[c], k) if c in _NAMES else f"{c}@{at(k)}" for c, k in beside]
+    shown = _columns(data)
+    headings = ["run", *shown, f"95 % interval of ndcg@{at(data.cutoff)}"]
     if data.compared:
         headings += ["difference", f"{_level(data)} interval of it", "p", "won", "lost", "tied"]
     first_count = len(headings)
@@ -33,14 +26,32 @@ def runs_table(data: NightData) -> Sheet:
     for own in data.runs:
         name, by_cutoff = own[0]["run"], {row["cutoff"]: row for row in own}
         last = by_cutoff[data.cutoff]
-        cells = [name, *(rounded(by_cutoff.get(k, {}).get("ndcg")) for k in cutoffs), _interval(data.means[name])]
-        cells += [rounded(by_cutoff.get(k, {}).get(c)) for c, k in beside]
+        cells = [name, *(rounded(by_cutoff.get(k, {}).get(c)) for c, k in shown.values()), _interval(data.means[name])]
         cells += _compared(data, name) if data.compared else []
         rows.append([*cells, *(f"{last[count]:,}" for count in _COUNTS), rounded(last["judged_rate"])])
     # Counts that are the same for every run and say that nothing is wrong only make the table wide.
     dull = {first_count + place for place in (1, 2, 3) if all(row[first_count + place] == "0" for row in rows)}
     kept = [place for place in range(len(headings)) if place not in dull]
     return sheet([headings[p] for p in kept], ([row[p] for p in kept] for row in rows), range(1, len(kept)))
+
+
+def _columns(data: NightData) -> dict[str, tuple[str, int | None]]:
+    """The columns of scores with their cutoffs, by heading: what was asked for, in that order, and what is beside it.
+
+    If nothing was, NDCG at every cutoff comes first.
+    """
+    cutoffs = [row["cutoff"] for row in data.runs[0]]
+    pairs = data.asked.pairs or [("ndcg", cutoff) for cutoff in cutoffs]
+    shown = {written(name, cutoff): (MEASURES[name].column, cutoff) for name, cutoff in pairs}
+    for column in COLUMNS:
+        for cutoff in cutoffs:
+            has_values = any(row[column] is not None for own in data.runs for row in own if row["cutoff"] == cutoff)
+            if has_values and (column, cutoff) not in shown.values():
+                shown[written(_NAMES[column], cutoff) if column in _NAMES else f"{column}@{at(cutoff)}"] = (
+                    column,
+                    cutoff,
+                )
+    return shown
 
 
 def _compared(data: NightData, run: str) -> list[str]:
@@ -57,11 +68,11 @@ def compared_table(data: NightData) -> Sheet | None:
     held = data.held
     if held is None:
         return None
-    # The notes are those of all comparisons, as p values are adjusted for all of them.
     every = comparison_sheet(held.family, held.correction, held.alpha, signs=None)
     place = (data.night.dataset, data.run)
     both = zip(held.family, every.rows, strict=True)
-    own = [cells for row, cells in both if (row["dataset"], row["run"]) == place]
+    shown = [(row, cells) for row, cells in both if (row["dataset"], row["run"]) == place]
+    own = [cells for _, cells in shown]
     names = [name for name in every.headings if name not in ("dataset", "run", "")]
     # The stars, which have no heading, stand behind p.
     stars, p = every.headings.index(""), every.headings.index("p")
@@ -69,7 +80,8 @@ def compared_table(data: NightData) -> Sheet | None:
     cells = [[f"{row[at]}{row[stars]}" if at == p else row[at] for at, _ in places] for row in own]
     texts = {"measure", "slice", "flags"}
     right = [place for place, name in enumerate(names) if name not in texts]
-    return sheet(names, cells, right, every.notes) if own else None
+    notes = comparison_notes([row for row, _ in shown], held.family, held.correction, held.alpha)
+    return sheet(names, cells, right, notes) if own else None
 
 
 def findings_table(record: Mapping[str, Any]) -> Sheet | None:

@@ -51,7 +51,7 @@ def show_trend(
     output: str,
     dataset: str | None = None,
     run: str | None = None,
-    measures: str = "ndcg",
+    measures: str | None = None,
     last: int = 60,
 ) -> Shown:
     """The nights of an output as lines, with what stands out; a chart where the extra `report` is installed.
@@ -62,8 +62,8 @@ def show_trend(
         The folder that keeps the scores.
     dataset, run : str, optional
         Only these.
-    measures : str
-        Such as ``ndcg@10,judged_rate``.
+    measures : str, optional
+        Such as ``ndcg@10,judged_rate``; by default the first that the newest night was asked for.
     last : int
         So many nights are shown.
 
@@ -76,7 +76,7 @@ def show_trend(
     """
     found = lines(output, Wanted(dataset, run, (), measures, last))
     try:
-        chart = drawing(trend_chart(found), f"trend of {measures}")
+        chart = drawing(trend_chart(found), "trend")
     except ConfigurationError:
         # The extra is not installed, and the table says the same.
         chart = ""

@@ -67,14 +67,12 @@ def _facts(side: Side, queries: Sequence[str], runs: Sequence[str]) -> dict[tupl
     if not queries or not side.tables.has_documents():
         return {}
     scores = side.tables.rows_of_queries("query_scores", queries, runs)
-    documents, grades = side.tables.rows_of_queries("ranked_documents", queries, runs), side.tables.grades()
+    documents = side.tables.rows_of_queries("ranked_documents", queries, runs)
     of: dict[str, list[dict[str, Any]]] = {}
     for row in documents:
         of.setdefault(row["query_id"], []).append(row)
     return {
-        (side.night.evaluated_on, row["run"], query): facts_of_night(side.night, [row], of.get(query, []), grades)[
-            row["run"]
-        ]
+        (side.night.evaluated_on, row["run"], query): facts_of_night(side.night, [row], of.get(query, []))[row["run"]]
         for row in scores
         if row["cutoff"] == side.cutoff and keeps(side.night, row, of.get(row["query_id"], []))
         for query in [row["query_id"]]

@@ -25,8 +25,13 @@ def page(nights: Sequence[NightData], note: str | None = None) -> str:
     import markupsafe
 
     script, template = (_resource(name) for name in ("page.js", "page.html.j2"))
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"plain": printable, "rounded": rounded, "signed": signed}
+
+    def shown(value: Any) -> Any:
+        # Whatever the template prints, but for markup of our own.
+        return printable(value) if type(value) is str else value
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=shown)
+    environment.filters |= {"rounded": rounded, "signed": signed}
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rendered: str = environment.from_string(template).render(
         title=_title(nights),

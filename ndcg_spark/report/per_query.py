@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.plain import printable
-from ndcg_spark.report.records import print_csv, print_json_lines
+from ndcg_spark.report.records import CSV, print_csv, print_json_lines
 from ndcg_spark.schemas import QUERY_SCORES, measure_first
 from ndcg_spark.sheets.sheet import at, rounded
 
@@ -18,13 +18,13 @@ _OTHERS = ("dcg", "ideal_dcg", "returned", "judged", "status")
 
 
 def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions: Sequence[str] = ()) -> None:
-    """Print rows of QUERY_SCORES as `table`, `csv` or `json` (one object on each line), ndcg after the key.
+    """Print rows of QUERY_SCORES in a format, in JSON one object on each line; ndcg after the key.
 
     `companions` are the columns of the measures beside NDCG that are printed after it.
     """
     shown = measure_first(QUERY_SCORES, companions)
-    if style == "csv":
-        print_csv(shown, rows)
+    if style in CSV:
+        print_csv(shown, rows, style)
     elif style == "json":
         print_json_lines({name: row[name] for name in shown} for row in rows)
     else:

@@ -1,12 +1,13 @@
 """A report of a published night is written to a file, and its plots to a folder."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.errors import StorageError
+from ndcg_spark.interrupts import NOTHING_PUBLISHED, stand
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
@@ -14,6 +15,7 @@ from ndcg_spark.nights.committed import committed
 from ndcg_spark.report.against import Baseline, Held, compared, of_gate
 from ndcg_spark.report.charts import picture, require_extra
 from ndcg_spark.report.figures import figures
+from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.night_data import NightData, night_data
 from ndcg_spark.report.page import page
 
@@ -40,6 +42,9 @@ def write(
         The output cannot be read, a file cannot be written, or there is no such night to compare with.
     """
     require_extra()
+    refuse_unwritable("html", html)
+    if png is not None:
+        refuse_unwritable("png", png / "runs.png")
     known = committed(output)
     of_date = chosen(known, output, date, dataset)
     held: dict[str, Held] = {} if baseline is None else compared(output, of_date, known, baseline, tell)
@@ -51,52 +56,49 @@ def write(
     absent = None if baseline and len(of_date) > 1 else left_out(known, of_date[0].evaluated_on, dataset)
     if absent:
         tell("note", absent)
-    files = {html: page(nights, absent).encode()}
-    if png is not None:
-        files |= dict(_pictures(png, nights))
-    try:
-        for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    except OSError as error:
-        raise StorageError(f"report: {path} cannot be written, {error.strerror}; check its path and rights") from error
-    return list(files)
+    pictures = [] if png is None else _pictures(png, nights)
+    write_file("report", html, page(nights, absent).encode())
+    for path, content in pictures:
+        write_file("report", path, content)
+    return [html, *(path for path, _ in pictures)]
 
 
+@contextlib.contextmanager
 def reported(
     config: EvaluationConfig,
     html: Path,
     tell: Tell,
     evaluate: Callable[[EvaluationConfig, Tell], Outcome],
     look: QuickLook | None = None,
-) -> Outcome:
-    """Evaluate with this function, and write the report of what it publishes, beside what the `look` has found.
+) -> Iterator[tuple[Outcome, Callable[[], None]]]:
+    """The outcome of evaluating with this function, and what writes the report, beside what the `look` has found.
 
-    Without an output, the night is kept in a temporary folder until the report is written, with its documents.
-    Raises as `write`; what is not installed is told before anything is evaluated.
+    Without an output, the night is kept in a temporary folder until the block ends, with its documents. Raises as
+    `write`, by then too; what is not installed, and a file that cannot be written, are told before anything is
+    evaluated.
     """
     require_extra()
+    refuse_unwritable("report", html)
 
     def write_it(folder: str) -> None:
         baseline = Baseline(look.baseline, found=look.found) if look else None
         write(folder, html, config.date.isoformat(), baseline=baseline)
+        tell("report", str(html))
 
     if config.output:
         outcome = evaluate(config, tell)
-        write_it(str(outcome.output))
-        tell("report", str(html))
-        return outcome
+        yield outcome, lambda: write_it(str(outcome.output))
+        return
     scratch = Scratch()
     try:
-        folder = scratch.folder()
+        folder = str(scratch.folder())
         # What is written to a folder that goes is nothing to tell.
         quiet: Tell = lambda step, sentence: None if step == "wrote" else tell(step, sentence)  # noqa: E731
-        outcome = evaluate(config.model_copy(update={"output": str(folder), "documents": "top"}), quiet)
-        write_it(str(folder))
-        tell("report", str(html))
+        outcome = evaluate(config.model_copy(update={"output": folder, "documents": "top"}), quiet)
+        stand(NOTHING_PUBLISHED)
+        yield dataclasses.replace(outcome, output=None), lambda: write_it(folder)
     finally:
         scratch.remove()
-    return dataclasses.replace(outcome, output=None)
 
 
 def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, bytes]]:

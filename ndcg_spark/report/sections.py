@@ -1,12 +1,11 @@
 """Titles, sentences and sheets one after another, as aligned text, Markdown or a page of HTML."""
 
 import dataclasses
-import html as hypertext
 from collections.abc import Sequence
 
 from ndcg_spark.plain import printable
 from ndcg_spark.report.terminal import MOST_ROWS, print_sheet
-from ndcg_spark.sheets.markup import escaped_markdown, html, markdown
+from ndcg_spark.sheets.markup import escaped_html, escaped_markdown, html, markdown
 from ndcg_spark.sheets.sheet import Sheet
 
 #: A page that needs no network, follows the reader's light or dark mode, and lets a wide table scroll by itself.
@@ -55,18 +54,18 @@ def print_sections(sections: Sequence[Section], style: str) -> None:
 
 def page(sections: Sequence[Section]) -> str:
     """The sections as one HTML page."""
-    return _PAGE.format(title=hypertext.escape(sections[0].title), body="\n".join(map(_html, sections)))
+    return _PAGE.format(title=escaped_html(sections[0].title), body="\n".join(map(_html, sections)))
 
 
 def _markdown(section: Section) -> list[str]:
-    lines = [f"{'##' if section.is_first else '###'} {escaped_markdown(printable(section.title))}"]
+    lines = [f"{'##' if section.is_first else '###'} {escaped_markdown(section.title)}"]
     for sentence in section.sentences:
-        lines += ["", escaped_markdown(printable(sentence))]
+        lines += ["", escaped_markdown(sentence)]
     return [*lines, *(["", *markdown(section.sheet)] if section.sheet is not None else [])]
 
 
 def _html(section: Section) -> str:
     level = "h1" if section.is_first else "h2"
-    sentences = "".join(f"<p>{hypertext.escape(printable(sentence))}</p>" for sentence in section.sentences)
+    sentences = "".join(f"<p>{escaped_html(sentence)}</p>" for sentence in section.sentences)
     sheet = html(section.sheet) if section.sheet is not None else ""
-    return f"<{level}>{hypertext.escape(printable(section.title))}</{level}>{sentences}{sheet}"
+    return f"<{level}>{escaped_html(section.title)}</{level}>{sentences}{sheet}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.interrupts import standing
-from ndcg_spark.plain import message
+from ndcg_spark.plain import message, printable
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
@@ -21,7 +21,9 @@ def as_json(value: Any) -> str:
     r"""One line of JSON. A character that is not printable, or that stdout cannot encode, is written as ``\uXXXX``."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     text = json.dumps(value, default=str, ensure_ascii=not encoding.lower().startswith("utf"))
-    return re.sub(r"[^ -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
+    return re.sub(
+        r"[^ -~]", lambda found: found[0] if printable(found[0]) == found[0] else json.dumps(found[0])[1:-1], text
+    )
 
 
 def prepare_streams() -> None:

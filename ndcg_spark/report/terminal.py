@@ -15,7 +15,7 @@ from ndcg_spark import interrupts
 from ndcg_spark.plain import message, printable
 from ndcg_spark.sheets.sheet import Sheet, rounded
 
-_STEP_WIDTH = 9
+_STEP_WIDTH = 8
 #: The width of a table without a terminal, where no line may be cut.
 _UNLIMITED = 10_000
 #: A table for people has at most so many rows.
@@ -68,7 +68,7 @@ class Progress:
         """Say that a step is done, in a sentence with its counts. Once stderr cannot be written to, say no more."""
         said = message(sentence)
         try:
-            self._console.print(f"{step:<{_STEP_WIDTH}}{said}")
+            self._console.print(f"{step:<{_STEP_WIDTH}} {said}")
         except OSError:
             self._console.quiet = True
         self.doing(f"after {step}: {said}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.report.formats import print_sheets
-from ndcg_spark.report.records import print_csv
+from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.sheets.sheet import rounded, sheet
@@ -20,8 +20,8 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     names = [name for name in TO_JUDGE.names if several or name != "dataset"]
     if style == "json":
         print(as_json(list(rows)))
-    elif style == "csv":
-        print_csv(TO_JUDGE.names, rows)
+    elif style in CSV:
+        print_csv(TO_JUDGE.names, rows, style)
     else:
         cells = ([rounded(row[name]) if name == "weight" else str(row[name]) for name in names] for row in rows)
         numbers = [names.index(name) for name in ("runs", "best_rank", "weight")]

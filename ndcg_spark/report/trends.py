@@ -9,13 +9,14 @@ from typing import Any
 from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.records import print_csv
+from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.sections import Section, print_sections
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
+from ndcg_spark.sheets.sorting import best_first
 from ndcg_spark.sheets.verdicts import in_words
 
-FORMATS = ("table", "json", "csv", "png", "svg")
+FORMATS = ("table", "json", *CSV, "png", "svg")
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
 _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
 #: Where the line is not joined, and a night without a score.
@@ -35,8 +36,8 @@ def print_trends(lines: Sequence[Line], style: str) -> None:
     """Print the trends in the format. A picture is written to stdout as it is."""
     if style == "json":
         print(as_json([dataclasses.asdict(line) for line in lines]))
-    elif style == "csv":
-        print_csv(_COLUMNS, (row for line in lines for row in _rows(line)))
+    elif style in CSV:
+        print_csv(_COLUMNS, (row for line in lines for row in _rows(line)), style)
     elif style in ("png", "svg"):
         _print_picture(lines, style)
     else:
@@ -85,6 +86,20 @@ def drawn(points: Sequence[Point]) -> str:
     return "".join(
         (_BREAK if point.breaks and number else "") + sign(point.value) for number, point in enumerate(points)
     )
+
+
+def best_runs(lines: Sequence[Line]) -> list[str]:
+    """The runs of the lines, the best of each dataset first: by the last score of its first measure, then by name."""
+    headlines: dict[str, tuple[str, int | None]] = {}
+    scores: dict[str, dict[str, float | None]] = {}
+    for line in lines:
+        if headlines.setdefault(line.dataset, (line.measure, line.cutoff)) == (line.measure, line.cutoff):
+            scores.setdefault(line.dataset, {})[line.run] = line.points[-1].value
+    places = dict.fromkeys((line.run for line in lines), len(lines))
+    for of_dataset in scores.values():
+        for place, (run, _) in enumerate(sorted(of_dataset.items(), key=lambda item: best_first(item[1], item[0]))):
+            places[run] = min(place, places[run])
+    return sorted(places, key=lambda run: (places[run], run))
 
 
 def _names(lines: Iterable[Line]) -> list[str]:

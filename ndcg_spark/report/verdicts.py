@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.report.formats import print_sheets
-from ndcg_spark.report.records import print_csv
+from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.sheets.verdicts import verdict_sheet
 
@@ -23,7 +23,8 @@ def print_verdicts(verdicts: Sequence[Verdict], style: str) -> None:
     plain = [verdict.as_json() for verdict in verdicts]
     if style == "json":
         print(as_json(plain))
-    elif style == "csv":
-        print_csv(_COLUMNS, ({**verdict, **finding} for verdict in plain for finding in verdict["findings"]))
+    elif style in CSV:
+        rows = ({**verdict, **finding} for verdict in plain for finding in verdict["findings"])
+        print_csv(_COLUMNS, rows, style)
     else:
         print_sheets([verdict_sheet(verdict, len(plain) > 1) for verdict in plain], style, most=None)

@@ -67,7 +67,7 @@ def comparison_sheet(rows: Rows, correction: str, alpha: float, signs: str | Non
         )
     headings = [*names, *numbers, *more]
     right = [headings.index(name) for name in (*numbers, "p", "wins", "ties", "losses")]
-    return sheet(headings, cells, right, _notes(rows, correction, alpha, reach, drawn=signs is not None))
+    return sheet(headings, cells, right, comparison_notes(rows, rows, correction, alpha, reach if signs else 0.0))
 
 
 def query_sheet(rows: Rows) -> Sheet:
@@ -140,22 +140,37 @@ def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:
     return "".join(drawn)
 
 
-def _notes(rows: Rows, correction: str, alpha: float, reach: float, *, drawn: bool) -> list[str]:
-    tested = sum(row["p_adjusted"] is not None for row in rows)
+def comparison_notes(rows: Rows, family: Rows, correction: str, alpha: float, reach: float = 0.0) -> list[str]:
+    """What stands in rows that are shown, in words.
+
+    `family` are all that p values were adjusted for, and `reach` the ends of the line that intervals are drawn on.
+    """
+    notes = notes_of_test(rows, family, correction)
+    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if reach else ""
+    if any(row["interval_low"] is not None for row in rows):
+        level = f"{100 * (1 - alpha):g} %"
+        notes.append(f"interval: {level} of the mean difference over the queries that both have{scale}")
+    flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
+    return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
+
+
+def notes_of_test(rows: Rows, family: Rows, correction: str) -> list[str]:
+    """The baseline, the test, and what the stars mean if there are any."""
+    tested = sum(row["p_adjusted"] is not None for row in family)
     adjusted = (
         f", adjusted for {tested:,} comparisons ({_CORRECTIONS[correction]})"
         if correction in _CORRECTIONS and tested > 1
         else ""
     )
-    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if drawn and reach else ""
+    is_marked = any(mark(row["p_adjusted"]) for row in rows)
+    stars = "; * below 0.05, ** below 0.01, *** below 0.001" if is_marked else ""
     baselines = sorted({_baseline(row) for row in rows})
     notes = [
-        f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}",
-        f"p: two-sided {_test(rows)}" + adjusted + "; * below 0.05, ** below 0.01, *** below 0.001",
-        f"interval: {100 * (1 - alpha):g} % of the mean difference over the queries that both have{scale}",
+        f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}"
     ]
-    flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
-    return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
+    if any(row["p_adjusted"] is not None for row in rows):
+        notes.append(f"p: two-sided {_test(rows)}{adjusted}{stars}")
+    return notes
 
 
 def _test(rows: Rows) -> str:

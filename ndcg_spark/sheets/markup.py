@@ -3,6 +3,7 @@
 import html as hypertext
 import re
 
+from ndcg_spark.plain import printable
 from ndcg_spark.sheets.sheet import Sheet
 
 #: What could be markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
@@ -56,17 +57,24 @@ def markdown(table: Sheet) -> list[str]:
 
 
 def latex(table: Sheet) -> list[str]:
-    """The lines of a tabular that needs no package (LaTeX of 2020 or later); the notes are comments."""
-    kinds = "".join("r" if column in table.numbers else "l" for column in range(len(table.headings)))
-    heading, *rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in (table.headings, *table.rows)]
+    """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
+    # Scores of the same digits are aligned on the left too, where superscripts stand behind them.
+    on_the_right = set(table.numbers) - {column for _, column in table.superscripts}
+    kinds = "".join("r" if column in on_the_right else "l" for column in range(len(table.headings)))
+    heading = " & ".join(map(_latex, table.headings)) + r" \\"
+    rows = [
+        " & ".join(_latex_cell(table, line, column) for column in range(len(row))) + r" \\"
+        for line, row in enumerate(table.rows)
+    ]
     return [
+        r"% \usepackage{booktabs}",
         *(f"% {note}" for note in table.notes),
         rf"\begin{{tabular}}{{{kinds}}}",
-        r"\hline",
+        r"\toprule",
         heading,
-        r"\hline",
+        r"\midrule",
         *rows,
-        r"\hline",
+        r"\bottomrule",
         r"\end{tabular}",
     ]
 
@@ -77,21 +85,33 @@ def html(table: Sheet) -> str:
     body = "".join(
         f"<tr>{''.join(_cell('td', column, text, table) for column, text in enumerate(row))}</tr>" for row in table.rows
     )
-    notes = "".join(f"<p>{hypertext.escape(note)}</p>" for note in table.notes)
+    notes = "".join(f"<p>{escaped_html(note)}</p>" for note in table.notes)
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
 
 
 def escaped_markdown(text: str) -> str:
-    """Text of which nothing is markup in GitHub's Markdown."""
-    return _MARKDOWN.sub(r"\\\1", text)
+    """Printable text of which nothing is markup in GitHub's Markdown."""
+    return _MARKDOWN.sub(r"\\\1", printable(text))
+
+
+def escaped_html(text: str) -> str:
+    """Printable text of which nothing is markup in HTML, also within an attribute in quotes."""
+    return hypertext.escape(printable(text))
+
+
+def _latex_cell(table: Sheet, line: int, column: int) -> str:
+    text = _latex(table.rows[line][column])
+    signs = table.superscripts.get((line, column))
+    bold = rf"\textbf{{{text}}}" if (line, column) in table.best else text
+    return bold + (rf"\textsuperscript{{{signs}}}" if signs else "")
 
 
 def _latex(text: str) -> str:
     # A single hyphen is what it is.
-    escaped = "".join(_LATEX.get(sign, sign) for sign in text)
+    escaped = "".join(_LATEX.get(sign, sign) for sign in printable(text))
     return escaped if "--" in text else escaped.replace("{-}", "-")
 
 
 def _cell(kind: str, column: int, text: str, table: Sheet) -> str:
     side = "right" if column in table.numbers else "left"
-    return f'<{kind} style="text-align: {side}">{hypertext.escape(text)}</{kind}>'
+    return f'<{kind} style="text-align: {side}">{escaped_html(text)}</{kind}>'

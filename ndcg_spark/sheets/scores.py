@@ -32,9 +32,9 @@ def score_sheet(
 ) -> Sheet:
     """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
 
-    The best is by the first measure that was asked for, at its deepest cutoff. If none was, it is NDCG at every cutoff.
+    It has the measures that were asked for, and NDCG at every cutoff if none was.
     """
-    runs = in_order(rows, order or _by_first(asked))
+    runs = in_order(rows, order, asked)
     several = len({row["dataset"] for row in rows}) > 1
     shown = _shown(rows, asked)
     names = ["dataset", "run"] if several else ["run"]
@@ -56,13 +56,6 @@ def preset_sheets(scored: Mapping[str, Rows], asked: Asked = NOTHING_ELSE) -> li
         headings = [f"{dataset} / {run}", *_headings(shown)]
         sheets.append(sheet(headings, cells, range(1, len(headings))))
     return sheets
-
-
-def _by_first(asked: Asked) -> Order | None:
-    if not asked.pairs:
-        return None
-    first, _ = asked.pairs[0]
-    return Order(MEASURES[first].column, at(asked.cutoffs_of(first)[-1]), descending=True)
 
 
 def _shown(rows: Rows, asked: Asked) -> "list[_Shown]":

@@ -1,7 +1,7 @@
 """A table for people: headings and cells as text, names on the left, numbers on the right."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ndcg_spark.plain import printable
 
@@ -16,6 +16,13 @@ class Sheet:
     numbers: Collection[int]
     #: Sentences that stand below the table.
     notes: Sequence[str] = ()
+    #: The row and column of the best cells, and of those with a superscript; only LaTeX shows them.
+    best: Collection[tuple[int, int]] = ()
+    superscripts: Mapping[tuple[int, int], str] = dataclasses.field(default_factory=dict)
+
+    def emphasised(self, best: Collection[tuple[int, int]], superscripts: Mapping[tuple[int, int], str]) -> "Sheet":
+        """The sheet with cells that are the best, and superscripts of others."""
+        return dataclasses.replace(self, best=best, superscripts=superscripts)
 
     def cut(self, most: int) -> tuple["Sheet", int]:
         """The sheet with at most so many rows, and how many rows it lost."""

@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import order_of as by_depth
-from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
@@ -21,6 +21,8 @@ OF_DATASETS = (
 )
 OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
 _TEXTS = frozenset({"run", "query_id", "status"})
+#: Scores that are equal to so many decimals are equal: a sum in another order differs after them.
+DECIMALS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +30,30 @@ class Order:
     """By which column rows are sorted, at which cutoff, and whether the largest value comes first."""
 
     column: str
-    #: 'all' or a rank, None for the deepest cutoff at which any row has a value.
+    #: 'all' or a rank, None for the one that stands for the column.
     cutoff: str | None
     descending: bool
+
+    @property
+    def is_of_text(self) -> bool:
+        """Whether the column has words, and no numbers."""
+        return self.column in _TEXTS
+
+
+def headline_order(asked: Asked, cutoffs: Iterable[Cutoff]) -> Order:
+    """The order of runs where no other is asked for: the best by the headline first."""
+    measure, cutoff = asked.headline(cutoffs)
+    return Order(MEASURES[measure].column, at(cutoff), descending=True)
+
+
+def comparable(score: Any) -> Any:
+    """A score as it is ordered by; any other value as it is."""
+    return round(score, DECIMALS) if isinstance(score, float) else score
+
+
+def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
+    """A sort key: the highest score first, equal ones by name, those without a score last."""
+    return score is None, -comparable(score or 0.0), name
 
 
 def order_of(
@@ -79,19 +102,22 @@ def by_run(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapp
     return found
 
 
-def in_order(rows: Iterable[Mapping[str, Any]], order: Order | None = None) -> list[list[Mapping[str, Any]]]:
+def in_order(
+    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: Asked = NOTHING_ELSE
+) -> list[list[Mapping[str, Any]]]:
     """The rows of dataset scores, one list per dataset and run; by dataset, then as the order says, then by run.
 
-    Without an order the best score at the deepest cutoff comes first. Runs without a value come last.
+    Without an order the best by the headline of what was `asked` comes first. Runs without a value come last.
     """
-    wanted = order or Order("ndcg", None, descending=True)
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
     runs = [of_run for _, of_run in sorted(by_run(rows).items())]
-    valued = [row["cutoff"] for of_run in runs for row in of_run if row.get(wanted.column) is not None]
-    cutoff = wanted.cutoff or (at(max(valued, key=by_depth)) if valued else None)
+    every = [row for of_run in runs for row in of_run]
+    wanted = order or headline_order(asked, [row["cutoff"] for row in every])
+    valued = [row["cutoff"] for row in every if row.get(wanted.column) is not None]
+    cutoff = wanted.cutoff or at(asked.main_cutoff(wanted.column, valued))
 
     def value(of_run: list[Mapping[str, Any]]) -> Any:
-        return next((row.get(wanted.column) for row in of_run if at(row["cutoff"]) == cutoff), None)
+        return comparable(next((row.get(wanted.column) for row in of_run if at(row["cutoff"]) == cutoff), None))
 
     with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=wanted.descending)
     return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))

@@ -13,7 +13,7 @@ from ndcg_spark.comparison.measures import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.sheets import comparisons
-from ndcg_spark.sheets.comparisons import FLAGS, comparison_sheet, mark
+from ndcg_spark.sheets.comparisons import FLAGS, comparison_notes, comparison_sheet, mark
 
 QUERIES = [f"q{at}" for at in range(12)]
 QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))
@@ -30,6 +30,17 @@ def run_file(name, lists):
 
 OLD = ["bac"] * 10 + ["abc"] * 2
 NEW = ["abc"] * 9 + ["bac"] + ["cab", ""]
+
+
+def test_only_what_is_shown_is_explained():
+    row = {"run": "new", "baseline": "old", "baseline_night": None, "p_adjusted": 0.5, "test": "t", "flags": []}
+    row |= {"interval_low": None}
+    marked = {**row, "p_adjusted": 0.01, "flags": ["skewed"], "interval_low": 0.1}
+    notes = comparison_notes([row], [row, marked], "holm", 0.05)
+    assert notes == ["baseline: old", "p: two-sided paired t test, adjusted for 2 comparisons (Holm)"]
+    assert [note.partition(":")[0] for note in comparison_notes([marked], [row, marked], "holm", 0.05)] == [
+        *("baseline", "p", "interval", "skewed")
+    ]
 
 
 def ndcg_spark(folder, *arguments, **environment):
@@ -226,6 +237,15 @@ def test_what_is_compared_are_the_measures_that_were_asked_for(folder):
     done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--json")
     rows = json.loads(done.stdout)["comparisons"]
     assert [(row["measure"], row["cutoff"]) for row in rows] == [("precision", 1), ("ap", None)]
+
+
+def test_beside_the_scores_stands_the_comparison_by_the_first_measure_at_a_cutoff(folder):
+    measures = ("--measures", "nDCG@3 P@3 P@1")
+    done = evaluate(folder, *measures, "--baseline", "old", "--format", "csv")
+    rows = {(row["run"], row["cutoff"]): row for row in csv.DictReader(io.StringIO(done.stdout))}
+    assert [rows["new", cutoff]["measure"] for cutoff in ("1", "3")] == ["precision", "ndcg"]
+    difference = float(rows["new", "1"]["precision"]) - float(rows["old", "1"]["precision"])
+    assert float(rows["new", "1"]["difference"]) == pytest.approx(difference)
 
 
 def test_in_csv_a_comparison_stands_beside_the_scores(folder):

@@ -52,6 +52,19 @@ def test_classic_spark_compares_its_own_dataframe_with_a_frame_of_pandas(spark):
     assert (row["run"], row["queries"], row["difference"]) == ("new", 3, pytest.approx(0.5 / 3))
 
 
+def test_a_measure_is_compared_at_the_cutoffs_at_which_it_was_evaluated(evaluate_embedded):
+    of_ap = {**COLUMNS, "cutoff": [None] * 6, "ap": COLUMNS["ndcg"]}
+    of_ndcg = {**COLUMNS, "ap": [None] * 6}
+    scores = {name: of_ndcg[name] + of_ap[name] for name in of_ap}
+    (row,) = evaluate_embedded.call(compared, scores, measure="ap")[1]
+    assert (row["cutoff"], row["queries"]) == (None, 3)
+    # What is named is compared, and says that there is nothing.
+    (row,) = evaluate_embedded.call(compared, scores, measure="ap", cutoffs=10)[1]
+    assert (row["cutoff"], row["queries"]) == (10, 0)
+    rows = evaluate_embedded.call(compared, scores)[1]
+    assert [row["cutoff"] for row in rows] == [10, None]
+
+
 def shown(_):
     comparison = show_comparison(compare(COLUMNS, "old", correction="none"), correction="none")
     return str(comparison), comparison._repr_html_()

@@ -131,6 +131,25 @@ def test_above_4096_queries_buckets_of_them_are_randomized(embedded):
 # Pairing
 
 
+def test_the_queries_come_in_the_order_of_the_comparisons(embedded):
+    first = scores({"old": [0.5, 0.1], "new": [0.1, 0.2]})
+    whole = first.set_column(first.schema.get_field_index("cutoff"), "cutoff", pa.nulls(4, pa.int32()))
+    found = embedded.compared(pa.concat_tables([first, whole]), None, "old", queries=1)
+    assert [row["cutoff"] for row in found.rows] == [10, None]
+    assert [(row["cutoff"], row["query_id"]) for row in found.queries] == [
+        (10, "q0"),
+        (10, "q1"),
+        (None, "q0"),
+        (None, "q1"),
+    ]
+
+
+def test_of_queries_that_lost_the_same_but_for_the_order_of_a_sum_the_first_is_named(embedded):
+    for one, other in ((0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2)):
+        table = scores({"old": {"q0": one, "q1": other}, "new": {"q0": 0.0, "q1": 0.0}})
+        assert [row["query_id"] for row in embedded.compared(table, None, "old", queries=1).queries] == ["q0"]
+
+
 def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost(embedded):
     tonight = pa.concat_tables(
         [

@@ -3,8 +3,8 @@
 import pytest
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE
-from ndcg_spark.convention.requests import asked_by, request
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, written
+from ndcg_spark.convention.requests import asked_by, asked_in, request
 from ndcg_spark.errors import ConfigurationError
 
 DEFAULT = (1, 10)
@@ -164,6 +164,40 @@ def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
     assert (again.asked, again.cutoffs, again.options) == (first.asked, first.cutoffs, first.options)
     assert asked_by(texts) == first.asked
     assert asked_by([]) == NOTHING_ELSE
+
+
+@pytest.mark.parametrize(
+    ("measures", "cutoffs", "headline"),
+    [
+        ("nDCG@10 R@1000", None, ("ndcg", 10)),
+        ("R@1000 nDCG@10", None, ("recall", 1000)),
+        ("AP nDCG@10", [5], ("ap", None)),
+        ("bpref ndcg", [5], ("bpref", None)),
+        # At every cutoff: the deepest of those that were named, and not one that another measure needs.
+        ("ndcg R@1000", [1, 10, None], ("ndcg", 10)),
+        ("precision nDCG@3", [None], ("precision", None)),
+        ("ndcg", None, ("ndcg", max(DEFAULT))),
+    ],
+)
+def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, headline):
+    found = request(measures, cutoffs, DEFAULT)
+    assert found.asked.headline(found.cutoffs) == headline
+    again = {"measures": found.texts, "headline": written(*headline)}
+    assert asked_in(again).headline([]) == headline
+
+
+def test_without_measures_the_headline_is_ndcg_at_the_deepest_cutoff_that_is_a_rank():
+    assert NOTHING_ELSE.headline([1, 10, None]) == ("ndcg", 10)
+    assert NOTHING_ELSE.headline([None]) == ("ndcg", None)
+
+
+def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():
+    asked = request("nDCG@10 P@5 R@1000", None, DEFAULT).asked
+    cutoffs = {column: asked.main_cutoff(column, [5, 10, 1000]) for column in ("ndcg", "precision", "recall", "dcg")}
+    assert cutoffs == {"ndcg": 10, "precision": 5, "recall": 1000, "dcg": 10}
+    assert asked.main_cutoff("ndcg", [5, 1000]) == 1000
+    whole = request("AP P@5 AP@10", None, DEFAULT).asked
+    assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
 
 
 def test_measures_of_ir_measures_are_taken():

@@ -389,9 +389,9 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
         (["gate", "out", "--config", "gate.toml", "--dataset", "defualt"], 2, "did you mean 'default'"),
         (["evaluate", "--config", "gate.toml"], 2, "there is no output; give --output"),
         (
-            ["evaluate", "--config", "gate.toml", "--output", "o", "--junit", "no/gate.xml"],
+            ["evaluate", "--config", "gate.toml", "--output", "o", "--junit", "gate.toml/gate.xml"],
             2,
-            "no/gate.xml: cannot be written",
+            "gate.toml/gate.xml cannot be written",
         ),
     ],
 )

@@ -11,6 +11,8 @@ from ndcg_spark.job import evaluating
 from ndcg_spark.job.handing_over import QueryScores
 from ndcg_spark.sheets.sorting import OF_QUERIES, order_of
 
+TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
+
 
 def handed_over(spark, sort=None):
     judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 1.0, "q2"), judgment("a", 1.0, "q3")])
@@ -33,6 +35,20 @@ def test_rows_come_in_the_order_that_is_asked_for(spark, evaluate_embedded):
     assert handed_over(spark, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
     assert evaluate_embedded.call(handed_over, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
     assert evaluate_embedded.call(handed_over, "ndcg@all:asc")[:3] == [("q3", None), ("q2", None), ("q1", None)]
+
+
+def in_order_of_scores(spark, scores, sort):
+    table = spark.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
+    taken = []
+    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).hand_over(table)
+    return [row["query_id"] for row in taken]
+
+
+@pytest.mark.parametrize("sort", ["ndcg", "ndcg@10:asc"])
+def test_scores_that_differ_by_the_order_of_a_sum_come_by_query(evaluate_embedded, sort):
+    for scores in ({"q1": 0.3, "q2": 0.1 + 0.2}, {"q1": 0.1 + 0.2, "q2": 0.3}):
+        assert evaluate_embedded.call(in_order_of_scores, scores, sort) == ["q1", "q2"]
+    assert evaluate_embedded.call(in_order_of_scores, {"q1": 0.3, "q2": 0.2}, "query_id:desc") == ["q2", "q1"]
 
 
 @pytest.fixture

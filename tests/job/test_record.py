@@ -24,6 +24,7 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     checked = SimpleNamespace(
         both_counts=(counted, counted), breaches=[], counts=lambda _: {"results": 1}, datasets=[None]
     )
+    checked.judgment_counts = SimpleNamespace(grades={None: (0.0, 3.0)})
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
     record = commit_record(config, evaluation, engine, sources, checked, {"read": 0.5})
@@ -32,4 +33,4 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"
     assert record["inputs"]["judgments"]["files"] == [{"path": "s3://***@bucket/qrels.txt", "size": 7}]
     assert record["datasets"] == ["default"]
-    assert record["seconds"] == {"read": 0.5}
+    assert (record["seconds"], record["grades"]) == ({"read": 0.5}, {"default": (0.0, 3.0)})

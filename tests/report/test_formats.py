@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 
+import pandas as pd
 import pytest
 
 from ndcg_spark.job.every_preset import Compared
@@ -50,9 +51,34 @@ def test_csv_has_the_measure_right_after_the_key_and_every_digit(capsys):
     assert [(row["cutoff"], row["ndcg"]) for row in read_csv(text)] == [("10", repr(1 / 3)), ("all", "")]
 
 
-@pytest.mark.parametrize("name", ['a,"b"', "a\nb", "système", "=1+1", "a\x1bb"])
-def test_csv_gives_back_every_name_as_it_was(capsys, name):
-    assert [row["run"] for row in read_csv(printed(capsys, "csv", score(name)))] == [name]
+NAMES = ['a,"b"', "a\nb", "système", "=1+1", "a\x1bb", "a\rb", "\r", "a\r\nb", " a ", "'a", "\ta", "🙂\u202e"]
+
+
+@pytest.mark.parametrize("reader", ["csv", "pandas", "duckdb"])
+def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path, reader):
+    file = tmp_path / "scores.csv"
+    file.write_bytes(printed(capsys, "csv", *map(score, NAMES), sort="queries").encode())
+    if reader == "csv":
+        with file.open(encoding="utf-8", newline="") as stream:
+            found = [row["run"] for row in csv.DictReader(stream)]
+    elif reader == "pandas":
+        found = list(pd.read_csv(file)["run"])
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        options = "header=true, delim=',', quote='\"', escape='\"', all_varchar=true"
+        query = f"SELECT run FROM read_csv('{file}', {options})"  # noqa: S608  # of a file of ours
+        found = [run for (run,) in duckdb.sql(query).fetchall()]
+    assert sorted(found) == sorted(NAMES)
+    assert b"\r\n" not in file.read_bytes().replace(b"a\r\nb", b"")
+
+
+def test_for_a_spreadsheet_no_name_is_a_formula_and_numbers_stay_numbers(capsys):
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\uff1d1", "bm25", "a=b"]
+    text = printed(capsys, "spreadsheet", *(score(name, ndcg=-0.5) for name in names))
+    assert text.startswith("\ufeffdataset,")
+    rows = read_csv(text.removeprefix("\ufeff"))
+    assert {row["run"] for row in rows} == {*(f"'{name}" for name in names[:7]), "bm25", "a=b"}
+    assert {row["ndcg"] for row in rows} == {"-0.5"}
 
 
 def test_json_has_the_measure_after_the_key_of_a_row(capsys):
@@ -91,6 +117,42 @@ def test_rows_are_sorted_in_every_format_and_those_without_a_value_are_last(caps
 def test_rows_of_equal_value_are_sorted_by_run(capsys):
     rows = read_csv(printed(capsys, "csv", score("b"), score("a"), score("c", 0.9), sort="ndcg"))
     assert [row["run"] for row in rows] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("sort", [None, "ndcg", "ndcg:asc"])
+def test_values_that_differ_by_the_order_of_a_sum_are_equal(capsys, sort):
+    assert 0.1 + 0.2 != 0.3
+    for one, other in ((0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2)):
+        rows = read_csv(printed(capsys, "csv", score("b", one), score("a", other), sort=sort))
+        assert [row["run"] for row in rows] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("measures", "sort", "best"),
+    [
+        # By the first that was named, and a column at the cutoff that stands for it.
+        (["ndcg@1", "ndcg@10"], None, "a"),
+        (["ndcg@10", "ndcg@1"], None, "b"),
+        (["precision@10", "ndcg@1"], None, "b"),
+        (["ndcg@1", "precision@10"], "ndcg", "a"),
+        (["ndcg@1", "precision@10"], "P@10", "b"),
+        ([], None, "b"),
+    ],
+)
+@pytest.mark.parametrize("style", ["table", "csv", "latex"])
+def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, style, measures, sort, best):
+    scores = {"a": (0.9, 0.1), "b": (0.5, 0.6)}
+    rows = [
+        score(run, ndcg, cutoff, precision=ndcg)
+        for run, both in scores.items()
+        for cutoff, ndcg in zip((1, 10), both, strict=True)
+    ]
+    outcome = Outcome("id", "trec_eval", "gain", "embedded", rows, {}, [], None, {}, measures)
+    order = sort and order_of(sort, OF_DATASETS, [1, 10], ["precision"])
+    formats.print_outcome(outcome, style, order)
+    lines = capsys.readouterr().out.splitlines()
+    found = [row["run"] for row in read_csv("\n".join(lines))] if style == "csv" else [line[:1] for line in lines]
+    assert next(run for run in found if run in scores) == best
 
 
 def test_a_comparison_in_csv_has_a_row_for_a_preset_that_refuses(capsys):

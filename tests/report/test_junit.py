@@ -1,5 +1,6 @@
 """Verdicts as JUnit XML: as a CI server reads them, whatever stands in a name."""
 
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -61,5 +62,12 @@ def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is
     (tmp_path / "gate.xml").write_text("of yesterday", encoding="utf-8")
     refuse_unwritable(tmp_path / "gate.xml")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ConfigurationError, match=r"no/gate.xml: cannot be written, No such file"):
-        refuse_unwritable(tmp_path / "no/gate.xml")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"junit: .*file/gate.xml cannot be written, .*; check --junit"):
+        refuse_unwritable(tmp_path / "file" / "gate.xml")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_device_is_no_file_of_an_earlier_night_and_stays():
+    refuse_unwritable(Path("/dev/null"))
+    assert Path("/dev/null").is_char_device()

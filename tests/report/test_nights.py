@@ -1,5 +1,6 @@
 """The list of nights, and the list of documents to judge, as tables."""
 
+from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.nights.committed import CommittedNight
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.to_judge import print_documents
@@ -13,6 +14,35 @@ def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evalu
     nights = [CommittedNight(name, "2026-11-20", "folder", together) for name in datasets]
     print_nights(nights, scores, "table")
     assert [line.split()[6:8] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
+
+
+def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(capsys):
+    record = {"configuration": {"measures": ["ndcg@5", "recall@1000"], "headline": "ndcg@5"}}
+    scores = {"a": (0.9, 0.1), "b": (0.1, 0.9)}
+    rows = [
+        {"dataset": "web", "run": run, "cutoff": cutoff, "ndcg": ndcg, "queries": 60}
+        for run, both in scores.items()
+        for cutoff, ndcg in zip((5, 1000), both, strict=True)
+    ]
+    print_nights([CommittedNight("web", "2026-11-20", "folder", record)], [rows], "table")
+    assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["a", "ndcg@5", "0.9000"]
+
+
+def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first_by_name(capsys):
+    for scores in ({"a": 0.3, "b": 0.1 + 0.2}, {"a": 0.1 + 0.2, "b": 0.3}):
+        rows = [
+            {"dataset": "web", "run": run, "cutoff": 5, "ndcg": ndcg, "queries": 60} for run, ndcg in scores.items()
+        ]
+        print_nights([CommittedNight("web", "2026-11-20", "folder", {})], [rows], "table")
+        assert capsys.readouterr().out.splitlines()[1].split()[3] == "a"
+
+
+def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
+    rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
+    print_nights(
+        [CommittedNight("web", "2026-11-20", "folder", {})], [rows], "table", asked_by(["precision@5", "ndcg@5"])
+    )
+    assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
 
 
 def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):

@@ -19,11 +19,18 @@ from staying import command_line
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.plain import printable
 from ndcg_spark.report import reports
 from ndcg_spark.report.against import Baseline, compared
 
 ROOT = Path(__file__).parents[2]
-HOSTILE = ["<script>alert(1)</script>", "\"'>&lt;", "🙂 é\u202e", "x" * 10_000, "</style></script>{{7*7}}"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'>&lt;",
+    "🙂 é\u202e\x1b\x07\ufe0f",
+    "x" * 10_000,
+    "</style></script>{{7*7}}",
+]
 
 pytest.importorskip("vl_convert", reason="needs the extra report")
 pytest.importorskip("altair", reason="needs the extra report")
@@ -232,7 +239,7 @@ def test_a_page_runs_nothing_but_its_own_script(request, which):
 def test_every_name_is_shown_as_the_text_that_it_is(hostile):
     read = Page(hostile)
     for name in HOSTILE:
-        assert read.text.count(name.replace("\u202e", "\\u202e")) >= 5
+        assert read.text.count(printable(name)) >= 5
     assert "49" not in re.findall(r"\{\{7\*7\}\}|\b49\b", read.text)
     assert not any(name.startswith("on") for _, each in read.tags for name in each)
 
@@ -267,8 +274,50 @@ def test_what_is_not_kept_is_an_error(kept, tmp_path, asked, said):
 
 def test_a_page_that_cannot_be_written_is_an_error(kept, tmp_path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(StorageError, match="cannot be written"):
-        reports.write(str(kept), tmp_path / "file" / "r.html")
+    for asked in ({"html": tmp_path / "file" / "r.html"}, {"html": tmp_path / "r.html", "png": tmp_path / "file"}):
+        with pytest.raises(ConfigurationError, match="cannot be written"):
+            reports.write(str(kept), **asked)
+    with pytest.raises(StorageError, match="report: /dev/full cannot be written, No space left on device"):
+        reports.write(str(kept), Path("/dev/full"))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_report_that_cannot_be_written_is_told_before_anything_is_computed(tmp_path):
+    evaluated = ("evaluate", "--config", "conf/example.toml", "--engine", "embedded", "--output", tmp_path / "out")
+    done = command_line(*evaluated, "--report", tmp_path, cwd=ROOT)
+    assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (2, "", [])
+    assert done.stderr == f"ndcg-spark: report: {tmp_path} cannot be written, Is a directory; check --report\n"
+
+
+def test_where_writing_it_fails_the_scores_are_printed_and_the_message_says_that_the_night_was_published(tmp_path):
+    evaluated = ("evaluate", "--config", "conf/example.toml", "--engine", "embedded", "--output", tmp_path / "out")
+    done = command_line(*evaluated, "--report", "/dev/full", cwd=ROOT)
+    assert done.returncode == 4
+    assert [line.split()[0] for line in done.stdout.splitlines() if line][:2] == ["run", "hybrid"]
+    said = done.stderr.splitlines()[-1]
+    assert said.endswith(
+        f"/dev/full cannot be written, No space left on device; the night was published in {tmp_path}/out"
+    )
+
+
+def test_a_page_has_no_sign_that_cannot_be_seen(hostile):
+    text = hostile.read_text(encoding="utf-8")
+    assert {sign for sign in text if printable(sign) != sign} <= {"\n"}
+
+
+def test_a_page_looks_at_the_first_cutoff_that_was_asked_for_and_not_at_the_deepest(tmp_path):
+    evaluated = ("evaluate", "--config", "conf/example.toml", "--engine", "embedded", "--output", tmp_path / "out")
+    done = command_line(*evaluated, "--documents", "top", "--measures", "nDCG@3 R@10", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    (night,) = committed(str(tmp_path / "out"))
+    assert night.record["configuration"]["headline"] == "ndcg@3"
+    reports.write(str(tmp_path / "out"), tmp_path / "r.html")
+    read, rows = Page(tmp_path / "r.html"), Tables(tmp_path / "r.html").rows
+    assert "Run hybrid, ndcg@3." in " ".join(read.text.split())
+    assert "the best by ndcg@3 on top" in read.text
+    assert "recall@10" in read.text
+    # Of each opened query the ranks down to 3, though ten of them are kept.
+    assert {row[0] for row in rows if len(row) == 11 and row[0].isdecimal()} == {"1", "2", "3"}
 
 
 @pytest.fixture(scope="module")

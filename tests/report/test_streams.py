@@ -4,13 +4,17 @@ import io
 import json
 import os
 import sys
+import unicodedata
 from pathlib import Path
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 import pytest
 
 from ndcg_spark import interrupts
 from ndcg_spark.errors import StorageError
 from ndcg_spark.plain import message, printable
+from ndcg_spark.report.failing import told_failures
 from ndcg_spark.report.streams import as_json, printing
 
 
@@ -20,10 +24,31 @@ def test_what_a_terminal_only_prints_stays_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "sign", ["\x00", "\x1b", "\n", "\t", "\x7f", "\x9b", "\u200e", "\u2066", "\ufeff", "\U000e0041"]
+    "sign",
+    [
+        "\x00",
+        "\x1b",
+        "\n",
+        "\t",
+        "\x7f",
+        "\x9b",
+        "\u200e",
+        "\u2066",
+        "\ufeff",
+        "\U000e0041",
+        "\ufe0f",
+        "\u3164",
+        "\ufffe",
+    ],
 )
 def test_what_could_steer_it_is_spelled_out(sign):
     assert printable(f"a{sign}b") == "a" + sign.encode("unicode_escape").decode() + "b"
+
+
+def test_what_is_printable_can_stand_in_xml():
+    text = printable("".join(map(chr, range(0x30000))))
+    assert ET.fromstring(f"<a>{escape(text)}</a>").text == text  # noqa: S314  # we have written it
+    assert not {unicodedata.category(sign) for sign in text} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def test_a_message_is_one_line_without_secrets():
@@ -35,10 +60,10 @@ def test_a_message_is_one_line_without_secrets():
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_json_has_no_sign_that_steers_a_terminal_and_reads_back_the_same(monkeypatch, encoding):
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    value = {"run": "système\x1b[31m\x9b\x7f\u202e\n", "score": 0.5, "none": None}
+    value = {"run": "système\x1b[31m\x9b\x7f\u202e\ufe0f\n", "score": 0.5, "none": None}
     text = as_json(value)
     assert json.loads(text) == value
-    assert text.isprintable()
+    assert printable(text) == text
     text.encode(encoding)
     assert ("système" in text) == (encoding == "utf-8")
 
@@ -66,3 +91,12 @@ def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monk
         with pytest.raises(SystemExit) as ended, printing():
             sys.stdout.write("scores")
     assert ended.value.code == 128 + 13
+
+
+def test_whatever_fails_after_a_commit_the_message_says_that_the_night_stands(capsys):
+    with interrupts.committing("out"):
+        pass
+    with pytest.raises(SystemExit), told_failures([]):
+        raise StorageError("output: scores cannot be read, run it again")
+    said = "output: scores cannot be read, run it again; the night was published in out"
+    assert capsys.readouterr().err == f"ndcg-spark: {said}\n"

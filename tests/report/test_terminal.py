@@ -92,6 +92,11 @@ def test_steps_are_lines_on_stderr_and_nothing_on_stdout(capsys):
     assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
 
 
+def test_a_long_name_of_a_step_does_not_run_into_its_sentence(capsys):
+    Progress().tell("documents", "kept for 57 lists")
+    assert capsys.readouterr().err == "documents kept for 57 lists\n"
+
+
 def test_a_long_step_is_one_line(capsys):
     Progress().tell("wrote", "/data/" + "x" * 300)
     assert capsys.readouterr().err == "wrote    /data/" + "x" * 300 + "\n"

@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from kept_nights import date, night
@@ -15,12 +16,12 @@ from programs import forked
 from staying import command_line
 
 from ndcg_spark import cli
-from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.comparison.nightly import Line, Wanted, lines
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
 from ndcg_spark.report.notebook import show_trend
-from ndcg_spark.report.trends import drawn
+from ndcg_spark.report.trends import best_runs, drawn, print_trends
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,6 +77,51 @@ def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):
     chart = trend_chart(lines(str(tmp_path), Wanted()))
     assert {row["run"] for row in chart["datasets"]["rows"]} == {f"run{at:02d}" for at in range(20, 30)}
     assert chart["title"] == "the best 10 of 30 runs"
+
+
+def line(run, measure="ndcg", value=0.5, dataset="web"):
+    return Line(dataset, run, measure, 10, [Point(date(0), value, (), None, ())], [50], [None])
+
+
+def test_the_runs_of_a_picture_are_the_best_by_the_first_measure_in_every_order_of_a_sum():
+    runs = {"a": (0.3, 0.1), "b": (0.1 + 0.2, 0.2), "c": (0.5, 0.0), "none": (None, 0.9)}
+    both = [
+        line(run, measure, value)
+        for run, values in runs.items()
+        for measure, value in zip(("ndcg", "ap"), values, strict=True)
+    ]
+    assert best_runs(both) == ["c", "a", "b", "none"]
+
+
+def test_every_dataset_has_its_best_runs_in_a_picture():
+    of_web = [line(f"web{at}", value=at / 10) for at in range(5)]
+    of_shop = [line(f"shop{at}", value=at / 100, dataset="shop") for at in range(5)]
+    assert best_runs([*of_web, *of_shop])[:4] == ["shop4", "web4", "shop3", "web3"]
+
+
+@pytest.mark.parametrize("style", ["svg", "png"])
+def test_no_name_of_a_run_ends_the_process_that_draws_it(capsysbinary, style):
+    pytest.importorskip("vl_convert")
+    pytest.importorskip("altair")
+    print_trends([line("\x1b[31m\x07"), line("\u202eabc"), line("<b>&")], style)
+    drawn = capsysbinary.readouterr().out
+    if style == "svg":
+        text = "".join(ET.fromstring(drawn).itertext())  # noqa: S314  # we have written it
+        assert all(name in text for name in (r"\x1b[31m\x07", r"\u202eabc", "<b>&"))
+
+
+def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_asked_for(tmp_path):
+    for number in range(2):
+        for cutoff in (3, 10):
+            night(tmp_path, number, {"a": 0.5}, dataset=f"d{cutoff}", cutoff=cutoff)
+    record = next((tmp_path / "_evaluations" / "dataset=d10" / f"evaluated_on={date(1)}").iterdir())
+    asked = {"measures": ["judged@10", "ndcg@10"], "headline": "judged@10"}
+    rows = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps({**rows, "configuration": asked}), encoding="utf-8")
+    assert [(each.measure, each.cutoff) for each in lines(str(tmp_path), Wanted(dataset="d3"))] == [("ndcg", 3)]
+    with pytest.raises(ConfigurationError, match="judged_share@10 was not evaluated"):
+        lines(str(tmp_path), Wanted(dataset="d10"))
+    assert lines(str(tmp_path), Wanted(dataset="d10", measures="ndcg"))[0].cutoff == 10
 
 
 def example_nights(output):

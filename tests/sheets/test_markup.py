@@ -41,15 +41,22 @@ def test_markdown_escapes_what_it_would_take_for_markup(name, written):
 
 def test_latex_is_a_whole_tabular():
     assert latex(table("bm25", ["50 % of it"])) == [
+        r"% \usepackage{booktabs}",
         "% 50 % of it",
         r"\begin{tabular}{lr}",
-        r"\hline",
+        r"\toprule",
         r"run & ndcg@10 \\",
-        r"\hline",
+        r"\midrule",
         r"bm25 & 0.5000 \\",
-        r"\hline",
+        r"\bottomrule",
         r"\end{tabular}",
     ]
+
+
+def test_latex_has_the_best_in_bold_and_superscripts_behind_scores_that_stay_aligned():
+    lines = latex(table("bm25").emphasised({(0, 1)}, {(0, 1): "**"}))
+    assert lines[1] == r"\begin{tabular}{ll}"
+    assert lines[5] == r"bm25 & \textbf{0.5000}\textsuperscript{**} \\"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +76,7 @@ def test_latex_is_a_whole_tabular():
     ],
 )
 def test_latex_escapes_what_it_would_take_for_a_command(name, written):
-    assert latex(table(name))[5 - 1] == rf"{written} & 0.5000 \\"
+    assert latex(table(name))[5] == rf"{written} & 0.5000 \\"
 
 
 class Cells(html.parser.HTMLParser):

@@ -1,0 +1,45 @@
+"""Files that are written beside what is printed: a page, plots, JUnit XML."""
+
+import contextlib
+from pathlib import Path
+
+from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.interrupts import standing
+
+
+def refuse_unwritable(option: str, file: Path) -> None:
+    """ConfigurationError if the file cannot be written, told before anything is computed; the file stays as it is."""
+    path = file.expanduser()
+    try:
+        if not path.exists():
+            # Where it leads, as a link to nothing must stay.
+            target = path.resolve()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb"):
+                pass
+            target.unlink()
+        elif path.is_file() or path.is_dir():
+            # A pipe or a device is written once, and not tried before.
+            with path.open("ab"):
+                pass
+    except OSError as error:
+        raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
+
+
+def write_file(option: str, file: Path, content: bytes) -> None:
+    """Write the file, whole or not at all where it is a file.
+
+    Raises
+    ------
+    StorageError
+        It cannot be written; the message says whether a night was published.
+    """
+    path = file.expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        if path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; {standing()}") from error
