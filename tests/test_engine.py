@@ -13,7 +13,7 @@ import pytest
 import servers
 
 from ndcg_spark.config import validate
-from ndcg_spark.engine import classic, door, open_engine, patience, reason_of, sail
+from ndcg_spark.engine import classic, open_engine, patience, reason_of, sail
 from ndcg_spark.engine.opened import machine_memory
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs import sizing
@@ -176,25 +176,38 @@ def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
-def test_nobody_else_reaches_the_port_of_the_embedded_engine():
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's filter is Linux's")
+def test_no_other_process_is_answered_at_the_port_of_the_embedded_engine():
+    # A server of HTTP/2 speaks first, and its first two bytes are zero.
     knocking = """
-import socket
-port = int(engine.session.client._builder.endpoint.rsplit(":", 1)[1])
-try:
-    socket.create_connection(("127.0.0.1", port), timeout=1)
-    print("open")
-except TimeoutError:
-    print("shut")
+import socket, subprocess, sys
+port = engine.session.client._builder.endpoint.rsplit(":", 1)[1]
+knock = "import socket, sys; print(socket.create_connection(('127.0.0.1', sys.argv[1]), timeout=9).recv(2))"
+print(subprocess.run([sys.executable, "-c", knock, port], capture_output=True, text=True).stdout.strip())
+print(socket.create_connection(("127.0.0.1", port), timeout=9).recv(2))
 print(engine.session.range(3).count())
 """.strip()
-    assert said_with("embedded", knocking) == "shut\n3"
+    assert said_with("embedded", knocking).splitlines() == ["b''", str(bytes(2)), "3"]
 
 
-def test_a_port_that_is_not_ours_is_not_shut(silent):
-    assert door.shut(servers.free_port()) is False
-    with socket.create_connection(("127.0.0.1", silent), timeout=5):
-        pass
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("instead", "refusal"),
+    [
+        ("start = lambda server: server.start(background=True) or threading.Event()", "accepts connections past its"),
+        ("_is_ours = lambda connection: False", "does not answer, "),
+    ],
+)
+def test_an_embedded_engine_that_is_not_guarded_or_not_reached_is_refused(instead, refusal):
+    patched = f"import threading; from ndcg_spark.engine import port_guard; port_guard.{instead}"
+    program = f"{patched}\nfrom ndcg_spark.engine import open_engine\nwith open_engine('embedded'): pass"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert f"EngineError: engine: the embedded engine {refusal}" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_proxy_for_web_pages_is_not_asked_for_the_embedded_engine():
+    assert said_with("embedded", http_proxy="http://127.0.0.1:9", no_proxy="") == "embedded True 3"
 
 
 @pytest.mark.slow
