@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import grpc
 import pytest
 import servers
+from pyspark.errors import AnalysisException
 
 from ndcg_spark.config import validate
-from ndcg_spark.engine import classic, open_engine, patience, reason_of, sail
+from ndcg_spark.engine import classic, failures, lost, open_engine, patience, reason_of, sail
 from ndcg_spark.engine.opened import machine_memory
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs import sizing
@@ -97,6 +98,21 @@ def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(mon
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
         classic.local()
+
+
+def test_local_spark_is_not_looked_for_where_only_the_client_is_installed(monkeypatch):
+    monkeypatch.setattr(classic, "is_remote_only", lambda: True)
+    with pytest.raises(EngineError, match="pyspark-client has no local Spark"):
+        classic.local()
+
+
+def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "py4j", None)
+    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
+    assert issubclass(AnalysisException, failures())
+    assert not issubclass(ImportError, failures())
+    assert lost(ConnectionResetError())
+    assert not lost(AnalysisException("no_such"))
 
 
 @pytest.mark.parametrize("little", [False, True])

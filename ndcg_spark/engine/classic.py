@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 from ndcg_spark import interrupts
 from ndcg_spark.engine import archive
@@ -39,8 +40,16 @@ def local(*, little_data: bool = False) -> Engine:
 
     With `little_data` it starts faster and computes more slowly, with the same results.
     """
+    if is_remote_only():
+        raise EngineError(
+            "engine: pyspark-client has no local Spark; pip install pyspark in its place, or use --engine embedded"
+        )
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {BOTH_WAYS}")
+    if is_remote_only():
+        raise EngineError(
+            "engine: pyspark-client has no local Spark; pip install pyspark in its place, or use embedded"
+        )
     # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
