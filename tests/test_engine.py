@@ -1,6 +1,7 @@
 """Which engine is opened, what is known of it, and how it says that it is not there or died."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -11,9 +12,10 @@ from types import SimpleNamespace
 import grpc
 import pytest
 import servers
+from pyspark.errors import AnalysisException
 
 from ndcg_spark.config import validate
-from ndcg_spark.engine import classic, door, open_engine, patience, reason_of, sail
+from ndcg_spark.engine import classic, failures, lost, open_engine, patience, reason_of, sail
 from ndcg_spark.engine.opened import machine_memory
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs import sizing
@@ -99,15 +101,39 @@ def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(mon
         classic.local()
 
 
-@pytest.mark.parametrize("little", [False, True])
-def test_java_compiles_fast_code_in_a_hurry_only_for_little_data(monkeypatch, little):
+def test_local_spark_is_not_looked_for_where_only_the_client_is_installed(monkeypatch):
+    monkeypatch.setattr(classic, "is_remote_only", lambda: True)
+    with pytest.raises(EngineError, match="pyspark-client has no local Spark"):
+        classic.local()
+
+
+def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "py4j", None)
+    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
+    assert issubclass(AnalysisException, failures())
+    assert not issubclass(ImportError, failures())
+    assert lost(ConnectionResetError())
+    assert not lost(AnalysisException("no_such"))
+
+
+def options_of_local_spark(monkeypatch, **how):
     def refused(builder, _):
-        raise EngineError(builder._options["spark.driver.defaultJavaOptions"])
+        raise EngineError(json.dumps(builder._options))
 
     monkeypatch.setattr(classic, "created", refused)
     with pytest.raises(EngineError) as options:
-        classic.local(little_data=little)
-    assert ("-XX:TieredStopAtLevel=1" in str(options.value)) is little
+        classic.local(**how)
+    return json.loads(str(options.value))
+
+
+@pytest.mark.parametrize("little", [False, True])
+def test_java_compiles_fast_code_in_a_hurry_only_for_little_data(monkeypatch, little):
+    java = options_of_local_spark(monkeypatch, little_data=little)["spark.driver.defaultJavaOptions"]
+    assert ("-XX:TieredStopAtLevel=1" in java) is little
+
+
+def test_the_ports_of_local_spark_ask_for_a_secret(monkeypatch):
+    assert options_of_local_spark(monkeypatch)["spark.authenticate"] == "true"
 
 
 @pytest.mark.parametrize(("results", "little"), [("little.run", True), ("much.run", False)])
@@ -176,25 +202,38 @@ def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
-def test_nobody_else_reaches_the_port_of_the_embedded_engine():
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's filter is Linux's")
+def test_no_other_process_is_answered_at_the_port_of_the_embedded_engine():
+    # A server of HTTP/2 speaks first, and its first two bytes are zero.
     knocking = """
-import socket
-port = int(engine.session.client._builder.endpoint.rsplit(":", 1)[1])
-try:
-    socket.create_connection(("127.0.0.1", port), timeout=1)
-    print("open")
-except TimeoutError:
-    print("shut")
+import socket, subprocess, sys
+port = engine.session.client._builder.endpoint.rsplit(":", 1)[1]
+knock = "import socket, sys; print(socket.create_connection(('127.0.0.1', sys.argv[1]), timeout=9).recv(2))"
+print(subprocess.run([sys.executable, "-c", knock, port], capture_output=True, text=True).stdout.strip())
+print(socket.create_connection(("127.0.0.1", port), timeout=9).recv(2))
 print(engine.session.range(3).count())
 """.strip()
-    assert said_with("embedded", knocking) == "shut\n3"
+    assert said_with("embedded", knocking).splitlines() == ["b''", str(bytes(2)), "3"]
 
 
-def test_a_port_that_is_not_ours_is_not_shut(silent):
-    assert door.shut(servers.free_port()) is False
-    with socket.create_connection(("127.0.0.1", silent), timeout=5):
-        pass
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("instead", "refusal"),
+    [
+        ("start = lambda server: server.start(background=True) or threading.Event()", "accepts connections past its"),
+        ("_is_ours = lambda connection: False", "does not answer, "),
+    ],
+)
+def test_an_embedded_engine_that_is_not_guarded_or_not_reached_is_refused(instead, refusal):
+    patched = f"import threading; from ndcg_spark.engine import port_guard; port_guard.{instead}"
+    program = f"{patched}\nfrom ndcg_spark.engine import open_engine\nwith open_engine('embedded'): pass"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert f"EngineError: engine: the embedded engine {refusal}" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_proxy_for_web_pages_is_not_asked_for_the_embedded_engine():
+    assert said_with("embedded", http_proxy="http://127.0.0.1:9", no_proxy="") == "embedded True 3"
 
 
 @pytest.mark.slow

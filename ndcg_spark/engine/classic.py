@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 from ndcg_spark import interrupts
 from ndcg_spark.engine import archive
@@ -39,8 +40,16 @@ def local(*, little_data: bool = False) -> Engine:
 
     With `little_data` it starts faster and computes more slowly, with the same results.
     """
+    if is_remote_only():
+        raise EngineError(
+            "engine: pyspark-client has no local Spark; pip install pyspark in its place, or use --engine embedded"
+        )
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {BOTH_WAYS}")
+    if is_remote_only():
+        raise EngineError(
+            "engine: pyspark-client has no local Spark; pip install pyspark in its place, or use embedded"
+        )
     # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
@@ -58,6 +67,8 @@ def local(*, little_data: bool = False) -> Engine:
         .config("spark.driver.memory", f"{memory}g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        # Java listens on ports that every user of the machine reaches; whoever comes must know a secret of this start.
+        .config("spark.authenticate", "true")
         .config("spark.sql.shuffle.partitions", str(4 * cores))
         # Judgments that need not be sorted to be joined are not: they fit into memory where each part is this small.
         .config("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", "64m")

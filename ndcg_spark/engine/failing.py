@@ -8,11 +8,15 @@ from ndcg_spark.errors import first_line
 
 def failures() -> tuple[type[Exception], ...]:
     """The exceptions that an engine raises when it fails, for an except clause."""
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     # After a Java machine has died, py4j raises the operating system's errors when it opens another connection.
-    kinds: tuple[type[Exception], ...] = (PySparkException, Py4JError, ConnectionRefusedError, ConnectionResetError)
+    kinds: tuple[type[Exception], ...] = (PySparkException, ConnectionRefusedError, ConnectionResetError)
+    # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without gRPC.
+    if importlib.util.find_spec("py4j"):
+        from py4j.protocol import Py4JError
+
+        kinds += (Py4JError,)
     if importlib.util.find_spec("grpc"):
         from grpc import RpcError
 
@@ -22,15 +26,12 @@ def failures() -> tuple[type[Exception], ...]:
 
 def lost(error: BaseException) -> bool:
     """Whether an error means that the engine is gone, so that what it was doing is not to blame."""
-    from py4j.protocol import Py4JError, Py4JNetworkError
-
-    for failure in _behind(error):
-        if isinstance(failure, Py4JNetworkError | ConnectionRefusedError | ConnectionResetError):
-            return True
-        # An exception in Java is a Py4JJavaError; py4j's own means that no answer came.
-        if type(failure) is Py4JError or _status(failure) == "UNAVAILABLE":
-            return True
-    return False
+    return any(
+        isinstance(failure, ConnectionRefusedError | ConnectionResetError)
+        or _status(failure) == "UNAVAILABLE"
+        or _java_is_silent(failure)
+        for failure in _behind(error)
+    )
 
 
 def reason_of(error: BaseException) -> str:
@@ -56,3 +57,12 @@ def _status(error: BaseException) -> str:
     import grpc
 
     return error.code().name if isinstance(error, grpc.RpcError) and isinstance(error, grpc.Call) else ""
+
+
+def _java_is_silent(error: BaseException) -> bool:
+    """Whether py4j says that no answer came; an exception in Java is a Py4JJavaError."""
+    if not importlib.util.find_spec("py4j"):
+        return False
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    return isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ndcg_spark.engine import door, patience
-from ndcg_spark.engine.failing import failures
+from ndcg_spark.engine import patience, port_guard
+from ndcg_spark.engine.failing import failures, reason_of
 from ndcg_spark.engine.opened import BOTH_WAYS, CALL_SITES, MEMORY_SHARE, Engine, created, machine_memory, quietly
 from ndcg_spark.errors import EngineError, first_line
 
@@ -20,17 +20,19 @@ LEAST_PARTITIONS = 16
 
 
 def embedded() -> Engine:
-    """Sail in this process, behind a port on loopback that is closed to everybody else; EngineError without pysail."""
+    """Sail in this process, behind a guarded port on loopback; EngineError without pysail or without a guard."""
     pool = str(int(machine_memory() * MEMORY_SHARE))
     for name, value in {
         "RUST_LOG": "off",
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
         "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": pool,
         "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(LEAST_PARTITIONS, 4 * (os.cpu_count() or 1))),
+        # gRPC takes no_proxy only where this is not set; a proxy for web pages cannot reach the engine.
+        "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
     }.items():
         os.environ.setdefault(name, value)
     try:
-        # The client is imported here too, so that the port is only open for as long as it takes to connect.
+        # The client has packages of its own, which pysail does not require.
         import pyspark.sql.connect.session  # noqa: F401
         from pysail.spark import SparkConnectServer
     except ImportError as error:
@@ -38,7 +40,9 @@ def embedded() -> Engine:
     with contextlib.ExitStack() as ending:
         try:
             server = SparkConnectServer("127.0.0.1", 0)
-            server.start(background=True)
+            admitted = port_guard.start(server)
+        except EngineError:
+            raise
         except Exception as error:  # it raises many kinds, above all for its settings in the environment
             raise EngineError(
                 f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*"
@@ -48,8 +52,15 @@ def embedded() -> Engine:
         session = created(SparkSession.builder.remote(f"sc://127.0.0.1:{port}"), "the embedded engine's session")
         ending.callback(quietly(session.stop))
         patience.bound(session, "own")
-        session.conf.set(CALL_SITES, "false")
-        door.shut(port)
+        try:
+            session.conf.set(CALL_SITES, "false")
+        except failures() as error:
+            raise EngineError(
+                f"engine: the embedded engine does not answer, {reason_of(error)}; check the limit of open files "
+                "(ulimit -n), or use --engine spark"
+            ) from error
+        if not admitted.is_set():
+            raise EngineError("engine: the embedded engine accepts connections past its guard; use --engine spark")
         name = f"embedded (pysail {importlib.metadata.version('pysail')})"
         return Engine(session, "embedded", name, True, close=ending.pop_all().close, abort=session.interruptAll)
 

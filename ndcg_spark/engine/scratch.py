@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Callable
@@ -71,11 +72,18 @@ def _locked(root: Path) -> IO[str]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of this user's processes that were killed."""
-    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
-        with contextlib.suppress(OSError):
-            if lock.stat().st_uid != os.getuid():
+    """Remove the folders of this user's processes that were killed.
+
+    The temporary folder is everybody's: a link, a pipe or another user's folder may have such a name.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+            root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            opened.callback(os.close, root)
+            if os.fstat(root).st_uid != os.getuid():
                 continue
-            with lock.open(encoding="ascii") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(lock.parent, ignore_errors=True)
+            lock = os.open(_LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=root)
+            opened.callback(os.close, lock)
+            if stat.S_ISREG(os.fstat(lock).st_mode):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
