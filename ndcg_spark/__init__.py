@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.comparisons import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
-    from ndcg_spark.nights.committed import read_scores
+    from ndcg_spark.nights.read import read_scores
 
 __all__ = ["Convention", "compare", "evaluate", "open_session", "read_scores"]
 __version__ = "0.1.0"
@@ -17,7 +17,7 @@ _HOMES = {
     "compare": "ndcg_spark.comparison.comparisons",
     "evaluate": "ndcg_spark.library",
     "open_session": "ndcg_spark.library",
-    "read_scores": "ndcg_spark.nights.committed",
+    "read_scores": "ndcg_spark.nights.read",
 }
 
 

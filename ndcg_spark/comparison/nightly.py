@@ -12,8 +12,8 @@ from ndcg_spark.comparison.trend import Night, Point, trend
 from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.choosing import nights_of
-from ndcg_spark.nights.committed import CommittedNight, committed
-from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.records import CommittedNight, committed
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES
 
@@ -70,7 +70,7 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
     except ValueError as error:
         raise ConfigurationError(f"since: {wanted.anchor!r} is no date; write YYYY-MM-DD") from error
     chosen = nights_of(committed(output), output, wanted.dataset)
-    rows = list(zip(chosen, kept_scores(output, chosen), strict=True))
+    rows = list(zip(chosen, dataset_scores(chosen), strict=True))
     runs = sorted({row["run"] for _, of_night in rows for row in of_night})
     if wanted.run is not None and wanted.run not in runs:
         near = did_you_mean(wanted.run, runs)

@@ -11,9 +11,8 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.gating import refuse_unknown_measures, refuse_without_reason, tell_verdicts
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.job.preparing import slice_tables
-from ndcg_spark.nights.accepting import accept
 from ndcg_spark.nights.choosing import chosen
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.records import accept, committed
 
 
 def judge_again(
@@ -48,7 +47,7 @@ def judge_again(
             verdicts.append(judged.verdict)
     if accepted is not None:
         for night in asked:
-            accept(output, night, accepted)
+            accept(night, accepted)
             tell("accepted", f"{night.dataset} of {night.evaluated_on}, as a baseline of later nights: {accepted}")
     tell_verdicts(verdicts, tell)
     return verdicts

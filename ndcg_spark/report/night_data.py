@@ -8,9 +8,8 @@ from typing import Any
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.committed import CommittedNight
-from ndcg_spark.nights.kept_documents import NightTables
-from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.nights.read import NightTables, dataset_scores
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.report.against import Held, counted
 from ndcg_spark.report.opened import Query, Side, explained
@@ -75,7 +74,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
     StorageError
         The output cannot be read.
     """
-    (rows,) = kept_scores(output, [night])
+    (rows,) = dataset_scores([night])
     finite = {row["cutoff"] for row in rows} - {None}
     cutoff = max(finite.intersection(held.cutoffs if held else finite) or finite, default=None)
     by_run: dict[str, list[Row]] = {}
@@ -88,12 +87,12 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
     compared = held.by_run(cutoff) if held else {}
     chosen = run or _chosen(night, order, compared)
-    own = Side(night, NightTables(output, night), chosen, cutoff)
+    own = Side(night, NightTables(night), chosen, cutoff)
     scores, theirs, of_baseline, other = own.tables.scores_at(cutoff, chosen), {}, None, None
     if held and held.night:
-        other = Side(held.night, NightTables(output, held.night), held.run or chosen, cutoff)
+        other = Side(held.night, NightTables(held.night), held.run or chosen, cutoff)
         theirs = other.tables.scores_at(cutoff, other.run)
-        (baseline_rows,) = [rows] if held.date is None else kept_scores(output, [held.night])
+        (baseline_rows,) = [rows] if held.date is None else dataset_scores([held.night])
         of_baseline = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other.run, cutoff)), None)
     queries = _queries(scores, theirs, other is not None)
     worst, best = queries[:EXTREMES], queries[::-1][:EXTREMES]

@@ -10,7 +10,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.records import committed
 from ndcg_spark.report.against import Baseline, Held, compared, of_gate
 from ndcg_spark.report.charts import picture, require_extra
 from ndcg_spark.report.figures import figures
