@@ -115,12 +115,11 @@ def list_nights(
 @app.command(cls=Command)
 def recover(output: KeptScores) -> None:
     """Remove what killed evaluations have left and what was superseded; every evaluation does this first."""
-    from ndcg_spark.nights.expire import left_alone
-    from ndcg_spark.nights.expire import recover as recover_nights
+    from ndcg_spark.nights.expire import remove, still_staged, waste
 
     stand(_HALF_DONE)
-    done = recover_nights(output)
-    say([*done, *left_alone(output)] or ["nothing to recover"])
+    done = remove(output, waste(output))
+    say([*done, *still_staged(output)] or ["nothing to recover"])
 
 
 @app.command(cls=Command)
@@ -132,16 +131,16 @@ def expire(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:
     """Remove old nights, and what killed evaluations have left; say what was removed, and which baselines stay."""
-    from ndcg_spark.nights.expire import expire as expire_nights
-    from ndcg_spark.nights.expire import would_expire, would_recover
+    from ndcg_spark.nights.expire import old_nights, remove, waste
 
     today = datetime.datetime.now(datetime.UTC).date()
-    which = (output, keep_days, today, dataset, baselines)
+    left = waste(output)
+    old, kept = old_nights(output, keep_days, today, dataset, baselines)
     if dry_run:
-        say([*would_recover(output), *would_expire(*which)] or ["nothing to remove"])
+        say([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
         return
     stand(_HALF_DONE)
-    say(expire_nights(*which) or ["nothing to remove"])
+    say([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -10,8 +10,8 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.facts import Row, explained_of, facts_of
+from ndcg_spark.job.night_tables import NightTables
 from ndcg_spark.nights.choosing import chosen
-from ndcg_spark.nights.read import NightTables
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.sheets.sheet import at
 

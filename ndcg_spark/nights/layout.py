@@ -14,7 +14,7 @@ import re
 import time
 import urllib.parse
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -42,24 +42,6 @@ _LISTINGS = 10
 #: Records contain the configuration, so only the owner and the group may read them.
 _MODE = 0o640
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
-
-
-class File(NamedTuple):
-    """A file of the output: its path in it, its size in bytes, and when it was written in seconds since 1970."""
-
-    path: str
-    size: int
-    written: float
-
-    @property
-    def folder(self) -> str:
-        """The path of the folder that it is in."""
-        return self.path.rpartition("/")[0]
-
-    @property
-    def name(self) -> str:
-        """Its name in that folder."""
-        return self.path.rpartition("/")[2]
 
 
 class Store:
@@ -119,14 +101,11 @@ class Store:
         found = self._listed(path, recursive=False)
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
-    def files(self, path: str, suffix: str = "") -> list[File]:
-        """All files below a folder whose names end in `suffix`, sorted; none if it does not exist."""
+    def files(self, path: str, suffix: str = "") -> dict[str, int]:
+        """All files below a folder whose names end in `suffix`, sorted, with their sizes in bytes."""
         top = self._root.rstrip("/") + "/"
-        return sorted(
-            File(info.path.removeprefix(top), info.size, info.mtime.timestamp() if info.mtime else 0.0)
-            for info in self._listed(path, recursive=True)
-            if info.type == fs.FileType.File and info.path.endswith(suffix)
-        )
+        found = [info for info in self._listed(path, recursive=True) if info.type == fs.FileType.File]
+        return dict(sorted((info.path.removeprefix(top), info.size) for info in found if info.path.endswith(suffix)))
 
     def is_older(self, path: str, seconds: float) -> bool:
         """Whether a folder and all that is in it were written longer ago than this."""
@@ -157,13 +136,9 @@ class Store:
             self._create(target.rpartition("/")[0])
             self._system.move(self.at(source), self.at(target))
             return
-        names = [file.name for file in self.files(source)]
+        copies = {self.at(path): self.at(target + path.removeprefix(source)) for path in self.files(source)}
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            for done in [pool.submit(self._copy, f"{source}/{name}", f"{target}/{name}") for name in names]:
-                done.result()
-
-    def _copy(self, source: str, target: str) -> None:
-        self._system.copy_file(self.at(source), self.at(target))
+            list(pool.map(self._system.copy_file, copies, copies.values()))
 
     def write(self, path: str, content: bytes) -> None:
         """Write a small file that is either whole or absent: an object is so by itself, others are renamed."""

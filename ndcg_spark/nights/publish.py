@@ -5,12 +5,14 @@ there. What it has moved or staged without a record counts for nobody.
 """
 
 import contextlib
-import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import dataset as ds
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import StorageError
@@ -49,16 +51,12 @@ class Publication:
 
     def rows(self, name: str, schema: StructType) -> list[dict[str, Any]]:
         """The rows of a small staged table in this schema, in no order, read without the engine. StorageError."""
-        table, found = f"{self._staging}/{name}", []
-        stored = [field for field in schema.names if field not in PARTITIONS]
+        kinds = to_arrow_schema(schema)
+        night = ds.partitioning(pa.schema([kinds.field(column) for column in PARTITIONS]), flavor="hive")
+        place = self._store.at(f"{self._staging}/{name}")
         with self._readable(name):
-            for path in self._verified[name]:
-                dataset, date = night_of(path)
-                night = {"dataset": dataset, "evaluated_on": datetime.date.fromisoformat(date)}
-                with self._store.open(f"{table}/{path}") as stream, pq.ParquetFile(stream) as file:
-                    rows = file.read(columns=stored).to_pylist()
-                found += [{**night, "evaluation_id": self._id, **row} for row in rows]
-        return found
+            found = ds.dataset(place, kinds, "parquet", self._store.system, night)
+            return list(found.to_table().to_pylist())
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of all staged files. StorageError unless they add up to this many rows.
@@ -67,10 +65,10 @@ class Publication:
         """
         table, read = f"{self._staging}/{name}", {}
         with self._readable(name):
-            for file in self._store.files(table, ".parquet"):
-                with self._store.open(file.path) as stream:
+            for path, size in self._store.files(table, ".parquet").items():
+                with self._store.open(path) as stream:
                     count = pq.read_metadata(stream).num_rows
-                read[file.path.removeprefix(f"{table}/")] = {"rows": count, "bytes": file.size}
+                read[path.removeprefix(f"{table}/")] = {"rows": count, "bytes": size}
         found = sum(file["rows"] for file in read.values())
         if found != rows:
             raise StorageError(
@@ -153,8 +151,8 @@ class Publication:
         for name, (folder, files) in tables.items():
             target = f"{name}/{night_folder(*night)}/evaluation_id={self._id}"
             self._store.move(f"{self._staging}/{name}/{folder}", target)
-            there = {file.name: file.size for file in self._store.files(target, ".parquet")}
-            lost = [base for base, file in files.items() if there.get(base) != file["bytes"]]
+            there = self._store.files(target, ".parquet")
+            lost = [base for base, file in files.items() if there.get(f"{target}/{base}") != file["bytes"]]
             if lost:
                 raise FileNotFoundError(f"{len(lost)} verified file(s) of {name} are gone, e.g. {lost[0]}")
 

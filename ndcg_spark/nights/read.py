@@ -15,7 +15,7 @@ from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import FAILURES, TABLES
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, measure_first
@@ -77,7 +77,7 @@ def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> None:
     """StorageError, or ReplacedError, unless the table has every file of these nights as it was published."""
     store = nights[0].store
     with store.failures("cannot be read"):
-        sizes = {file.path: file.size for file in store.files(table, ".parquet")}
+        sizes = store.files(table, ".parquet")
     for night in nights:
         wrong = [path for path, size in night.files(table).items() if sizes.get(path) != size]
         if wrong:
@@ -128,7 +128,9 @@ def read_rows(
         if not fragments:
             return schema.empty_table()
         found = ds.FileSystemDataset(fragments, schema, _PARQUET, nights[0].store.system)
-        return found.to_table(columns=None if columns is None else list(columns), filter=where)
+        return found.to_table(
+            columns=None if columns is None else list(columns), filter=where, fragment_readahead=AT_ONCE
+        )
 
 
 @contextlib.contextmanager
@@ -152,45 +154,3 @@ def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
     for row in read_rows(nights, "dataset_scores", columns).to_pylist():
         of[row["dataset"], row["evaluation_id"]].append({**row, "evaluated_on": row["evaluated_on"].isoformat()})
     return [sorted(rows, key=lambda row: (row["run"], order_of(row["cutoff"]))) for rows in of.values()]
-
-
-class NightTables:
-    """The tables of one night, read without an engine. Methods raise as `read_rows`."""
-
-    def __init__(self, night: CommittedNight) -> None:
-        self._night = night
-
-    def rows_of(self, table: str, query: str) -> list[Row]:
-        """The rows of one query, in no order."""
-        return self._rows(table, where=pc.field("query_id") == query)
-
-    def rows_of_queries(self, table: str, queries: Sequence[str], runs: Sequence[str]) -> list[Row]:
-        """The rows of these queries and runs, and those of no run, in no order."""
-        of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
-        return self._rows(table, where=pc.field("query_id").isin(list(queries)) & of_runs)
-
-    def scores_at(self, cutoff: int | None, run: str) -> dict[str, tuple[str, float | None]]:
-        """The status and the NDCG of every query of a run at a cutoff, by query."""
-        is_it = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
-        rows = self._rows("query_scores", ["query_id", "status", "ndcg"], is_it & (pc.field("run") == run))
-        return {row["query_id"]: (row["status"], row["ndcg"]) for row in rows}
-
-    def comparisons(self) -> list[Row]:
-        """What the gate has compared, rows of COMPARISONS; none without a gate."""
-        return self._rows("comparisons")
-
-    def queries(self) -> list[str]:
-        """Every query that has scores, in no order."""
-        return list(read_rows([self._night], "query_scores", ["query_id"])["query_id"].unique().to_pylist())
-
-    def grades(self) -> tuple[float | None, float | None]:
-        """The best and the worst grade of the documents that the night keeps."""
-        found = pc.min_max(read_rows([self._night], "ranked_documents", ["relevance"])["relevance"]).as_py()
-        return found["max"], found["min"]
-
-    def has_documents(self) -> bool:
-        """Whether the night keeps its documents."""
-        return bool(self._night.files("ranked_documents"))
-
-    def _rows(self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None) -> list[Row]:
-        return list(read_rows([self._night], table, columns, where).to_pylist())

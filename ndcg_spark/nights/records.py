@@ -3,7 +3,6 @@
 import concurrent.futures
 import dataclasses
 import datetime
-import functools
 import io
 import json
 import re
@@ -21,7 +20,7 @@ from ndcg_spark.errors import ConventionError, StorageError
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, RECORDS, Store, night_folder, night_of
 from ndcg_spark.schemas import EVALUATIONS, PARTITIONS
 
-_NAME = re.compile(r"([0-9]+)-(.+)\.json")
+_PATH = re.compile(rf"{RECORDS}/([^/]+/[^/]+)/([0-9]+)-([^/]+)\.json")
 _T = TypeVar("_T")
 
 
@@ -77,7 +76,7 @@ class CommittedNight:
         """The path of its record, whose name sorts by its number."""
         return f"{RECORDS}/{night_folder(self.dataset, self.evaluated_on)}/{self.number:06}-{self.evaluation_id}.json"
 
-    @functools.cached_property
+    @property
     def record(self) -> Mapping[str, Any]:
         """Its record.
 
@@ -88,6 +87,12 @@ class CommittedNight:
         StorageError
             The record cannot be read, or is damaged.
         """
+        # Not functools.cached_property, which until Python 3.12 lets only one thread at a time read any record.
+        if "_record" not in self.__dict__:
+            self.__dict__["_record"] = self._read()
+        return self.__dict__["_record"]  # type: ignore[no-any-return]  # what _read has returned
+
+    def _read(self) -> Mapping[str, Any]:
         try:
             return _checked(json.loads(self.store.read(self.path)))
         except FileNotFoundError as error:
@@ -136,12 +141,8 @@ def all_records(store: Store, folder: str = "") -> list[CommittedNight]:
     One listing. Raises FAILURES.
     """
     found = store.files(f"{RECORDS}/{folder}".rstrip("/"), ".json")
-    names = [(file.folder.removeprefix(f"{RECORDS}/"), _NAME.fullmatch(file.name)) for file in found]
-    return sorted(
-        CommittedNight(*night_of(night), int(name[1]), name[2], store)
-        for night, name in names
-        if name is not None and night.count("/") == 1
-    )
+    names = filter(None, map(_PATH.fullmatch, found))
+    return sorted(CommittedNight(*night_of(name[1]), int(name[2]), name[3], store) for name in names)
 
 
 def read_records(nights: Sequence[CommittedNight]) -> None:

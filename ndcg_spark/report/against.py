@@ -10,8 +10,8 @@ from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.job.comparing import compare_nights, doubts
 from ndcg_spark.job.comparison_request import Request
+from ndcg_spark.job.night_tables import NightTables
 from ndcg_spark.job.outcome import Tell
-from ndcg_spark.nights.read import NightTables
 from ndcg_spark.nights.records import CommittedNight
 
 Row = Mapping[str, Any]

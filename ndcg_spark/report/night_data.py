@@ -8,7 +8,8 @@ from typing import Any
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.read import NightTables, dataset_scores
+from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.report.against import Held, counted
