@@ -10,8 +10,8 @@ from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, w
 from publish_and_die import run as run_and_die
 from staying import command_line
 
-from ndcg_spark.nights import recovery
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.records import committed
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def records(folder):
 
 
 def rows(folder, table, date):
-    files = sorted((folder / f"out/{table}/dataset=default/evaluated_on={date}").glob("*.parquet"))
-    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    nights = [night for night in committed(str(folder / "out")) if night.evaluated_on == date]
+    return read_rows(nights, table).to_pylist()
 
 
 def short(found):
@@ -209,14 +209,8 @@ def test_classic_spark_comes_to_the_findings_of_the_embedded_engine(spark, tmp_p
         assert ours == {n: pytest.approx(v, abs=1e-9) if isinstance(v, float) else v for n, v in theirs.items()}
 
 
-#: Where an evaluation dies: the comparisons are staged and nothing is committed; the journal is there; the old record
-#: is away; the new comparisons are in place.
-DEATHS = {
-    r"/_claim\.json$": "old",
-    r"(-> |write )\S+/_commit\.json$": "new",
-    r"_replaced/_evaluations/": "new",
-    r"-> comparisons/": "new",
-}
+#: Where an evaluation dies: all tables are staged; the new comparisons are in place; the new record is.
+DEATHS = {r"-> _staging/\S+/evaluations/": "old", r"-> comparisons/": "old", r"-> _evaluations/": "new"}
 
 
 @pytest.mark.slow
@@ -225,7 +219,6 @@ def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new
     before = records(after_two)["2026-11-02"]
     new = settings(after_two, "2026-11-02", worse=30)
     assert run_and_die(_in_a_session_of_its_own, new, die_after=death) == -9
-    recovery.recover(str(after_two / "out"))
     record = records(after_two)["2026-11-02"]
     assert (record["evaluation_id"] == before["evaluation_id"]) == (DEATHS[death] == "old")
     assert record["verdict"]["verdict"] == ("pass" if DEATHS[death] == "old" else "fail")

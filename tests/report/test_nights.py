@@ -1,6 +1,6 @@
 """The list of nights, and the list of documents to judge, as tables."""
 
-from ndcg_spark.nights.committed import CommittedNight
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.to_judge import print_documents
 

@@ -18,7 +18,7 @@ from staying import command_line
 
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.nights.records import CommittedNight, committed
 from ndcg_spark.report import reports
 from ndcg_spark.report.against import Baseline, compared
 
@@ -114,7 +114,7 @@ class Page(html.parser.HTMLParser):
 
 
 def scores(kept, run):
-    path = next((kept / "query_scores").rglob("evaluated_on=2026-11-20/*.parquet"))
+    path = next((kept / "query_scores").rglob("evaluated_on=2026-11-20/*/*.parquet"))
     return {row["query_id"]: row for row in pq.read_table(path).to_pylist() if (row["run"], row["cutoff"]) == (run, 10)}
 
 

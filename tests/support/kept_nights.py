@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from publish_and_die import record
 
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.schemas import DATASET_SCORES, PARTITIONS
 
 FIRST = datetime.date(2026, 1, 1)
@@ -35,7 +37,8 @@ def night(
     verdict: Any = None,
 ) -> None:
     """A night with the ndcg of these runs."""
-    folder = f"dataset={dataset}/evaluated_on={date(number)}"
+    night = f"dataset={dataset}/evaluated_on={date(number)}"
+    folder = output / "dataset_scores" / night / f"evaluation_id=e{number}"
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
     rows = [
         {
@@ -43,20 +46,20 @@ def night(
             "cutoff": cutoff,
             "convention": "standard",
             "formula": "f",
-            "evaluation_id": f"e{number}",
             **counts,
         }
         | {"ndcg": ndcg, "judged_rate": 1.0}
         for run, ndcg in scores.items()
     ]
-    (output / "dataset_scores" / folder).mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), output / "dataset_scores" / folder / "part.parquet")
-    record = {
-        "evaluation_id": f"e{number}",
-        "options": {"gain": "exp2", **(options or {})},
-        "inputs": {"judgments": {"fingerprint": judgments}},
-        "files": {"dataset_scores": ["part.parquet"]},
-        **({} if verdict is None else {"verdict": verdict}),
-    }
-    (output / "_evaluations" / folder).mkdir(parents=True)
-    (output / "_evaluations" / folder / f"e{number}.json").write_text(json.dumps(record), encoding="utf-8")
+    folder.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), folder / "part.parquet")
+    size = (folder / "part.parquet").stat().st_size
+    own = record(
+        evaluation_id=f"e{number}",
+        options={**Convention().options(), "gain": "exp2", **(options or {})},
+        inputs={"judgments": {"fingerprint": judgments}},
+        files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": size}}},
+        verdict=verdict,
+    )
+    (output / "_evaluations" / night).mkdir(parents=True)
+    (output / "_evaluations" / night / f"000001-e{number}.json").write_text(json.dumps(own), encoding="utf-8")
