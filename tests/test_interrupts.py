@@ -124,13 +124,13 @@ print("went on", flush=True)
     assert told(program) == (143, "committed\n", words)
 
 
-def test_a_commit_that_waits_is_left_to_recover():
+def test_a_commit_that_takes_long_is_not_waited_for():
     program = """
 with interrupts.committing("out"):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(600)
 """
-    words = "it was publishing: ndcg-spark recover out finishes that or removes it"
+    words = "it was publishing: ndcg-spark nights out shows which evaluation counts"
     assert told(program) == (130, "", f"ndcg-spark: interrupted; {words}\n")
 
 

@@ -96,10 +96,9 @@ def test_a_record_is_read_by_its_owner_and_group_at_most(tmp_path, umask, mode):
 def evaluations(output):
     """The rows of EVALUATIONS as DuckDB reads them."""
     with duckdb.connect() as connection:
-        found = connection.execute(
-            f"select evaluation_id, accepted from read_parquet('{output}/evaluations/**/*.parquet')"
-        )
-        return found.fetchall()
+        return connection.execute(
+            "select evaluation_id, accepted from read_parquet(?)", [f"{output}/evaluations/**/*.parquet"]
+        ).fetchall()
 
 
 def test_an_accepted_night_says_so_in_its_record_and_its_row_and_its_scores_stay(tmp_path):
@@ -138,7 +137,7 @@ def test_a_night_that_was_evaluated_again_is_not_accepted(tmp_path):
     (night,) = committed(str(tmp_path))
     publish(str(tmp_path), NEW, 0.7)
     with pytest.raises(
-        ReplacedError, match="the night 2026-11-16 of web in .* was replaced while it was read; run this"
+        ReplacedError, match=r"the night 2026-11-16 of web in .* was replaced while it was read; run this"
     ):
         accept(night, "known")
     assert seen(tmp_path) == {WEB: whole(0.7, NEW)}

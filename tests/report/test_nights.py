@@ -1,17 +1,19 @@
 """The list of nights, and the list of documents to judge, as tables."""
 
-from ndcg_spark.nights.records import CommittedNight
+from publish_and_die import record, staged
+
+from ndcg_spark.nights.records import committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.to_judge import print_documents
 
 
-def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys):
+def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
     together = {"counts": {"runs": 3, "judged_queries": 130, "dataset_scores": 3}}
     datasets = {"shop": ["a", "b"], "web": ["c"]}
     row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
     scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
-    nights = [CommittedNight(name, "2026-11-20", "folder", together) for name in datasets]
-    print_nights(nights, scores, "table")
+    staged(str(tmp_path), "e", 0.5, dataset="shop+web").commit(record(**together))
+    print_nights(committed(str(tmp_path)), scores, "table")
     assert [line.split()[6:8] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
 
 

@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 
 class Changes:
-    """A pyarrow file system that makes one change after the other; before each it tells "", and after it what it was."""
+    """A pyarrow file system that makes one change after the other: it tells "" before each, and then what it was."""
 
     def __init__(self, system: fs.FileSystem, root: str, told: Told) -> None:
         self._system = system
@@ -99,6 +99,8 @@ def told(then: Told) -> Iterator[None]:
 
     with (
         mock.patch.object(Store, "_system", system, create=True),
+        # What only reads is pyarrow's, which takes no file system but its own.
+        mock.patch.object(Store, "system", property(lambda store: store.__dict__["_system"])),
         mock.patch.object(layout, "open", slowly, create=True),
     ):
         yield

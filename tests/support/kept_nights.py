@@ -34,7 +34,7 @@ def night(
     judgments: str = "j1",
     cutoff: int | None = 10,
     options: Mapping[str, Any] | None = None,
-    verdict: Any = None,
+    verdict: str | None = None,
 ) -> None:
     """A night with the ndcg of these runs."""
     night = f"dataset={dataset}/evaluated_on={date(number)}"
@@ -59,7 +59,7 @@ def night(
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},
         files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": size}}},
-        verdict=verdict,
+        verdict=verdict and {"verdict": verdict, "reason": "r"},
     )
     (output / "_evaluations" / night).mkdir(parents=True)
     (output / "_evaluations" / night / f"000001-e{number}.json").write_text(json.dumps(own), encoding="utf-8")

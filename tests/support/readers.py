@@ -23,7 +23,7 @@ VALUES = {
 
 
 def seen(output):
-    """The rows (evaluation_id, value as text) of every table that has some, sorted, by dataset and date of the night."""
+    """The rows (evaluation_id, value as text) of every table that has some, by dataset and date of the night."""
     found = {}
     for night in committed(str(output)):
         rows = {table: read_rows([night], table, ["evaluation_id", VALUES[table]]).to_pylist() for table in TABLES}
@@ -46,8 +46,8 @@ def _by_duckdb(output):
         for table, value in VALUES.items():
             # It refuses a pattern that no file matches.
             with contextlib.suppress(duckdb.IOException):
-                read = f"read_parquet('{output}/{table}/*/*/*/*.parquet', hive_partitioning=true, hive_types_autocast=false)"
-                query = f"select dataset, evaluated_on, evaluation_id, {value} from {read}"  # noqa: S608
+                read = f"read_parquet('{output}/{table}/*/*/*/*.parquet', hive_types_autocast=false)"
+                query = f"select dataset, evaluated_on, evaluation_id, {value} from {read}"  # noqa: S608  # our own words
                 for *night, evaluation, number in connection.execute(query).fetchall():
                     if (*night, evaluation) in places:
                         found[(*night,)].setdefault(table, []).append((evaluation, str(number)))
