@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pyarrow.parquet as pq
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
+from kept_nights import note_sizes
 from publish_and_die import run as run_and_die
 from staying import command_line
 
@@ -129,6 +130,7 @@ def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(after_
 def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_judgments(after_two):
     for file in (after_two / "out/query_scores").rglob("*.parquet"):
         pq.write_table(pq.ParquetFile(file).read().drop_columns(["judgments_hash"]), file)
+    note_sizes(after_two / "out")
     found = evaluated(
         after_two,
         settings(after_two, "2026-11-02"),
@@ -223,7 +225,8 @@ def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new
     assert (record["evaluation_id"] == before["evaluation_id"]) == (DEATHS[death] == "old")
     assert record["verdict"]["verdict"] == ("pass" if DEATHS[death] == "old" else "fail")
     found = {table: {row["evaluation_id"] for row in rows(after_two, table, "2026-11-02")} for table in record["files"]}
-    assert found == {table: {record["evaluation_id"]} for table in ("query_scores", "dataset_scores", "comparisons")}
+    tables = ("query_scores", "dataset_scores", "comparisons", "evaluations")
+    assert found == {table: {record["evaluation_id"]} for table in tables}
 
 
 def _in_a_session_of_its_own(night):
