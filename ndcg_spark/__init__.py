@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.comparisons import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
-    from ndcg_spark.nights.committed import read_scores
+    from ndcg_spark.nights.read import read_scores
     from ndcg_spark.pandas_tables import to_pandas
 
 __all__ = ["Convention", "compare", "evaluate", "open_session", "read_scores", "to_pandas"]
@@ -18,7 +18,7 @@ _HOMES = {
     "compare": "ndcg_spark.comparison.comparisons",
     "evaluate": "ndcg_spark.library",
     "open_session": "ndcg_spark.library",
-    "read_scores": "ndcg_spark.nights.committed",
+    "read_scores": "ndcg_spark.nights.read",
     "to_pandas": "ndcg_spark.pandas_tables",
 }
 

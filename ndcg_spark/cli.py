@@ -100,46 +100,47 @@ def list_nights(
     json_: Json = False,
 ) -> None:
     """List the committed nights with their scores; csv and json have all scores of all runs."""
-    from ndcg_spark.nights.committed import committed
-    from ndcg_spark.nights.kept_scores import kept_scores
+    from ndcg_spark.nights.read import dataset_scores
+    from ndcg_spark.nights.records import committed, read_again_if_replaced
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.nights import print_nights, shown
 
     style = chosen(format_, json_)
-    asked, found = shown(measures, style), committed(output)
-    scores = kept_scores(output, found)
+    asked = shown(measures, style)
+    found, scores = read_again_if_replaced(lambda: (nights := committed(output), dataset_scores(nights)))
     with printing():
         print_nights(found, scores, style, asked)
 
 
 @app.command(cls=Command)
 def recover(output: KeptScores) -> None:
-    """Finish or remove what killed evaluations have left behind; every evaluation does this first."""
-    from ndcg_spark.nights.recovery import left_alone
-    from ndcg_spark.nights.recovery import recover as recover_nights
+    """Remove what killed evaluations have left and what was superseded; every evaluation does this first."""
+    from ndcg_spark.nights.expire import remove, still_staged, waste
 
     stand(_HALF_DONE)
-    done = recover_nights(output)
-    say([*done, *left_alone(output)] or ["nothing to recover"])
+    done = remove(output, waste(output))
+    say([*done, *still_staged(output)] or ["nothing to recover"])
 
 
 @app.command(cls=Command)
 def expire(
     output: KeptScores,
     keep_days: Annotated[int, typer.Option(min=0, help="Nights dated longer ago than this go.")],
+    dataset: Annotated[str | None, typer.Option(help="Only nights of this dataset.")] = None,
+    baselines: Annotated[bool, typer.Option("--baselines", help="Remove baselines of the gate, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:
-    """Remove old nights, and what dead evaluations have left behind; say what was removed."""
-    from ndcg_spark.nights.committed import expire as expire_nights
-    from ndcg_spark.nights.committed import would_expire
-    from ndcg_spark.nights.recovery import would_recover
+    """Remove old nights, and what killed evaluations have left; say what was removed, and which baselines stay."""
+    from ndcg_spark.nights.expire import old_nights, remove, waste
 
     today = datetime.datetime.now(datetime.UTC).date()
+    left = waste(output)
+    old, kept = old_nights(output, keep_days, today, dataset, baselines)
     if dry_run:
-        say([*would_recover(output), *would_expire(output, keep_days, today)] or ["nothing to remove"])
+        say([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
         return
     stand(_HALF_DONE)
-    say(expire_nights(output, keep_days, today) or ["nothing to remove"])
+    say([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])
 
 
 def main(arguments: list[str] | None = None) -> None:

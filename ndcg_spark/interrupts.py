@@ -77,14 +77,14 @@ def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
 def committing(output: str) -> Iterator[None]:
     """Around the publishing of a night, for which a signal waits up to a second.
 
-    No cleanup may remove staging any more: if the second is over, the rest is left to `ndcg-spark recover`.
+    No cleanup may remove staging any more: if the second is over, a later evaluation removes what does not count.
     """
     global _committing, _published, _standing  # noqa: PLW0603  # there is one process to end
     with _turn:
         _committing = _ended_by is None
     give_way()
     output = message(output)
-    _standing = f"it was publishing: ndcg-spark recover {output} finishes that or removes it"
+    _standing = f"it was publishing: ndcg-spark nights {output} shows which evaluation counts"
     try:
         yield
         _standing, _published = f"the night was published in {output}", True

@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     DoubleType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -68,8 +69,8 @@ OWN = "ndcg_own_"
 #: What engines call the folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
-#: What both score tables are partitioned by, in this order.
-PARTITIONS = ("dataset", "evaluated_on")
+#: What every table that is kept is partitioned by, in this order.
+PARTITIONS = ("dataset", "evaluated_on", "evaluation_id")
 
 _COMPANIONS = tuple((name, _NUMBER) for name in COLUMNS)
 
@@ -206,6 +207,27 @@ RANKED_DOCUMENTS = _table(
     ("discount", _NUMBER),
 )
 
+#: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
+#: without a gate; `accepted` says why somebody made the night a baseline. `committed_at` is in UTC, as ISO 8601;
+#: `seconds` has the duration of every step by its name, `counts` rows and queries, `record` the whole record as JSON.
+EVALUATIONS = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("evaluation_id", _TEXT),
+    ("committed_at", _TEXT),
+    ("verdict", _TEXT),
+    ("reason", _TEXT),
+    ("accepted", _TEXT),
+    ("convention", _TEXT),
+    ("formula", _TEXT),
+    ("engine", _TEXT),
+    ("judgments_fingerprint", _TEXT),
+    ("results_fingerprint", _TEXT),
+    ("counts", MapType(_TEXT, _COUNT)),
+    ("record", _TEXT),
+    ("seconds", MapType(_TEXT, _NUMBER)),
+)
+
 #: What an evaluation keeps, by the name of its folder.
 KEPT = {
     "query_scores": QUERY_SCORES,
@@ -213,6 +235,7 @@ KEPT = {
     "rejected_rows": REJECTED_ROWS,
     "ranked_documents": RANKED_DOCUMENTS,
     "comparisons": COMPARISONS,
+    "evaluations": EVALUATIONS,
 }
 
 

@@ -1,7 +1,7 @@
 """Judge a night: its baselines are looked up among the nights that are kept, compared with, and decided on."""
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,8 +21,8 @@ from ndcg_spark.comparison.sides import (
 from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig, GateConfig
-from ndcg_spark.nights.committed import CommittedNight, committed, night_scores
-from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.nights.read import dataset_scores, read_nights
+from ndcg_spark.nights.records import CommittedNight, ReplacedError, committed, refuse_replaced
 
 #: What counts as a large loss in the table COMPARISONS.
 _LARGE_LOSS = 0.2
@@ -50,12 +50,20 @@ class Kept:
 
     def known(self, night: CommittedNight) -> Night:
         """What is known of a night."""
-        (rows,) = kept_scores(self.output, [night])
+        (rows,) = dataset_scores([night])
         return of_record(night.dataset, night.evaluated_on, night.record, rows)
 
     def scores(self, night: Night) -> DataFrame:
         """The QUERY_SCORES of a night."""
-        return night_scores(self.output, night.dataset, night.evaluated_on, self.session)
+        return read_nights([self._kept(night)], "query_scores", self.session)
+
+    def refuse_replaced(self, nights: Iterable[Night]) -> None:
+        """ReplacedError if one of these nights was evaluated again since, so that its rows may have been missing."""
+        refuse_replaced([self._kept(night) for night in nights])
+
+    def _kept(self, night: Night) -> CommittedNight:
+        place = (night.dataset, night.evaluated_on)
+        return next(each for each in self.nights if (each.dataset, each.evaluated_on) == place)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,11 +103,12 @@ def judge(
     ------
     InputError
         The attributes or the weights break their contract.
-    StorageError
-        A night that is kept cannot be read.
+    ReplacedError
+        A night that this one was compared with was evaluated again in the meantime.
     """
     judge_ = _Judge(gate, tonight, scores, kept, attributes, weights, lost)
     against = [judge_.against(config) for config in gate.baseline]
+    kept.refuse_replaced([each.night for each in against if each.night is not None and each.rows])
     rows = {id(row): dict(row) for each in against for row in each.rows}
     return Judged(decide(gate, tonight, against, accepted), list(rows.values()), _lost(against))
 
@@ -144,6 +153,15 @@ class _Judge:
 
     def against(self, config: BaselineConfig) -> Against:
         """A baseline, looked up and compared with."""
+        try:
+            return self._against(config)
+        except ReplacedError:
+            raise
+        except StorageError as error:
+            # A night that cannot be read is no baseline, and tonight is published all the same.
+            return Against(config, None, refused_baseline(config, self.tonight, None, str(error)))
+
+    def _against(self, config: BaselineConfig) -> Against:
         tonight = self.tonight
         found = None if config.run is not None else self.kept.find(config, tonight.dataset, tonight.evaluated_on)
         refused = refused_baseline(config, tonight, found, self.kept.unreadable)

@@ -13,8 +13,8 @@ from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.requests import asked_in, columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.choosing import nights_of
-from ndcg_spark.nights.committed import CommittedNight, committed
-from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES
 
@@ -71,14 +71,13 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
         datetime.date.fromisoformat(wanted.anchor or "2026-01-01")
     except ValueError as error:
         raise ConfigurationError(f"since: {wanted.anchor!r} is no date; write YYYY-MM-DD") from error
-    chosen = nights_of(committed(output), output, wanted.dataset)
-    rows = list(zip(chosen, kept_scores(output, chosen), strict=True))
+    rows = read_again_if_replaced(lambda: _read(output, wanted.dataset))
     runs = sorted({row["run"] for _, of_night in rows for row in of_night})
     if wanted.run is not None and wanted.run not in runs:
         near = did_you_mean(wanted.run, runs)
         raise ConfigurationError(f"run: {wanted.run!r} is none of the {len(runs)} runs{near}, e.g. {runs[0]!r}")
     found = []
-    for dataset in dict.fromkeys(night.dataset for night in chosen):
+    for dataset in dict.fromkeys(night.dataset for night, _ in rows):
         of_dataset = [(night, of_night) for night, of_night in rows if night.dataset == dataset]
         measures = _measures(wanted.measures, of_dataset)
         # Once for all runs: there may be thousands, each a few rows of every night.
@@ -92,6 +91,12 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
                 _line(series.get((run, cutoff), []), run, (measure, cutoff), wanted) for measure, cutoff in measures
             ]
     return [line for line in found if line.points]
+
+
+def _read(output: str, dataset: str | None) -> list[tuple[CommittedNight, Sequence[Mapping[str, Any]]]]:
+    """The nights of a dataset, or of all, each with its rows of DATASET_SCORES."""
+    nights = nights_of(committed(output), output, dataset)
+    return list(zip(nights, dataset_scores(nights), strict=True))
 
 
 def _line(scored: Sequence[_Scored], run: str, measure: tuple[str, int | None], wanted: Wanted) -> Line:

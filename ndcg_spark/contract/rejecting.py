@@ -5,8 +5,6 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.schemas import BROKEN_LINE, PARTITIONS, REJECTED_ROWS
 
-_OF_THE_NIGHT = {*PARTITIONS, "evaluation_id"}
-
 
 def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """One row per row that has a `reason`, its values as text; no key, in no order.
@@ -15,7 +13,7 @@ def rejected(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """
     sources = {"dataset_read": "dataset", "line": BROKEN_LINE}
     described = {"table": F.lit(name), "reason": reason}
-    own = [field for field in REJECTED_ROWS.names if field not in {*described, *_OF_THE_NIGHT}]
+    own = [field for field in REJECTED_ROWS.names if field not in {*described, *PARTITIONS}]
     columns = [column.alias(field) for field, column in described.items()]
     for field in own:
         source = sources.get(field, field)

@@ -2,10 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.comparison.measures import SCORES
@@ -18,8 +14,8 @@ from ndcg_spark.job.comparison_request import LAST_GOOD, Request
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen, left_out
-from ndcg_spark.nights.committed import CommittedNight, committed, read_scores
-from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.nights.read import dataset_scores, read_nights
+from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, refuse_replaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
 
@@ -39,6 +35,10 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     InputError
         The attributes or the weights break their contract.
     """
+    return read_again_if_replaced(lambda: _compare_nights(request, tell))
+
+
+def _compare_nights(request: Request, tell: Tell) -> Compared:
     nights = committed(request.output)
     date = request.date.isoformat() if request.date else None
     tonight = chosen(nights, request.output, date, request.dataset)
@@ -50,6 +50,7 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
     with open_engine(request.engine, request.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         found = _compared(opened, request, tonight, baselines)
+    refuse_replaced([*tonight, *baselines.values()])
     absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
     if absent:
         found = dataclasses.replace(found, warnings=[absent, *found.warnings])
@@ -65,13 +66,11 @@ def compare_nights(request: Request, tell: Tell) -> Compared:
 def _compared(
     opened: Engine, request: Request, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
 ) -> Compared:
-    session, output = opened.session, request.output
-    every = read_scores(output, "query_scores", session)
     cutoffs = list(request.measures.values())
     wanted = None if None in cutoffs else ascending(k for given in cutoffs for k in given or ())
     return compare_tables(
-        _of(every, tonight),
-        _of(every, baselines.values()) if baselines else None,
+        read_nights(tonight, "query_scores", opened.session),
+        read_nights([*baselines.values()], "query_scores", opened.session) if baselines else None,
         request.baseline,
         measures=request.measures,
         runs=request.runs,
@@ -83,15 +82,6 @@ def _compared(
         weights=read_weights(opened, [request.weights]) if request.weights else None,
         queries=request.queries,
     )
-
-
-def _of(scores: DataFrame, nights: Iterable[CommittedNight]) -> DataFrame:
-    """The scores of these nights."""
-    is_of = [
-        (F.col("dataset") == F.lit(night.dataset)) & (F.col("evaluated_on") == F.to_date(F.lit(night.evaluated_on)))
-        for night in nights
-    ]
-    return scores.where(reduce(Column.__or__, is_of))
 
 
 def _baselines(
@@ -141,7 +131,7 @@ def _refuse_unknown_runs(
     """ConfigurationError for a run that these nights do not have; told from their dataset scores, without an engine."""
 
     def runs(nights: Iterable[CommittedNight]) -> list[str]:
-        return sorted({row["run"] for rows in kept_scores(request.output, list(nights)) for row in rows})
+        return sorted({row["run"] for rows in dataset_scores(list(nights)) for row in rows})
 
     for option, wanted, nights in (
         ("run", request.runs or (), tonight),
@@ -160,7 +150,7 @@ def _measured(request: Request, tonight: Sequence[CommittedNight]) -> Request:
 
     ConfigurationError for a measure that they do not have at a cutoff that is named.
     """
-    rows = [row for rows in kept_scores(request.output, list(tonight)) for row in rows]
+    rows = [row for rows in dataset_scores(tonight) for row in rows]
     has = {
         name: {row["cutoff"] for row in rows if row[name] is not None} for name in SCORES if name in (rows or [{}])[0]
     }

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.job.preparing import results_to_score
-from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import QUERY_SCORES, RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import Evaluation, ranked_documents

@@ -12,9 +12,9 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.facts import Row, explained_of, facts_of
+from ndcg_spark.job.night_tables import NightTables
 from ndcg_spark.nights.choosing import chosen
-from ndcg_spark.nights.committed import CommittedNight, committed
-from ndcg_spark.nights.kept_documents import NightTables
+from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.sheets.sheet import at
 
 
@@ -28,8 +28,12 @@ def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
     StorageError
         The output cannot be read.
     """
+    return read_again_if_replaced(lambda: _explain_night(output, date, asked))
+
+
+def _explain_night(output: str, date: str | None, asked: Asked) -> Explained:
     night = _night(committed(output), output, date, asked)
-    kept = NightTables(output, night)
+    kept = NightTables(night)
     if not kept.has_documents():
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps none; evaluate it with --documents top"

@@ -13,7 +13,7 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSpar
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.job.preparing import scores_of
-from ndcg_spark.nights import store
+from ndcg_spark.nights.layout import is_refusal
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MISSING_QUERY, NO_RELEVANT, NOT_FINITE, RETURNED_TWICE, refused
 
@@ -63,7 +63,7 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         if type(error).__name__ == "PythonException":
             raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error
-        if store.is_refusal(str(error)):
+        if is_refusal(str(error)):
             raise StorageError(
                 f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
                 "where the output is and where the engine spills"

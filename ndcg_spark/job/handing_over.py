@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.nights.committed import read_scores
+from ndcg_spark.nights.read import read_scores
 from ndcg_spark.sheets.sorting import DECIMALS, Order
 
 _KEY = ("dataset", "run", "query_id", "cutoff")

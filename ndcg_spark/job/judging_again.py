@@ -8,13 +8,13 @@ from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate_config import GateConfig
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.gating import refuse_unknown_measures, refuse_without_reason, tell_verdicts
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.job.preparing import slice_tables
-from ndcg_spark.nights.accepting import accept
 from ndcg_spark.nights.choosing import chosen, left_out
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced
 
 
 def judge_again(
@@ -34,16 +34,29 @@ def judge_again(
     StorageError
         The output cannot be read.
     """
-    if config.gate is None:
+    gate = config.gate
+    if gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     refuse_without_reason(accepted)
-    refuse_unknown_measures(config.gate)
+    refuse_unknown_measures(gate)
+    asked, verdicts = read_again_if_replaced(lambda: _verdicts(config, gate, output, dataset, tell, accepted))
+    if accepted is not None:
+        for night in asked:
+            accept(night, accepted)
+    tell_verdicts(verdicts, tell)
+    return verdicts
+
+
+def _verdicts(
+    config: EvaluationConfig, gate: GateConfig, output: str, dataset: str | None, tell: Tell, accepted: str | None
+) -> tuple[list[CommittedNight], list[Verdict]]:
+    """The nights of the configured date, and the verdicts on them and on the datasets that are absent."""
     nights = committed(output)
     date = config.date.isoformat()
     asked = chosen(nights, output, date, dataset)
     absent = left_out(nights, date, dataset)
     # A gate that compares nights says so by its verdicts.
-    if absent and all(baseline.run is not None for baseline in config.gate.baseline):
+    if absent and all(baseline.run is not None for baseline in gate.baseline):
         tell("note", absent)
     there = sorted({night.dataset for night in nights if night.evaluated_on == date})
     with open_engine(config.engine, config.remote) as opened, translated_failures(()):
@@ -53,16 +66,12 @@ def judge_again(
         for night in asked:
             tonight = dataclasses.replace(kept.known(night), datasets=there)
             scores = kept.scores(tonight)
-            judged = judge(config.gate, tonight, scores, kept, tables.attributes, tables.weights, accepted)
+            judged = judge(gate, tonight, scores, kept, tables.attributes, tables.weights, accepted)
             verdicts.append(judged.verdict)
         every = {night.dataset for night in nights} if dataset is None else set()
-        missing = (judge_absent(config.gate, name, date, there, kept) for name in sorted(every.difference(there)))
+        missing = (judge_absent(gate, name, date, there, kept) for name in sorted(every.difference(there)))
         verdicts += [verdict for verdict in missing if verdict is not None]
-    if accepted is not None:
-        for night in asked:
-            accept(output, night, accepted)
-    tell_verdicts(verdicts, tell)
-    return verdicts
+    return asked, verdicts
 
 
 def latest(output: str, dataset: str | None = None) -> datetime.date | None:

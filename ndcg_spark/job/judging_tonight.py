@@ -1,9 +1,10 @@
 """The gate within an evaluation: what is staged is compared with the nights that are there, before it is committed."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparisons import as_table
@@ -13,8 +14,8 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.gate_config import GateConfig
 from ndcg_spark.job.gating import Gated
 from ndcg_spark.job.preparing import SliceTables
-from ndcg_spark.nights.accepting import acceptance
-from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.records import acceptance, read_again_if_replaced
 from ndcg_spark.schemas import KEPT, QUERY_SCORES
 from ndcg_spark.scoring.evaluation import Evaluation
 
@@ -36,7 +37,7 @@ def gated(
     `rows` are those of DATASET_SCORES. `lost` is how many of the queries that lost most are named for each run.
     """
     scores = publication.read("query_scores", session, QUERY_SCORES)
-    kept, date = kept_in(output, session), evaluation.evaluated_on.isoformat()
+    date = evaluation.evaluated_on.isoformat()
     of_datasets: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         of_datasets.setdefault(row["dataset"], []).append(row)
@@ -53,7 +54,8 @@ def gated(
             sorted(of_datasets),
         )
         of_dataset = scores.where(F.col("dataset") == F.lit(dataset))
-        found[dataset] = judge(gate, tonight, of_dataset, kept, tables.attributes, tables.weights, accepted, lost)
+        decide = functools.partial(_judged, gate, tonight, of_dataset, output, session, tables, accepted, lost)
+        found[dataset] = read_again_if_replaced(decide)
     compared = [row for judged in found.values() for row in judged.rows]
     if compared:
         publication.stage("comparisons", as_table(compared, session).select(*KEPT["comparisons"].names))
@@ -62,3 +64,17 @@ def gated(
     of_records = {name: {"verdict": judged.verdict.as_json(), **accepts} for name, judged in found.items()}
     most = [(dataset, *query) for dataset, judged in found.items() for query in judged.lost]
     return Gated([judged.verdict for judged in found.values()], of_records, most)
+
+
+def _judged(
+    gate: GateConfig,
+    tonight: Night,
+    scores: DataFrame,
+    output: str,
+    session: SparkSession,
+    tables: SliceTables,
+    accepted: str | None,
+    lost: int,
+) -> Judged:
+    kept = kept_in(output, session)
+    return judge(gate, tonight, scores, kept, tables.attributes, tables.weights, accepted, lost)

@@ -16,8 +16,8 @@ from ndcg_spark.job.outcome import sorted_rows
 from ndcg_spark.job.preparing import runs_table, scores_of
 from ndcg_spark.job.record import commit_record
 from ndcg_spark.job.work import Work, refuse_scores, shown_columns
-from ndcg_spark.nights import recovery
-from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 from ndcg_spark.scoring.evaluation import dataset_scores, rejected_rows
 
@@ -26,7 +26,7 @@ def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str,
     """The dataset scores of checked tables, which are published, and the verdict on each night."""
     counts = checked.counts(len(work.evaluation.cutoffs))
     thresholds.refuse_names([name for name in checked.datasets if name is not None] or [work.config.dataset])
-    for sentence in recovery.recover(output):
+    for sentence in remove(output, waste(output)):
         work.tell("recover", sentence)
     publication = Publication(output, work.evaluation.evaluation_id)
     with _abandoning(publication):
@@ -36,12 +36,15 @@ def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str,
             judged = _gated(work, checked, publication, output, rows)
             _keep_worst(work, checked, publication, judged)
         work.tell("scored", f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores")
-        # The engine's port need not stay open while we wait for others that publish.
         work.release()
         with work.clock.step("publish", under_way.PUBLISHING), interrupts.committing(output):
-            record = commit_record(work.config, work.evaluation, work.engine, work.sources, checked, work.clock.seconds)
-            publication.commit(record, judged.of_records)
+            record = commit_record(
+                work.config, work.evaluation, work.engine, work.sources, checked, work.clock.with_total()
+            )
+            superseded = publication.commit(record, judged.of_records)
     work.tell("wrote", f"{output} ({work.evaluation.evaluation_id})")
+    for sentence in superseded:
+        work.tell("superseded", sentence)
     tell_verdicts(judged.verdicts, work.tell)
     if work.wanted:
         work.wanted.hand_over_night(output, work.evaluation.evaluation_id, work.engine.session)

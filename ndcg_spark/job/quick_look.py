@@ -9,7 +9,7 @@ from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.committed import read_scores
+from ndcg_spark.nights.read import read_scores
 from ndcg_spark.plain import did_you_mean
 
 #: What of QUERY_SCORES is needed beside the measures.

@@ -1,1 +1,1 @@
-"""The folder that keeps the scores. A night (one date of one dataset) is published whole or not at all."""
+"""The output folder: each evaluation has folders of its own, and of a night the one with the greatest record counts."""

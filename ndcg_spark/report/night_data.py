@@ -10,9 +10,9 @@ from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.convention.measures import Asked, written
 from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.committed import CommittedNight
-from ndcg_spark.nights.kept_documents import NightTables
-from ndcg_spark.nights.kept_scores import kept_scores
+from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.report.against import Held, counted
 from ndcg_spark.report.opened import Query, Side, explained
@@ -80,7 +80,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
     StorageError
         The output cannot be read.
     """
-    (rows,) = kept_scores(output, [night])
+    (rows,) = dataset_scores([night])
     asked = asked_in(night.record.get("configuration") or {})
     cutoffs = {row["cutoff"] for row in rows}
     cutoff = asked.main_cutoff("ndcg", cutoffs.intersection(held.cutoffs if held else cutoffs) or cutoffs)
@@ -92,12 +92,12 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
     compared = held.by_run(cutoff) if held else {}
     chosen = run or _chosen(night, order, compared)
-    own = Side(night, NightTables(output, night), chosen, cutoff)
+    own = Side(night, NightTables(night), chosen, cutoff)
     scores, theirs, of_baseline, other = own.tables.scores_at(cutoff, chosen), {}, None, None
     if held and held.night:
-        other = Side(held.night, NightTables(output, held.night), held.run or chosen, cutoff)
+        other = Side(held.night, NightTables(held.night), held.run or chosen, cutoff)
         theirs = other.tables.scores_at(cutoff, other.run)
-        (baseline_rows,) = [rows] if held.date is None else kept_scores(output, [held.night])
+        (baseline_rows,) = [rows] if held.date is None else dataset_scores([held.night])
         of_baseline = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other.run, cutoff)), None)
     queries = _queries(scores, theirs, other is not None)
     worst, best = queries[:EXTREMES], queries[::-1][:EXTREMES]

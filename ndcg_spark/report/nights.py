@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked, written
 from ndcg_spark.convention.requests import asked_in, request
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.committed import CommittedNight
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.formats import print_sheets
 from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json

@@ -7,8 +7,8 @@ from typing import Any
 from ndcg_spark.explanation.explanation import Explanation, explain
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.explaining_nights import facts_of_night, keeps
-from ndcg_spark.nights.committed import CommittedNight
-from ndcg_spark.nights.kept_documents import NightTables
+from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.nights.records import CommittedNight
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ndcg_spark.interrupts import NOTHING_PUBLISHED, stand
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.report.against import Baseline, Held, compared, of_gate
 from ndcg_spark.report.charts import picture, require_extra
 from ndcg_spark.report.figures import figures
@@ -45,6 +45,20 @@ def write(
     refuse_unwritable("html", html)
     if png is not None:
         refuse_unwritable("png", png / "runs.png")
+    nights, absent = read_again_if_replaced(lambda: _read(output, date, dataset, run, baseline, tell))
+    if absent:
+        tell("note", absent)
+    pictures = [] if png is None else _pictures(png, nights)
+    write_file("report", html, page(nights, absent).encode())
+    for path, content in pictures:
+        write_file("report", path, content)
+    return [html, *(path for path, _ in pictures)]
+
+
+def _read(
+    output: str, date: str | None, dataset: str | None, run: str | None, baseline: Baseline | None, tell: Tell
+) -> tuple[list[NightData], str | None]:
+    """What the report shows of each night, and a sentence about datasets that have no night of the date."""
     known = committed(output)
     of_date = chosen(known, output, date, dataset)
     held: dict[str, Held] = {} if baseline is None else compared(output, of_date, known, baseline, tell)
@@ -53,14 +67,7 @@ def write(
         for night in of_date
     ]
     # A comparison of several datasets says so itself.
-    absent = None if baseline and len(of_date) > 1 else left_out(known, of_date[0].evaluated_on, dataset)
-    if absent:
-        tell("note", absent)
-    pictures = [] if png is None else _pictures(png, nights)
-    write_file("report", html, page(nights, absent).encode())
-    for path, content in pictures:
-        write_file("report", path, content)
-    return [html, *(path for path, _ in pictures)]
+    return nights, None if baseline and len(of_date) > 1 else left_out(known, of_date[0].evaluated_on, dataset)
 
 
 @contextlib.contextmanager

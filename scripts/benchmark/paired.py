@@ -1,7 +1,6 @@
 """A night of seeded query scores, as it is published, and the scenario that compares its runs with one of them."""
 
 import dataclasses
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -10,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import PARTITIONS, QUERY_SCORES
 from scripts.benchmark.data import warm_up
 from scripts.benchmark.programs import PEERS, PROJECT, Program, missing
 from scripts.benchmark.setting import Scenario, Setting, Target
 
-NIGHT = "dataset=default/evaluated_on=2026-11-20"
+NIGHT = "dataset=default/evaluated_on=2026-11-20/evaluation_id=benchmark"
 BASELINE = "run-00"
 #: Of so many attributes each query has one of as many values: 20 slices.
 ATTRIBUTES, VALUES = 4, 5
@@ -73,7 +74,9 @@ def _write(size: PairedSize, folder: Path) -> None:
     names = np.array([f"query-{at:07}" for at in range(size.queries)])
     baseline = chance.beta(4, 3, size.queries)
     output = folder / "output"
-    files: dict[str, list[str]] = {"query_scores": [], "dataset_scores": []}
+    staged = output / "_staging" / "benchmark"
+    (staged / "query_scores" / NIGHT).mkdir(parents=True)
+    (staged / "dataset_scores" / NIGHT).mkdir(parents=True)
     rows = []
     for number in range(size.runs):
         # So small that p values are of every size.
@@ -82,18 +85,15 @@ def _write(size: PairedSize, folder: Path) -> None:
         run = f"run-{number:02}"
         for start in range(0, size.queries, _ROWS):
             part = slice(start, start + _ROWS)
-            files["query_scores"].append(f"{run}-{start}.parquet")
             table = _query_scores(run, names[part], ndcg[part])
-            place = output / "query_scores" / NIGHT / files["query_scores"][-1]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table, place)
+            pq.write_table(table, staged / "query_scores" / NIGHT / f"{run}-{start}.parquet")
         rows.append({"run": run, "cutoff": 10, "queries": size.queries, "ndcg": float(ndcg.mean())})
-    files["dataset_scores"].append("part.parquet")
-    (output / "dataset_scores" / NIGHT).mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows), output / "dataset_scores" / NIGHT / "part.parquet")
-    (output / "_evaluations" / NIGHT).mkdir(parents=True)
-    record = json.dumps({"evaluation_id": "benchmark", "files": files})
-    (output / "_evaluations" / NIGHT / "benchmark.json").write_text(record, encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), staged / "dataset_scores" / NIGHT / "part.parquet")
+    night = Publication(str(output), "benchmark")
+    night.verify("query_scores", size.queries * size.runs)
+    night.verify("dataset_scores", size.runs)
+    convention = Convention()
+    night.commit({"convention": "standard", "options": convention.options(), "configuration": {}, "inputs": {}})
     values = {
         f"attribute_{at}": [f"value-{value}" for value in chance.integers(0, VALUES, size.queries)]
         for at in range(ATTRIBUTES)
@@ -111,7 +111,6 @@ def _query_scores(run: str, names: np.ndarray, ndcg: np.ndarray) -> pa.Table:
         "status": ["scored"] * count,
         "returned": np.full(count, 10),
         "judged": np.full(count, 10),
-        "evaluation_id": ["benchmark"] * count,
         "ndcg": ndcg,
         "dcg": ndcg * 10,
         "ideal_dcg": np.full(count, 10.0),

@@ -204,7 +204,7 @@ def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
     (record,) = (copied / "_evaluations/dataset=default/evaluated_on=2026-11-19").glob("*.json")
     kept = json.loads(record.read_text(encoding="utf-8"))
     for verdict, code in (("fail", 2), ("pass", 0)):
-        record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict}}), encoding="utf-8")
+        record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict, "reason": "r"}}), encoding="utf-8")
         done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--json")
         assert done.returncode == code, done.stderr
     assert {row["baseline_night"] for row in json.loads(done.stdout)["comparisons"]} == {"2026-11-19"}

@@ -2,15 +2,15 @@
 
 import pytest
 from gates import TONIGHT, YESTERDAY, gate, night
+from kept_nights import committed_night
 
 from ndcg_spark.comparison.judging import Kept, judge, judge_absent
 from ndcg_spark.comparison.sides import of_record
-from ndcg_spark.nights.committed import CommittedNight
 
 
 def kept(dataset, date, *together):
     """A kept night of a dataset, evaluated together with others."""
-    return CommittedNight(dataset, date, "", {"datasets": sorted([dataset, *together])})
+    return committed_night(dataset, date, {"datasets": sorted([dataset, *together])})
 
 
 def verdict_on_shop(*nights, **settings):
@@ -22,7 +22,7 @@ def verdict_on_shop(*nights, **settings):
 def test_a_dataset_that_is_evaluated_alone_is_expected_once_it_has_a_night():
     assert verdict_on_shop(kept("shop", YESTERDAY), kept("web", YESTERDAY)) == ("missing_dataset", 6)
     # A record without the names of its datasets is no reason to expect less.
-    assert verdict_on_shop(CommittedNight("shop", YESTERDAY, "", {})) == ("missing_dataset", 6)
+    assert verdict_on_shop(committed_night("shop", YESTERDAY, {})) == ("missing_dataset", 6)
     assert verdict_on_shop(kept("shop", "2026-11-21")) is None
 
 

@@ -103,7 +103,7 @@ def test_a_night_is_published_and_its_begin_and_end_are_told(night):
     told = [line for line in done.stderr.splitlines() if " nightly: " in line]
     assert re.fullmatch(r"\S+Z nightly: begin 2020-01-02 \S+night.toml", told[0])
     assert re.fullmatch(r"\S+Z nightly: end 2020-01-02 \S+night.toml: exit code 0 after \d+ s", told[-1])
-    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*.parquet"))
+    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*/*.parquet"))
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_a_night_that_its_gate_does_not_pass_is_published_and_that_is_told(night
     done = script("nightly.sh", "2020-01-02", night / "night.toml", cwd=night)
     assert done.returncode == 6, done.stderr
     assert "exit code 6, published, the gate came to no verdict after" in done.stderr
-    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*.parquet"))
+    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*/*.parquet"))
 
 
 def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75(night):

@@ -18,7 +18,7 @@ from ndcg_spark.explanation.asked import Asked
 from ndcg_spark.job import evaluating
 from ndcg_spark.job.explaining import explain_query
 from ndcg_spark.job.explaining_nights import explain_night
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.records import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 
 CONVENTIONS = {

@@ -8,11 +8,12 @@ from xml.etree import ElementTree as ET
 import pyarrow.parquet as pq
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
+from kept_nights import note_sizes
 from publish_and_die import run as run_and_die
 from staying import command_line
 
-from ndcg_spark.nights import recovery
-from ndcg_spark.nights.committed import committed
+from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.records import committed
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +38,8 @@ def records(folder):
 
 
 def rows(folder, table, date):
-    files = sorted((folder / f"out/{table}/dataset=default/evaluated_on={date}").glob("*.parquet"))
-    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    nights = [night for night in committed(str(folder / "out")) if night.evaluated_on == date]
+    return read_rows(nights, table).to_pylist()
 
 
 def short(found):
@@ -131,6 +132,7 @@ def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(after_
 def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_judgments(after_two):
     for file in (after_two / "out/query_scores").rglob("*.parquet"):
         pq.write_table(pq.ParquetFile(file).read().drop_columns(["judgments_hash"]), file)
+    note_sizes(after_two / "out")
     found = evaluated(
         after_two,
         settings(after_two, "2026-11-02"),
@@ -269,14 +271,8 @@ def test_classic_spark_comes_to_the_findings_of_the_embedded_engine(spark, tmp_p
         assert ours == {n: pytest.approx(v, abs=1e-9) if isinstance(v, float) else v for n, v in theirs.items()}
 
 
-#: Where an evaluation dies: the comparisons are staged and nothing is committed; the journal is there; the old record
-#: is away; the new comparisons are in place.
-DEATHS = {
-    r"/_claim\.json$": "old",
-    r"(-> |write )\S+/_commit\.json$": "new",
-    r"_replaced/_evaluations/": "new",
-    r"-> comparisons/": "new",
-}
+#: Where an evaluation dies: all tables are staged; the new comparisons are in place; the new record is.
+DEATHS = {r"-> _staging/\S+/evaluations/": "old", r"-> comparisons/": "old", r"-> _evaluations/": "new"}
 
 
 @pytest.mark.slow
@@ -285,12 +281,12 @@ def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new
     before = records(after_two)["2026-11-02"]
     new = settings(after_two, "2026-11-02", worse=30)
     assert run_and_die(_in_a_session_of_its_own, new, die_after=death) == -9
-    recovery.recover(str(after_two / "out"))
     record = records(after_two)["2026-11-02"]
     assert (record["evaluation_id"] == before["evaluation_id"]) == (DEATHS[death] == "old")
     assert record["verdict"]["verdict"] == ("pass" if DEATHS[death] == "old" else "fail")
     found = {table: {row["evaluation_id"] for row in rows(after_two, table, "2026-11-02")} for table in record["files"]}
-    assert found == {table: {record["evaluation_id"]} for table in ("query_scores", "dataset_scores", "comparisons")}
+    tables = ("query_scores", "dataset_scores", "comparisons", "evaluations")
+    assert found == {table: {record["evaluation_id"]} for table in tables}
 
 
 def _in_a_session_of_its_own(night):
@@ -373,6 +369,8 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     assert "accepted default of 2026-11-02, as a baseline of later nights: the new index" in done.stderr
     after = records(nights)["2026-11-02"]
     assert after.pop("accepted")["reason"] == "the new index"
+    # Its row of EVALUATIONS says so, too.
+    assert before["files"].pop("evaluations") != after["files"].pop("evaluations")
     assert after == before
     (found,) = evaluated(nights, settings(nights, "2026-11-03", worse=30))
     assert short([found]) == [("pass", "passed", 0, ["2026-11-02"])]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from kept_nights import note_sizes
 from programs import forked
 from staying import command_line
 
@@ -187,9 +188,10 @@ def test_what_an_earlier_version_has_kept_is_read_with_nulls(folder):
     evaluate(folder, "--output", "out", "--date", "2020-01-01", "--cutoffs", "4")
     evaluate(folder, "--output", "out", "--date", "2020-01-02", "--measures", "P@4")
     later = (*COLUMNS, "relevant_queries")
-    for file in folder.glob("out/*_scores/**/evaluated_on=2020-01-01/*.parquet"):
+    for file in folder.glob("out/*_scores/**/evaluated_on=2020-01-01/*/*.parquet"):
         whole = pq.ParquetFile(file).read()
         pq.write_table(whole.drop_columns([name for name in later if name in whole.column_names]), file)
+    note_sizes(folder / "out")
     done = forked(print_kept, str(folder / "out"), cwd=Path(folder))
     assert done.returncode == 0, done.stderr
     for rows in json.loads(done.stdout):

@@ -3,20 +3,21 @@
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from gated_nights import GATE, evaluated, settings
 from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.records import committed
 
 BEFORE, TONIGHT = "2026-11-20", "2026-11-21"
 
 
 def kept(folder, date=TONIGHT):
-    path = folder / "out/ranked_documents/dataset=default" / f"evaluated_on={date}"
-    rows = [row for file in sorted(path.glob("*.parquet")) for row in pq.ParquetFile(file).read().to_pylist()]
+    nights = [night for night in committed(str(folder / "out")) if night.evaluated_on == date]
+    rows = read_rows(nights, "ranked_documents").to_pylist()
     return {(row["run"], row["query_id"]) for row in rows}, rows
 
 

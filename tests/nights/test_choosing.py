@@ -1,15 +1,15 @@
 """Which nights a command takes if no date is named, and what it says of the datasets that have none of that date."""
 
 import pytest
+from kept_nights import committed_night
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.choosing import chosen, left_out
-from ndcg_spark.nights.committed import CommittedNight
 
 
 def nights(**dates):
     """The nights of each dataset, of November."""
-    return [CommittedNight(name, f"2026-11-{day}", "", {}) for name, days in dates.items() for day in days]
+    return [committed_night(name, f"2026-11-{day}", {}) for name, days in dates.items() for day in days]
 
 
 NIGHTS = nights(shop=(18, 19, 20), web=(18, 19), new=(20,))

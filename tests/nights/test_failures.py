@@ -4,24 +4,12 @@ import functools
 import re
 
 import pytest
-from changes import failing, killed
-from kills import JOURNALLED, MIXED, NEW, NEXT, OLD, RECORD_GONE, recovered, seen, whole
-from publish_and_die import EVALUATED_ON, publish, staged
-from readers import NOTHING, by_pyarrow, records
+from changes import failing
+from publish_and_die import NEW, NEXT, OLD, SHOP, WEB, publish, record, staged, whole
+from readers import files, seen
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights import recovery
-from ndcg_spark.nights.store import STAGING, Store
-
-
-def waiting(output, evaluation_id, ndcg, rejected=False):
-    """A publication that only waits for its commit."""
-    return staged(output, evaluation_id, ndcg, rejected=rejected, dataset="web", evaluated_on=EVALUATED_ON)
-
-
-def stands(output):
-    return by_pyarrow(output), records(output)
-
+from ndcg_spark.nights.layout import STAGING, Store
 
 WAYS = {
     "is not made": lambda number, tried, change: tried == number and not change,
@@ -44,110 +32,108 @@ WAYS = {
         ),
     ],
 )
-def test_a_change_that_fails_keeps_the_old_night_and_the_message_says_so(tmp_path, numbers, how):
-    when, outcomes = WAYS[how], set()
+def test_after_a_change_that_fails_the_message_says_which_nights_are_new(tmp_path, numbers, how):
+    outcomes, old, new = set(), whole(0.1, OLD, rejected=True), whole(0.7, NEW)
     for number in numbers:
         output = str(tmp_path / str(number))
-        publish(output, OLD, 0.1, rejected=True)
-        publication = waiting(output, NEW, 0.7)
-        before, after = whole(0.1, OLD, True), whole(0.7, NEW, False)
+        publish(output, OLD, 0.1, rejected=True, dataset="shop+web")
+        publication = staged(output, NEW, 0.7, dataset="shop+web")
+        fails = functools.partial(WAYS[how], number)
         try:
-            total = failing(publication.commit, {"evaluation_id": NEW}, fails=functools.partial(when, number))
+            _, total = failing(publication.commit, record(formula="0.7"), fails=fails)
         except StorageError as error:
-            told = str(error)
-            assert "No space left on device" in told
+            message = re.fullmatch(
+                r"output: .* cannot be written, .*No space left on device.*; "
+                r"(nothing was published|only (.*) was published|ndcg-spark nights .*), check space and rights",
+                str(error),
+            )
+            published = [WEB, SHOP]
+            published = [night for night in published if f"{night[0]} of {night[1]}" in (message[2] or "")]
+            if "nights" not in message[1]:
+                assert seen(output) == {WEB: old, SHOP: old} | dict.fromkeys(published, new), (how, number)
+            outcomes.add(message[1].partition(" ")[0])
+            # What could not be removed can be when the storage works again; some of it was staged only.
+            if how != "is the last that is made":
+                assert not any(path.startswith(STAGING) for path in files(output)), (how, number)
             publication.abandon()
-            if "goes on" in told:
-                recovered(output)
-                assert stands(output) in (before, after), (how, number, told)
-            else:
-                assert "the old night was kept" in told or "nothing was published" in told
-                assert stands(output) == before, (how, number, told)
-            outcomes.add(told.rpartition("; ")[2].partition(",")[0])
         else:
-            assert stands(output) == after, (how, number)
+            assert seen(output) == {WEB: new, SHOP: new}, (how, number)
             if number > total:
                 break
-        publish(output, NEXT, 0.5)
-        assert stands(output) == whole(0.5, NEXT, False), (how, number)
-    assert "the old night was kept" in {*outcomes} or how == "is the last that is made"
+        counted = {(NEW, *night) for night, tables in seen(output).items() if tables == new}
+        for path in files(output):
+            if NEW in path and not path.endswith(".part") and not path.startswith(STAGING):
+                _, dataset, date, *_ = path.split("/")
+                assert (NEW, dataset.partition("=")[2], date.partition("=")[2]) in counted, (how, number, path)
+        publish(output, NEXT, 0.5, dataset="shop+web")
+        assert seen(output) == {WEB: whole(0.5, NEXT), SHOP: whole(0.5, NEXT)}, (how, number)
+    assert "nothing" in outcomes
     assert number > 20
 
 
-@pytest.mark.parametrize(
-    "lost",
-    [
-        f"{STAGING}/{NEW}",
-        f"{STAGING}/{NEW}/query_scores",
-        f"{STAGING}/{NEW}/dataset_scores/dataset=web/evaluated_on={EVALUATED_ON}",
-        f"{STAGING}/{NEW}/rejected_rows",
-        "a file",
-    ],
-)
-def test_what_is_lost_before_the_commit_is_told_and_nothing_is_moved(tmp_path, lost):
+@pytest.mark.parametrize("lost", ["everything", "a table", "a night", "a file"])
+def test_what_is_lost_before_the_commit_is_named_and_nothing_is_published(tmp_path, lost):
     output = str(tmp_path)
     publish(output, OLD, 0.1)
-    publication = waiting(output, NEW, 0.7, rejected=True)
-    found = Store(output)
-    found.delete(found.files(f"{STAGING}/{NEW}", ".parquet")[0] if lost == "a file" else lost)
-    with pytest.raises(StorageError, match=r"is not staged as it was verified, 0 of 1 .* nothing was published"):
-        publication.commit({"evaluation_id": NEW})
-    publication.abandon()
-    assert seen(output) == whole(0.1, OLD, False)
-    assert recovered(output) == []
-
-
-def test_an_output_that_is_renamed_before_the_commit_is_told(tmp_path):
-    output = tmp_path / "scores"
-    publish(str(output), OLD, 0.1)
-    publication = waiting(str(output), NEW, 0.7)
-    output.rename(tmp_path / "elsewhere")
-    with pytest.raises(StorageError, match="is not staged as it was verified"):
-        publication.commit({"evaluation_id": NEW})
-    assert seen(str(tmp_path / "elsewhere")) == whole(0.1, OLD, False)
-    assert not list(output.rglob("*.parquet"))
+    before = files(tmp_path)
+    publication = staged(output, NEW, 0.7, rejected=True)
+    store = Store(output)
+    store.delete(
+        {
+            "everything": f"{STAGING}/{NEW}",
+            "a table": f"{STAGING}/{NEW}/comparisons",
+            "a night": f"{STAGING}/{NEW}/query_scores/dataset=web",
+            "a file": next(iter(store.files(f"{STAGING}/{NEW}/query_scores", ".parquet"))),
+        }[lost]
+    )
+    with pytest.raises(StorageError, match=r"output: .* cannot be written, .*; nothing was published"):
+        publication.commit(record())
+    assert files(tmp_path) == before
+    assert seen(output) == {WEB: whole(0.1, OLD)}
 
 
 @pytest.mark.usefixtures("at_once")
-def test_what_is_lost_while_it_is_moved_puts_the_old_night_back(tmp_path):
+def test_a_file_that_is_cut_short_while_it_is_moved_is_noticed(tmp_path):
     output = str(tmp_path)
-    publish(output, OLD, 0.1)
-    publication = waiting(output, NEW, 0.7)
-    found = Store(output)
+    publication = staged(output, NEW, 0.7)
 
-    def lose(_, change):
-        if re.search(RECORD_GONE, change):
-            found.delete(found.files(f"{STAGING}/{NEW}/dataset_scores", ".parquet")[0])
+    def cut(_, change):
+        for path in tmp_path.glob("query_scores/**/*.parquet") if "-> query_scores/" in change else ():
+            path.write_bytes(path.read_bytes()[:-1])
         return False
 
-    with pytest.raises(
-        StorageError, match=r"1 file.*, e\.g\. dataset_scores/.* did not come .*; the old night was kept"
-    ):
-        failing(publication.commit, {"evaluation_id": NEW}, fails=lose)
-    publication.abandon()
-    assert seen(output) == whole(0.1, OLD, False)
-    assert recovered(output) == []
+    with pytest.raises(StorageError, match=r"1 verified file\(s\) of query_scores are gone, e\.g\. .*nothing was"):
+        failing(publication.commit, record(), fails=cut)
+    assert files(tmp_path) == set()
 
 
-def test_a_table_that_was_never_verified_is_not_published(tmp_path):
-    publication = waiting(str(tmp_path), NEW, 0.7)
-    publication._verified["query_scores"] = None
-    with pytest.raises(StorageError, match="query_scores is not staged as it was verified"):
-        publication.commit({})
-    assert by_pyarrow(str(tmp_path)) == NOTHING
+@pytest.mark.parametrize("rows", [2, 4])
+def test_a_staged_table_with_another_number_of_rows_than_expected_is_refused(tmp_path, rows):
+    night = staged(str(tmp_path), NEW, 0.7)
+    with pytest.raises(StorageError, match=rf"3 of {rows} rows of query_scores .*a URI that this machine sees too"):
+        night.verify("query_scores", rows)
 
 
-@pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("change", [JOURNALLED, RECORD_GONE, MIXED])
-def test_a_journal_whose_files_are_lost_is_undone_by_the_next(tmp_path, change):
+def test_a_staged_file_that_is_damaged_is_refused(tmp_path):
+    night = staged(str(tmp_path), NEW, 0.7)
+    for path in tmp_path.glob(f"_staging/{NEW}/query_scores/**/*.parquet"):
+        path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(StorageError, match=r"query_scores cannot be read back, .*nothing was published"):
+        night.verify("query_scores", 3)
+
+
+def test_an_abandoned_evaluation_leaves_the_staging_of_others_and_what_was_published(tmp_path):
     output = str(tmp_path)
-    publish(output, OLD, 0.1, rejected=True)
-    assert killed(publish, output, NEW, 0.7, after=change)
-    found = Store(output)
-    for path in [*found.files(f"{STAGING}/{NEW}/query_scores"), *found.files("query_scores")]:
-        if change == MIXED or path.startswith(STAGING):
-            found.delete(path)
-    told = recovery.recover(output)
-    assert told[0].startswith(f"undid {NEW}, which has lost 1 file(s), e.g. query_scores/")
-    assert told[0].endswith("what stood before stands again")
-    assert seen(output) == whole(0.1, OLD, True)
+    publish(output, OLD, 0.1)
+    staged(output, NEXT, 0.5)
+    others = files(tmp_path)
+    staged(output, NEW, 0.7).abandon()
+    assert files(tmp_path) == others
+    staged(str(tmp_path / "new"), NEW, 0.7).abandon()
+    assert files(tmp_path / "new") == set()
+
+
+def test_an_output_that_is_a_file_is_refused_by_name(tmp_path):
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"output: .*/taken is a file, not a folder; check its path"):
+        staged(str(tmp_path / "taken"), NEW, 0.7)

@@ -81,7 +81,8 @@ def test_a_dataset_a_run_a_query_and_a_document_may_have_any_name(spark, tmp_pat
     evaluate(tables(tmp_path, NAMES, datasets=True))
     assert scored(tmp_path) == sorted((name, name, name, 0.6309) for name in NAMES)
     assert inside_and_outside(tmp_path) == {"judgments.parquet", "results.parquet", "out"}
-    assert inside_and_outside(tmp_path / "out") == {"query_scores", "dataset_scores", "_evaluations", "_staging"}
+    places = {"query_scores", "dataset_scores", "evaluations", "_evaluations", "_staging"}
+    assert inside_and_outside(tmp_path / "out") == places
     read = read_scores(str(tmp_path / "out"), "query_scores", spark).select("dataset", "run").collect()
     assert sorted(read) == sorted((name, name) for name in NAMES)
 

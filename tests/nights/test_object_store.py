@@ -14,17 +14,15 @@ from pathlib import Path
 import log_tables
 import pytest
 from changes import killed
-from kills import NEW, OLD, RECORD_GONE, check_what_is_left, recovered, rerun, seen, whole
 from programs import command_line
-from publish_and_die import EVALUATED_ON, publish, staged
+from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, whole
 from pyarrow import fs
-from readers import NOTHING, plain
+from readers import cleaned, seen
 
-from ndcg_spark.errors import StorageError
-from ndcg_spark.nights import committed, recovery
-from ndcg_spark.nights.store import STAGING, Store
+from ndcg_spark.nights.expire import old_nights, remove
+from ndcg_spark.nights.layout import RECORDS, STAGING, TABLES, Store
+from ndcg_spark.nights.records import accept, committed
 
-NEVER = 10**9
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
 
@@ -126,64 +124,33 @@ print(sorted((row["dataset"], str(row["evaluated_on"]), row["evaluation_id"], ro
 
 
 @pytest.mark.slow
-def test_a_publication_on_an_object_store_adds_the_tables_that_the_old_night_lacks(output):
-    assert not rerun(output, "rerun", after=NEVER)
-    assert seen(output) == whole(0.7, NEW, True)
-
-
-@pytest.mark.slow
-def test_a_kill_on_an_object_store_leaves_no_mixture_and_the_next_run_converges(output, thorough):
-    kind = "rerun of rejected rows"
-    # Every change is tried on a local folder whose files move one by one; here few are enough.
-    for number in itertools.count(1, 4) if thorough else itertools.count(14, 13):
-        if not rerun(f"{output}/{number}", kind, after=number):
+def test_a_kill_on_an_object_store_leaves_the_old_night_or_the_new_and_the_next_run_converges(output, thorough):
+    # Every change is tried on a local folder whose files are copied; here few are enough.
+    for number in itertools.count(1, 1) if thorough else itertools.count(2, 4):
+        place = f"{output}/{number}"
+        publish(place, OLD, 0.1, rejected=True)
+        was_killed = killed(publish, place, NEW, 0.7, after=number)
+        assert seen(place) in ({WEB: whole(0.1, OLD, rejected=True)}, {WEB: whole(0.7, NEW)}), number
+        publish(place, NEXT, 0.5)
+        assert seen(place) == {WEB: whole(0.5, NEXT)}
+        cleaned(place)
+        assert {NEXT in path for table in (*TABLES, RECORDS, STAGING) for path in Store(place).files(table)} == {True}
+        if not was_killed:
             break
-        check_what_is_left(f"{output}/{number}", kind, at_once=False)
-    assert number > 30
-    # The last came to its end. Nothing is left of the tables that it lacks, not even the mark of a folder.
-    assert seen(f"{output}/{number}") == whole(0.7, NEW, False)
-    assert Store(f"{output}/{number}").folders("rejected_rows/dataset=web") == []
+    # Five objects were copied or written, and those of the old night and of the staging removed.
+    assert number > 8
 
 
 @pytest.mark.slow
-def test_a_recovery_that_is_killed_on_an_object_store_is_taken_up_again(output):
-    assert rerun(output, "rerun", after=RECORD_GONE)
-    for _ in range(3):
-        assert killed(recovery.recover, output, after=9)
-    recovered(output)
-    assert seen(output) == whole(0.7, NEW, True)
-
-
-@pytest.mark.slow
-def test_old_nights_go_from_an_object_store(output):
+def test_a_night_on_an_object_store_is_accepted_and_goes_when_it_is_too_old(output):
     publish(output, OLD, 0.25, rejected=True)
-    assert committed.expire(output, 3, EVALUATED_ON + datetime.timedelta(days=4)) == ["removed web of 2026-11-16"]
-    assert seen(output) == (NOTHING, [])
-
-
-@pytest.fixture
-def by_file(monkeypatch, tmp_path):
-    """A local folder whose files move one by one."""
-    monkeypatch.setattr(Store, "moves_folders", False)
-    return str(tmp_path)
-
-
-def commit(output, evaluation_id, ndcg):
-    night = staged(output, evaluation_id, ndcg, rejected=True, dataset="web", evaluated_on=EVALUATED_ON)
-    night.commit({"evaluation_id": evaluation_id})
-
-
-def test_a_new_file_with_the_name_of_an_old_one_is_refused(by_file):
-    commit(by_file, OLD, 0.1)
-    found = Store(by_file)
-    night = f"query_scores/dataset=web/evaluated_on={EVALUATED_ON}"
-    old = found.files(night)[0]
-    new = staged(by_file, NEW, 0.7, rejected=True, dataset="web", evaluated_on=EVALUATED_ON)
-    found.move(found.files(f"{STAGING}/{NEW}/{night}")[0], f"{STAGING}/{NEW}/{old}")
-    new.verify("query_scores", 3)
-    with pytest.raises(StorageError, match=r"1 new file\(s\) of .* have the name of an old one, e\.g\. \w+-0\.parquet"):
-        new.commit({})
-    assert plain(by_file) == whole(0.1, OLD, True)[0]
+    accept(committed(output)[0], "known")
+    assert committed(output)[0].record["accepted"]["reason"] == "known"
+    assert seen(output) == {WEB: whole(0.25, OLD, rejected=True)}
+    today = EVALUATED_ON + datetime.timedelta(days=4)
+    assert old_nights(output, 3, today)[0] == []
+    assert remove(output, old_nights(output, 3, today, baselines=True)[0]) == ["removed web of 2026-11-16"]
+    assert seen(output) == {}
 
 
 @pytest.mark.slow

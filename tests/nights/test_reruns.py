@@ -5,7 +5,7 @@ import math
 
 import pytest
 from engines import on_embedded, on_spark
-from readers import plain, records
+from readers import counting, seen
 
 from ndcg_spark import read_scores
 
@@ -50,9 +50,15 @@ def test_a_rerun_of_one_date_among_three_replaces_that_night_and_not_a_byte_of_a
     assert kept == {path: digest for path, digest in after.items() if rerun not in path}
     assert not {path for path in before if rerun in path} & {path for path in after if rerun in path}
     expected = sorted(1 / math.log2(rank + 1) for rank in (1, 2, 4, 3))
+    nights = seen(tmp_path / "out")
     for table in ("query_scores", "dataset_scores"):
-        found = plain(str(tmp_path / "out"))[table]
-        assert sorted(ndcg for _, ndcg in found) == pytest.approx(expected, abs=1e-12)
-        assert {evaluation for evaluation, _ in found} == set(records(tmp_path / "out"))
+        found = sorted(row for night in nights.values() for row in night[table])
+        assert sorted(float(ndcg) for _, ndcg in found) == pytest.approx(expected, abs=1e-12)
         read = read_scores(str(tmp_path / "out"), table, spark).collect()
-        assert sorted((row["evaluation_id"], row["ndcg"]) for row in read) == found
+        assert sorted((row["evaluation_id"], str(row["ndcg"])) for row in read) == found
+    # The nights of one engine are read by the other, a row for each.
+    verdicts = (
+        read_scores(str(tmp_path / "out"), "evaluations", spark).select("evaluation_id", "counts", "engine").collect()
+    )
+    assert sorted(row["evaluation_id"] for row in verdicts) == sorted(counting(tmp_path / "out"))
+    assert all(row["counts"]["query_scores"] == 1 and row["engine"] for row in verdicts)

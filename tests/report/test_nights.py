@@ -1,18 +1,21 @@
 """The list of nights, and the list of documents to judge, as tables."""
 
+from kept_nights import committed_night
+from publish_and_die import record, staged
+
 from ndcg_spark.convention.requests import asked_by
-from ndcg_spark.nights.committed import CommittedNight
+from ndcg_spark.nights.records import committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.to_judge import print_documents
 
 
-def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys):
+def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
     together = {"counts": {"runs": 3, "judged_queries": 130, "dataset_scores": 3}}
     datasets = {"shop": ["a", "b"], "web": ["c"]}
     row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
     scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
-    nights = [CommittedNight(name, "2026-11-20", "folder", together) for name in datasets]
-    print_nights(nights, scores, "table")
+    staged(str(tmp_path), "e", 0.5, dataset="shop+web").commit(record(**together))
+    print_nights(committed(str(tmp_path)), scores, "table")
     assert [line.split()[6:8] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
 
 
@@ -24,7 +27,7 @@ def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(c
         for run, both in scores.items()
         for cutoff, ndcg in zip((5, 1000), both, strict=True)
     ]
-    print_nights([CommittedNight("web", "2026-11-20", "folder", record)], [rows], "table")
+    print_nights([committed_night("web", "2026-11-20", record)], [rows], "table")
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["a", "ndcg@5", "0.9000"]
 
 
@@ -33,15 +36,13 @@ def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first
         rows = [
             {"dataset": "web", "run": run, "cutoff": 5, "ndcg": ndcg, "queries": 60} for run, ndcg in scores.items()
         ]
-        print_nights([CommittedNight("web", "2026-11-20", "folder", {})], [rows], "table")
+        print_nights([committed_night("web", "2026-11-20", {})], [rows], "table")
         assert capsys.readouterr().out.splitlines()[1].split()[3] == "a"
 
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
     rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
-    print_nights(
-        [CommittedNight("web", "2026-11-20", "folder", {})], [rows], "table", asked_by(["precision@5", "ndcg@5"])
-    )
+    print_nights([committed_night("web", "2026-11-20", {})], [rows], "table", asked_by(["precision@5", "ndcg@5"]))
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
 
 

@@ -1,7 +1,6 @@
 """The report of a night, in a real browser: it opens from disk, asks for nothing, and says what was scored."""
 
 import base64
-import datetime
 import hashlib
 import html.parser
 import json
@@ -10,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import gated_nights
+import kept_nights
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +18,7 @@ from staying import command_line
 
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.nights.committed import CommittedNight, committed
+from ndcg_spark.nights.records import committed
 from ndcg_spark.plain import printable
 from ndcg_spark.report import reports
 from ndcg_spark.report.against import Baseline, compared
@@ -121,7 +121,7 @@ class Page(html.parser.HTMLParser):
 
 
 def scores(kept, run):
-    path = next((kept / "query_scores").rglob("evaluated_on=2026-11-20/*.parquet"))
+    path = next((kept / "query_scores").rglob("evaluated_on=2026-11-20/*/*.parquet"))
     return {row["query_id"]: row for row in pq.read_table(path).to_pylist() if (row["run"], row["cutoff"]) == (run, 10)}
 
 
@@ -158,17 +158,15 @@ def test_a_night_is_held_against_another_run_by_run(kept):
     assert "What lost most" not in read.text
 
 
-def test_a_page_says_that_two_nights_do_not_mean_the_same():
-    def night(date, judgments):
-        record = {"options": {"gain": "exp2"}, "inputs": {"judgments": {"fingerprint": judgments}}}
-        return CommittedNight("web", date, f"dataset=web/evaluated_on={date}", record)
-
-    nights = [night("2026-11-19", "old"), night("2026-11-20", "new")]
-    rows = [{"dataset": "web", "baseline_night": datetime.date(2026, 11, 19)}]
-    asked = Baseline(date="2026-11-19", found=Compared(rows, [], [], ["of the comparison"]))
+def test_a_page_says_that_two_nights_do_not_mean_the_same(tmp_path):
+    for number, judgments in enumerate(["old", "new"]):
+        kept_nights.night(tmp_path, number, {"r": 0.5}, judgments=judgments)
+    nights = committed(str(tmp_path))
+    rows = [{"dataset": "web", "baseline_night": kept_nights.FIRST}]
+    asked = Baseline(date=kept_nights.date(0), found=Compared(rows, [], [], ["of the comparison"]))
     held = compared("out", nights[1:], nights, asked, lambda *_: None)["web"]
     assert list(held.warnings) == [
-        "the judgments of web are not those of 2026-11-19, which changes scores too",
+        "the judgments of web are not those of 2026-01-01, which changes scores too",
         "of the comparison",
     ]
 

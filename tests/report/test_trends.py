@@ -36,7 +36,7 @@ def output(tmp_path_factory):
             run: level + better + chance.uniform(-0.003, 0.003) for run, level in (("bm25", 0.52), ("dense", 0.6))
         }
         scores["dense"] -= 0.05 if number == 60 else 0.0
-        verdict = {"verdict": "fail" if number == 60 else "pass"} if number > 50 else None
+        verdict = ("fail" if number == 60 else "pass") if number > 50 else None
         night(folder, number, scores, judgments="new" if number >= 40 else "old", verdict=verdict)
     return folder
 

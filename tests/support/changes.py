@@ -1,7 +1,7 @@
 """Every change of an output's storage, one by one: so that a test can stop, fail or kill after each of them.
 
-What a storage does in several steps is taken apart: folders are made and files deleted one at a time, a small file is
-there empty and half written before it is whole, and an object is copied before its original is deleted.
+What a storage does in several steps is taken apart: folders are made and files deleted one at a time, and a small file
+is there empty and half written before it is whole.
 """
 
 import contextlib
@@ -13,14 +13,11 @@ from unittest import mock
 
 from pyarrow import fs
 
-from ndcg_spark.nights import liveness
-from ndcg_spark.nights.store import Store
+from ndcg_spark.nights import layout
+from ndcg_spark.nights.layout import Store
 
 #: Told after each change what it was: a word, a path in the output, and of a move where it went.
 Told = Callable[[str], None]
-
-#: A process that cannot be: who is killed in a test must be dead for those who come after.
-NOBODY = 2**22 + 1
 
 
 class Killed(BaseException):
@@ -28,7 +25,7 @@ class Killed(BaseException):
 
 
 class Changes:
-    """A pyarrow file system that makes one change after the other."""
+    """A pyarrow file system that makes one change after the other: it tells "" before each, and then what it was."""
 
     def __init__(self, system: fs.FileSystem, root: str, told: Told) -> None:
         self._system = system
@@ -39,9 +36,6 @@ class Changes:
         return getattr(self._system, name)
 
     def create_dir(self, path, recursive=True):
-        if self._system.type_name != "local":
-            self._change("make", self._system.create_dir, path)
-            return
         missing = []
         while not os.path.lexists(path):
             missing.append(path)
@@ -52,11 +46,10 @@ class Changes:
             self._change("make", self._system.create_dir, folder)
 
     def move(self, source, target):
-        if Store.moves_folders.fget(self):
-            self._change("move", self._system.move, source, target)
-        else:
-            self._change("copy", self._system.copy_file, source, target)
-            self.delete_file(source)
+        self._change("move", self._system.move, source, target)
+
+    def copy_file(self, source, target):
+        self._change("copy", self._system.copy_file, source, target)
 
     def delete_dir(self, path):
         if self._system.type_name == "local":
@@ -67,27 +60,21 @@ class Changes:
     def delete_file(self, path):
         self._change("remove", self._system.delete_file, path)
 
-    def write(self, path, text):
-        """As `Store._write`."""
-        if not Store.moves_folders.fget(self):
-            self._told("")
-            with self._system.open_output_stream(path) as stream:
-                stream.write(text)
-            self._told(self._named("write", path))
-            return
-        self._told("")
-        with open(path, "wb", buffering=0) as stream:  # noqa: PTH123
-            for part in (b"", text[: len(text) // 2], text[len(text) // 2 :]):
-                stream.write(part)
-                self._told(self._named("write", path))
+    @contextlib.contextmanager
+    def open_output_stream(self, path):
+        """An object is there when it is whole."""
+        parts = []
+        yield mock.Mock(write=parts.append)
+        self._change("write", self._put, path, parts=parts)
 
-    def _change(self, kind, change, *paths):
-        self._told("")
-        change(*paths)
-        self._told(self._named(kind, *paths))
+    def _put(self, path, parts):
+        with self._system.open_output_stream(path) as stream:
+            stream.write(b"".join(parts))
 
-    def _named(self, kind, *paths):
-        return f"{kind} {' -> '.join(path.removeprefix(self._root) for path in paths)}"
+    def _change(self, kind, change, *paths, **more):
+        self._told("")
+        change(*paths, **more)
+        self._told(f"{kind} {' -> '.join(path.removeprefix(self._root) for path in paths)}")
 
 
 @contextlib.contextmanager
@@ -99,9 +86,22 @@ def told(then: Told) -> Iterator[None]:
         lambda store, given: store.__dict__.update(_system=given),
     )
 
+    @contextlib.contextmanager
+    def slowly(number, mode):
+        def write(content):
+            for part in (b"", content[: len(content) // 2], content[len(content) // 2 :]):
+                then("")
+                file.write(part)
+                then("write a part")
+
+        with open(number, mode, buffering=0) as file:  # noqa: PTH123
+            yield mock.Mock(write=write, fileno=file.fileno)
+
     with (
         mock.patch.object(Store, "_system", system, create=True),
-        mock.patch.object(Store, "_write", lambda store, place, text: store._system.write(place, text)),
+        # What only reads is pyarrow's, which takes no file system but its own.
+        mock.patch.object(Store, "system", property(lambda store: store.__dict__["_system"])),
+        mock.patch.object(layout, "open", slowly, create=True),
     ):
         yield
 
@@ -121,7 +121,7 @@ def killed(function: Callable[..., object], *arguments: object, after: int | str
             if dead:
                 raise Killed
 
-    with told(then), _by_nobody():
+    with told(then):
         try:
             function(*arguments, **options)
         except Killed:
@@ -132,7 +132,7 @@ def killed(function: Callable[..., object], *arguments: object, after: int | str
 
 
 def failing(function: Callable[..., object], *arguments: object, fails: Callable[[int, str], bool], **options: object):
-    """The function, while changes fail as on a disk that is full; how many changes were made or tried.
+    """What the function returns, and how many changes it made, while changes fail as on a disk that is full.
 
     `fails` is asked with the number of a change and what it is, before it is made (then it says nothing yet) and after.
     """
@@ -144,11 +144,5 @@ def failing(function: Callable[..., object], *arguments: object, fails: Callable
         if fails(number, change):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with told(then), _by_nobody():
-        function(*arguments, **options)
-    return number
-
-
-def _by_nobody():
-    """Notes of this process tell of one that is dead, as it is for those who come after it."""
-    return mock.patch.object(liveness, "owner", return_value={**liveness.owner(), "pid": NOBODY})
+    with told(then):
+        return function(*arguments, **options), number

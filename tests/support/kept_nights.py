@@ -8,7 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from publish_and_die import record
 
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.schemas import DATASET_SCORES, PARTITIONS
 
 FIRST = datetime.date(2026, 1, 1)
@@ -32,10 +35,11 @@ def night(
     judgments: str = "j1",
     cutoff: int | None = 10,
     options: Mapping[str, Any] | None = None,
-    verdict: Any = None,
+    verdict: str | None = None,
 ) -> None:
     """A night with the ndcg of these runs."""
-    folder = f"dataset={dataset}/evaluated_on={date(number)}"
+    night = f"dataset={dataset}/evaluated_on={date(number)}"
+    folder = output / "dataset_scores" / night / f"evaluation_id=e{number}"
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
     rows = [
         {
@@ -43,20 +47,38 @@ def night(
             "cutoff": cutoff,
             "convention": "standard",
             "formula": "f",
-            "evaluation_id": f"e{number}",
             **counts,
         }
         | {"ndcg": ndcg, "judged_rate": 1.0}
         for run, ndcg in scores.items()
     ]
-    (output / "dataset_scores" / folder).mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), output / "dataset_scores" / folder / "part.parquet")
-    record = {
-        "evaluation_id": f"e{number}",
-        "options": {"gain": "exp2", **(options or {})},
-        "inputs": {"judgments": {"fingerprint": judgments}},
-        "files": {"dataset_scores": ["part.parquet"]},
-        **({} if verdict is None else {"verdict": verdict}),
-    }
-    (output / "_evaluations" / folder).mkdir(parents=True)
-    (output / "_evaluations" / folder / f"e{number}.json").write_text(json.dumps(record), encoding="utf-8")
+    folder.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), folder / "part.parquet")
+    size = (folder / "part.parquet").stat().st_size
+    own = record(
+        evaluation_id=f"e{number}",
+        options={**Convention().options(), "gain": "exp2", **(options or {})},
+        inputs={"judgments": {"fingerprint": judgments}},
+        files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": size}}},
+        verdict=verdict and {"verdict": verdict, "reason": "r"},
+    )
+    (output / "_evaluations" / night).mkdir(parents=True)
+    (output / "_evaluations" / night / f"000001-e{number}.json").write_text(json.dumps(own), encoding="utf-8")
+
+
+def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> CommittedNight:
+    """A night that is nowhere, with a record of which only this is known."""
+    night = CommittedNight(dataset, date, 1, "e", None)
+    night.__dict__["_record"] = record
+    return night
+
+
+def note_sizes(output: Path) -> None:
+    """Note the sizes of all files in the records anew: as if the program had written what a test has changed."""
+    for path in (output / "_evaluations").rglob("*.json"):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        folder = "/".join((*path.parts[-3:-1], f"evaluation_id={found['evaluation_id']}"))
+        for table, files in found["files"].items():
+            for name, file in files.items():
+                file["bytes"] = (output / table / folder / name).stat().st_size
+        path.write_text(json.dumps(found), encoding="utf-8")

@@ -23,7 +23,7 @@ PROCESSES.set_forkserver_preload(
         "ndcg_spark.cli",
         "ndcg_spark.job.checking",
         "ndcg_spark.job.evaluating",
-        "ndcg_spark.nights.committed",
+        "ndcg_spark.nights.read",
         "pandas",
         "pyarrow.dataset",
         "pyarrow.orc",

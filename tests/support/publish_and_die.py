@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import json
 import multiprocessing
 import os
 import random
@@ -9,16 +10,21 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from changes import told
 from programs import PROCESSES
+from readers import VALUES
 
-from ndcg_spark.nights import lock, recovery
-from ndcg_spark.nights.publication import Publication
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.publish import Publication
 
 EVALUATED_ON = datetime.date(2026, 11, 16)
+WEB, SHOP = ("web", "2026-11-16"), ("shop", "2026-11-16")
+OLD, NEW, NEXT = "20261116T000000Z-old", "20261117T000000Z-new", "20261118T000000Z-next"
 
 
 class Staged:
@@ -36,37 +42,20 @@ class Staged:
         pq.write_to_dataset(self._table, path, partition_cols=list(self._partitions))
 
 
-def table_of(ndcg: float, evaluation_id: str, dataset: str, evaluated_on: datetime.date) -> pa.Table:
-    """Three scores of an evaluation, for every dataset in "a+b"."""
-    values = [ndcg, ndcg / 3, ndcg / 7] * len(dataset.split("+"))
-    return pa.table(
-        {
-            "dataset": sorted(dataset.split("+") * 3),
-            "evaluated_on": [evaluated_on] * len(values),
-            "evaluation_id": [evaluation_id] * len(values),
-            "ndcg": values,
-        }
-    )
+def record(**more: object) -> dict[str, object]:
+    """A record that readers can read, but for its files."""
+    known = {"convention": "standard", "options": Convention().options(), "configuration": {}, "inputs": {}}
+    return {**known, "formula": "f", "committed_at": "2026-11-17T00:00:00+00:00", "engine": "e", **more}
 
 
-def rows(ndcg: float, evaluation_id: str) -> list[tuple[str, float]]:
-    """What a table of such a night has, in order."""
-    return sorted((evaluation_id, value) for value in (ndcg, ndcg / 3, ndcg / 7))
+def whole(ndcg: float, evaluation_id: str, *, rejected: bool = False) -> dict[str, list[tuple[str, str]]]:
+    """The rows of a night, as `readers.seen` has them."""
+    rows = sorted((evaluation_id, f"{value}") for value in (ndcg, ndcg / 3, ndcg / 7))
+    tables = ("query_scores", "dataset_scores", *(("rejected_rows", "comparisons") if rejected else ()))
+    return {**dict.fromkeys(tables, rows), "evaluations": [(evaluation_id, f"{ndcg}")]}
 
 
-def staged(output: str, evaluation_id: str, ndcg: float, *, rejected: bool, dataset: str, evaluated_on: datetime.date):
-    """A publication that only waits for its commit, of a night for every dataset in "a+b".
-
-    A night with rejected rows has comparisons too: the two tables that a night may lack.
-    """
-    night = Publication(output, evaluation_id)
-    for table in ("query_scores", "dataset_scores", *(["rejected_rows", "comparisons"] if rejected else [])):
-        night.stage(table, Staged(table_of(ndcg, evaluation_id, dataset, evaluated_on)))
-        night.verify(table, 3 * len(dataset.split("+")))
-    return night
-
-
-def publish(
+def staged(
     output: str,
     evaluation_id: str,
     ndcg: float,
@@ -74,15 +63,34 @@ def publish(
     rejected: bool = False,
     dataset: str = "web",
     evaluated_on: datetime.date = EVALUATED_ON,
-) -> None:
-    """Publish a night as a job does."""
-    recovery.recover(output)
-    named = {"dataset": dataset, "evaluated_on": evaluated_on}
-    staged(output, evaluation_id, ndcg, rejected=rejected, **named).commit({"evaluation_id": evaluation_id})
+) -> Publication:
+    """A publication that only waits for its commit, of a night for every dataset in "a+b".
+
+    A night with rejected rows has comparisons too: the two tables that a night may lack.
+    """
+    night, names = Publication(output, evaluation_id), dataset.split("+")
+    # EVALUATIONS is written by the commit.
+    for table in [*whole(ndcg, evaluation_id, rejected=rejected)][:-1]:
+        values = [value if table != "rejected_rows" else f"{value}" for value in (ndcg, ndcg / 3, ndcg / 7)]
+        columns = {"dataset": sorted(names * 3), VALUES[table]: values * len(names)}
+        same = {"evaluated_on": evaluated_on, "evaluation_id": evaluation_id}
+        columns |= {name: [value] * len(columns["dataset"]) for name, value in same.items()}
+        night.stage(table, Staged(pa.table(columns)))
+        night.verify(table, 3 * len(names))
+    return night
+
+
+def publish(output: str, evaluation_id: str, ndcg: float, *, note: str | None = None, **night: object) -> list[str]:
+    """Publish a night as a job does; what its commit says of others is returned, and written to the file `note`."""
+    remove(output, waste(output))
+    told = staged(output, evaluation_id, ndcg, **night).commit(record(formula=f"{ndcg}"))
+    if note is not None:
+        Path(note).write_text(json.dumps(told), encoding="utf-8")
+    return told
 
 
 def start(
-    function: Callable[..., None],
+    function: Callable[..., object],
     *arguments: object,
     die_after: int | str | None = None,
     slow: int | None = None,
@@ -100,7 +108,7 @@ def start(
     return process
 
 
-def run(function: Callable[..., None], *arguments: object, **options: object) -> int:
+def run(function: Callable[..., object], *arguments: object, **options: object) -> int:
     """The exit code of `start`."""
     process = start(function, *arguments, **options)
     process.join(60)
@@ -131,7 +139,6 @@ def _exit_with(environment, die_after, slow, function, arguments, options) -> No
             if len(done) == die_after or (isinstance(die_after, str) and re.search(die_after, change)):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    lock.SECONDS_BETWEEN_LOOKS = 0.01
     with told(then):
         function(*arguments, **options)
     raise SystemExit(0)

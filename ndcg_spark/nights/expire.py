@@ -1,0 +1,125 @@
+"""What does not count is removed: what dead evaluations left, what was superseded, and nights that are too old."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ndcg_spark.nights.layout import RECORDS, STAGING, TABLES, Store, night_folder, night_of
+from ndcg_spark.nights.records import CommittedNight, all_records, committed
+
+#: What has no record is left alone for a day, because its evaluation may be about to write it.
+SECONDS_WITHOUT_RECORD = 24 * 3600.0
+
+
+class Removal(NamedTuple):
+    """Something to remove: what it is in words, and its paths in the order in which they go."""
+
+    what: str
+    paths: Sequence[str]
+
+
+def remove(output: str, removals: Iterable[Removal]) -> list[str]:
+    """Remove all of these. Returns a sentence for each that was still there. StorageError."""
+    store, done = Store(output), []
+    with store.failures("cannot be removed from"):
+        for what, paths in removals:
+            was_there = [store.delete(path) for path in paths]
+            done += [f"removed {what}"] if any(was_there) else []
+    return done
+
+
+def waste(output: str) -> list[Removal]:
+    """What evaluations left that stopped more than a day ago, and what newer records supersede. StorageError."""
+    store = Store(output)
+    store.refuse_a_file()
+    with store.failures("cannot be read"):
+        staged = store.folders(STAGING)
+        dead = [name for name in staged if store.is_older(f"{STAGING}/{name}", SECONDS_WITHOUT_RECORD)]
+        records = all_records(store)
+        recorded = {night.folder for night in records}
+        # An evaluation that was killed while it published has moved some of its folders, and still has the staging.
+        moved = {path.rpartition("/")[0] for table in TABLES if dead for path in store.files(table)}
+    removals = []
+    for name in dead:
+        own = {folder for folder in moved if folder.endswith(f"/evaluation_id={name}")}
+        unrecorded = sorted(folder for folder in own if folder.partition("/")[2] not in recorded)
+        removals.append(Removal(f"{name}, which had not published", [*unrecorded, f"{STAGING}/{name}"]))
+    newest = {(night.dataset, night.evaluated_on): night for night in records}
+    for night in records:
+        counts = newest[night.dataset, night.evaluated_on]
+        if night is not counts:
+            removals.append(_superseded(night, counts))
+    return removals
+
+
+def still_staged(output: str) -> list[str]:
+    """A sentence for each evaluation in staging, which may still be running. StorageError."""
+    store = Store(output)
+    with store.failures("cannot be read"):
+        return [f"left {name}, which may be running; after a day it counts as dead" for name in store.folders(STAGING)]
+
+
+def remove_superseded(records: Sequence[CommittedNight]) -> str:
+    """Remove all evaluations of a night but the one that counts, the last of its `records`, whose id is returned.
+
+    Raises FAILURES.
+    """
+    *others, newest = records
+    for path in (path for other in others for path in _superseded(other, newest).paths):
+        newest.store.delete(path)
+    return newest.evaluation_id
+
+
+def _superseded(night: CommittedNight, newest: CommittedNight) -> Removal:
+    """The rows of an evaluation, then its record; only the record if it is that of `newest` before an acceptance."""
+    tables = TABLES if night.evaluation_id != newest.evaluation_id else ()
+    what = f"{night.evaluation_id} of {night.dataset} on {night.evaluated_on}, superseded by {newest.evaluation_id}"
+    return Removal(what, [*(f"{table}/{night.folder}" for table in tables), night.path])
+
+
+def old_nights(
+    output: str, keep_days: int, today: datetime.date, dataset: str | None = None, baselines: bool = False
+) -> tuple[list[Removal], list[str]]:
+    """The nights dated more than `keep_days` before today, and a sentence for each of them that stays.
+
+    The newest night of a dataset that passed or was accepted stays, and so do the nights that the gate of its newest
+    night names, unless `baselines` is set: without them the next night would have no verdict. StorageError.
+    """
+    # Python's dates begin with the year 1.
+    days = min(max(keep_days, 0), (today - datetime.date.min).days)
+    oldest = (today - datetime.timedelta(days=days)).isoformat()
+    store, nights = Store(output), committed(output)
+    needed = {} if baselines else _baselines(nights)
+    with store.failures("cannot be read"):
+        # Also nights without a record, whose removal was interrupted.
+        folders = {
+            night_of(f"{name}/{date}")
+            for place in (RECORDS, *TABLES)
+            for name in store.folders(place)
+            for date in store.folders(f"{place}/{name}")
+        }
+        old = sorted((name, date) for name, date in folders if date < oldest and dataset in (None, name))
+        removals = [
+            _night(store, night_folder(*night), "{} of {}".format(*night)) for night in old if night not in needed
+        ]
+    return removals, [f"kept {name} of {date}, {needed[name, date]}" for name, date in old if (name, date) in needed]
+
+
+def _night(store: Store, folder: str, what: str) -> Removal:
+    """A night: its records, the one that counts as the last, so that no older one ever counts; then its rows."""
+    records = [night.path for night in all_records(store, folder)]
+    return Removal(what, [*records, *(f"{place}/{folder}" for place in (RECORDS, *TABLES))])
+
+
+def _baselines(nights: Sequence[CommittedNight]) -> dict[tuple[str, str], str]:
+    """The nights that later ones are compared with, by dataset and date: why each of them is needed."""
+    needed: dict[tuple[str, str], str] = {}
+    for dataset in {night.dataset for night in nights}:
+        own = [night for night in nights if night.dataset == dataset]
+        gate = own[-1].record["configuration"].get("gate") or {}
+        for baseline in gate.get("baseline", []):
+            needed[dataset, str(baseline.get("night"))] = f"a baseline of the gate of {own[-1].evaluated_on}"
+        good = next((night for night in reversed(own) if night.is_good), None)
+        if good is not None:
+            needed[dataset, good.evaluated_on] = "the newest that passed or was accepted; --baselines removes it, too"
+    return needed

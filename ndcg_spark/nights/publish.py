@@ -1,0 +1,176 @@
+"""An evaluation stages its tables, verifies them, moves each night to a folder of its own, and writes the records.
+
+Nothing is overwritten, so a process that is killed at any point leaves the old night, or the new one if its record is
+there. What it has moved or staged without a record counts for nobody.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import dataset as ds
+from pyarrow import parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights.expire import remove_superseded
+from ndcg_spark.nights.layout import FAILURES, STAGING, TABLES, Store, night_folder, night_of
+from ndcg_spark.nights.records import all_records, evaluation_file, write_record
+from ndcg_spark.schemas import PARTITIONS
+
+#: The rows and bytes of every Parquet file of a staged table, by its path in it.
+_Files = dict[str, dict[str, int]]
+#: By table, the staged folder of a night and its files by name.
+_Staged = dict[str, tuple[str, _Files]]
+
+
+class Publication:
+    """Publishes the scores of one evaluation: one night of each of its datasets.
+
+    Call stage and verify for every table, and read where the rows are needed; then commit, or abandon if anything
+    failed. Our readers see nothing of it before the commit.
+    """
+
+    def __init__(self, output: str, evaluation_id: str) -> None:
+        self._store = Store(output)
+        self._id = evaluation_id
+        self._staging = f"{STAGING}/{evaluation_id}"
+        self._verified: dict[str, _Files] = {}
+
+    def stage(self, name: str, table: DataFrame) -> None:
+        """Write a table to the staging folder, partitioned as it will be kept. Runs a job of the engine."""
+        self._store.refuse_a_file()
+        table.write.partitionBy(*PARTITIONS).parquet(self._store.for_engine(f"{self._staging}/{name}"))
+
+    def read(self, name: str, session: SparkSession, schema: StructType) -> DataFrame:
+        """The staged table, in this schema."""
+        return session.read.schema(schema).parquet(self._store.for_engine(f"{self._staging}/{name}"))
+
+    def rows(self, name: str, schema: StructType) -> list[dict[str, Any]]:
+        """The rows of a small staged table in this schema, in no order, read without the engine. StorageError."""
+        kinds = to_arrow_schema(schema)
+        night = ds.partitioning(pa.schema([kinds.field(column) for column in PARTITIONS]), flavor="hive")
+        place = self._store.at(f"{self._staging}/{name}")
+        with self._readable(name):
+            found = ds.dataset(place, kinds, "parquet", self._store.system, night)
+            return list(found.to_table().to_pylist())
+
+    def verify(self, name: str, rows: int) -> None:
+        """Read the footers of all staged files. StorageError unless they add up to this many rows.
+
+        On a cluster that also shows whether this process sees the files that the engine wrote.
+        """
+        table, read = f"{self._staging}/{name}", {}
+        with self._readable(name):
+            for path, size in self._store.files(table, ".parquet").items():
+                with self._store.open(path) as stream:
+                    count = pq.read_metadata(stream).num_rows
+                read[path.removeprefix(f"{table}/")] = {"rows": count, "bytes": size}
+        found = sum(file["rows"] for file in read.values())
+        if found != rows:
+            raise StorageError(
+                f"output: {found} of {rows} rows of {name} were read back from {self._store.place}/{self._staging}; "
+                "nothing was published. If the engine is a cluster, give the output as a URI that this machine sees too"
+            )
+        self._verified[name] = read
+
+    def commit(
+        self, record: Mapping[str, Any], of_datasets: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> list[str]:
+        """Move the tables of every night into place, then write the records, and remove what they supersede.
+
+        `of_datasets` is what the record of a dataset's night has beside that of the others, such as its verdict.
+        Returns a sentence for each night of which another evaluation counts, because it was published at the same time.
+
+        Raises
+        ------
+        StorageError
+            What was staged is gone, or the storage fails. The message says which nights were published.
+        """
+        nights = self._nights()
+        if not nights:
+            raise StorageError(f"output: no scores were staged for {self._store.place}; nothing was published")
+        try:
+            records = {
+                night: self._with_evaluation(night, tables, {**record, **(of_datasets or {}).get(night[0], {})})
+                for night, tables in nights.items()
+            }
+            for night, tables in nights.items():
+                self._move(night, tables)
+            for night, own in records.items():
+                write_record(self._store, *night, self._id, own)
+        except FAILURES as error:
+            published = self._published(nights)
+            self.abandon()
+            raise StorageError(
+                f"output: {self._store.place} cannot be written, {error}; {published}, check space and rights"
+            ) from error
+        superseded = []
+        # What cannot be removed now is removed by the next evaluation.
+        with contextlib.suppress(*FAILURES):
+            for dataset, date in nights:
+                newest = remove_superseded(all_records(self._store, night_folder(dataset, date)))
+                if newest != self._id:
+                    superseded.append(f"{dataset} of {date}: {newest}, which was published at the same time, counts")
+            self._store.delete(self._staging)
+        return superseded
+
+    def abandon(self) -> None:
+        """Remove what was staged, and what was moved of nights that have no record of this evaluation."""
+        with contextlib.suppress(*FAILURES):
+            for night in self._nights() if self._verified else ():
+                for table in () if self._has_record(night) else TABLES:
+                    self._store.delete(f"{table}/{night_folder(*night)}/evaluation_id={self._id}")
+            self._store.delete(self._staging)
+
+    def _nights(self) -> dict[tuple[str, str], _Staged]:
+        """The staged tables of each night, by its dataset and date."""
+        nights: dict[tuple[str, str], _Staged] = {}
+        for name, files in self._verified.items():
+            for path, file in files.items():
+                folder, _, base = path.rpartition("/")
+                _, own = nights.setdefault(night_of(folder), {}).setdefault(name, (folder, {}))
+                own[base] = file
+        return nights
+
+    def _with_evaluation(self, night: tuple[str, str], tables: _Staged, record: dict[str, Any]) -> dict[str, Any]:
+        """The record of a night with its files, after its row of EVALUATIONS was staged among them."""
+        record["files"] = {name: files for name, (_, files) in tables.items()}
+        name, file, content = evaluation_file(*night, record)
+        folder = f"{night_folder(*night)}/evaluation_id={self._id}"
+        self._store.write(f"{self._staging}/evaluations/{folder}/{name}", content)
+        tables["evaluations"] = (folder, {name: file})
+        record["files"]["evaluations"] = {name: file}
+        return record
+
+    def _move(self, night: tuple[str, str], tables: _Staged) -> None:
+        """Move the tables of a night into place. FileNotFoundError unless all its files are there."""
+        for name, (folder, files) in tables.items():
+            target = f"{name}/{night_folder(*night)}/evaluation_id={self._id}"
+            self._store.move(f"{self._staging}/{name}/{folder}", target)
+            there = self._store.files(target, ".parquet")
+            lost = [base for base, file in files.items() if there.get(f"{target}/{base}") != file["bytes"]]
+            if lost:
+                raise FileNotFoundError(f"{len(lost)} verified file(s) of {name} are gone, e.g. {lost[0]}")
+
+    def _has_record(self, night: tuple[str, str]) -> bool:
+        return self._id in {each.evaluation_id for each in all_records(self._store, night_folder(*night))}
+
+    def _published(self, nights: Iterable[tuple[str, str]]) -> str:
+        """Which of these nights were published before the storage failed, in words."""
+        try:
+            names = [f"{dataset} of {date}" for dataset, date in nights if self._has_record((dataset, date))]
+        except FAILURES:
+            return f"ndcg-spark nights {self._store.place} tells whether anything was published"
+        return f"only {', '.join(names)} was published" if names else "nothing was published"
+
+    @contextlib.contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
+        """StorageError where what was staged cannot be read."""
+        try:
+            yield
+        except FAILURES as error:
+            raise StorageError(f"output: {name} cannot be read back, {error}; nothing was published") from error

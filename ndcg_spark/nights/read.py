@@ -1,0 +1,156 @@
+"""The rows of the evaluations that count: as a DataFrame of an engine, or read by this process without one."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import dataset as ds
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.errors import StorageError
+from ndcg_spark.masking import masked
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES
+from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
+from ndcg_spark.plain import did_you_mean
+from ndcg_spark.schemas import DATASET_SCORES, KEPT, measure_first
+
+Row = dict[str, Any]
+_PARQUET = ds.ParquetFileFormat()
+
+
+def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
+    """The rows of all nights in one table, in its schema and in no order.
+
+    They are read when they are asked for: rows of a night that is evaluated again in the meantime may be missing.
+
+    Parameters
+    ----------
+    output : str
+        The folder that keeps the scores, as the engine names it.
+    table : str
+        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
+    session : SparkSession, optional
+        The session to read with; by default the active one.
+
+    Raises
+    ------
+    StorageError
+        There is no session, table or night of that name, the output cannot be read, or files of a night are missing.
+    """
+    reader = session or SparkSession.getActiveSession()
+    if reader is None:
+        raise StorageError("read_scores: there is no active session; give one with session=")
+    if table not in TABLES:
+        near = did_you_mean(table, TABLES)
+        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")
+    nights = committed(output)
+    if not nights:
+        raise StorageError(f"read_scores: no night is committed in {masked(output)}; check the path")
+    return read_nights(nights, table, reader)
+
+
+def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSession) -> DataFrame:
+    """The rows of these nights, at least one, in a table: in its schema and in no order.
+
+    Raises
+    ------
+    StorageError
+        A file that a record names is missing or has another size, or there is a file that belongs to no evaluation.
+    """
+    store, schema = nights[0].store, KEPT[table]
+    read_records(nights)
+    _refuse_lost(nights, table)
+    if not any(night.files(table) for night in nights):
+        return session.createDataFrame([], schema)
+    rows = session.read.schema(schema).parquet(store.for_engine(table))
+    keys = [f"{night.dataset}/{night.evaluation_id}" for night in nights]
+    return rows.where(F.concat_ws("/", "dataset", "evaluation_id").isin(keys)).select(*schema.names)
+
+
+def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> None:
+    """StorageError, or ReplacedError, unless the table has every file of these nights as it was published."""
+    store = nights[0].store
+    with store.failures("cannot be read"):
+        sizes = store.files(table, ".parquet")
+    for night in nights:
+        wrong = [path for path, size in night.files(table).items() if sizes.get(path) != size]
+        if wrong:
+            refuse_replaced([night])
+            state = "is damaged" if wrong[0] in sizes else "is missing"
+            raise StorageError(
+                f"output: {len(wrong)} file(s) of {night} in {store.place} are not as they were published, e.g. "
+                f"{wrong[0]} {state}; restore it, or evaluate that night again"
+            )
+    strays = [path for path in sizes if [part.partition("=")[0] for part in path.split("/")[1:-1]] != [*_FOLDERS]]
+    if strays:
+        raise StorageError(
+            f"output: {len(strays)} file(s) in {store.place} belong to no evaluation, e.g. {strays[0]}; move them away"
+        )
+
+
+_FOLDERS = ("dataset", "evaluated_on", "evaluation_id")
+
+
+def read_rows(
+    nights: Sequence[CommittedNight],
+    table: str,
+    columns: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
+) -> pa.Table:
+    """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
+
+    Raises
+    ------
+    StorageError
+        As `read_nights`, or a file cannot be read.
+    """
+    read_records(nights)
+    schema = to_arrow_schema(KEPT[table])
+    with _lost_files_named(nights, table):
+        fragments = [
+            _PARQUET.make_fragment(
+                night.store.at(path),
+                night.store.system,
+                (pc.field("dataset") == night.dataset)
+                & (pc.field("evaluated_on") == pa.scalar(night.evaluated_on).cast(pa.date32()))
+                & (pc.field("evaluation_id") == night.evaluation_id),
+                file_size=size,
+            )
+            for night in nights
+            for path, size in night.files(table).items()
+        ]
+        if not fragments:
+            return schema.empty_table()
+        found = ds.FileSystemDataset(fragments, schema, _PARQUET, nights[0].store.system)
+        return found.to_table(
+            columns=None if columns is None else list(columns), filter=where, fragment_readahead=AT_ONCE
+        )
+
+
+@contextlib.contextmanager
+def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[None]:
+    """Run the block; if the storage fails in it, the error names the file that is missing or damaged."""
+    try:
+        yield
+    except FAILURES as error:
+        _refuse_lost(nights, table)
+        place = nights[0].store.place
+        raise StorageError(f"output: {table} in {place} cannot be read, {error}; evaluate the night again") from error
+
+
+def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
+    """The rows of DATASET_SCORES of each night, by run and cutoff, ndcg and the measures beside it after the key.
+
+    Raises as `read_rows`.
+    """
+    columns = measure_first(DATASET_SCORES, COLUMNS)
+    of: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluation_id): [] for night in nights}
+    for row in read_rows(nights, "dataset_scores", columns).to_pylist():
+        of[row["dataset"], row["evaluation_id"]].append({**row, "evaluated_on": row["evaluated_on"].isoformat()})
+    return [sorted(rows, key=lambda row: (row["run"], order_of(row["cutoff"]))) for rows in of.values()]

@@ -1,0 +1,212 @@
+"""What is read: the rows of every evaluation that counts, whole or with the name of the file that is not."""
+
+import os
+
+import pyarrow.parquet as pq
+import pytest
+from embedded import Embedded
+from kept_nights import date
+from kept_nights import night as kept_night
+from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, record, staged, whole
+from pyarrow import fs
+from readers import seen
+
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights import layout
+from ndcg_spark.nights.expire import old_nights, waste
+from ndcg_spark.nights.layout import Store, night_folder, night_of
+from ndcg_spark.nights.read import dataset_scores, read_rows
+from ndcg_spark.nights.records import ReplacedError, committed
+
+
+def rows_of(_, output, table, *columns):
+    """The rows of a table by the embedded engine, in its process."""
+    from ndcg_spark import read_scores
+
+    return [tuple(row) for row in read_scores(output, table).select(*columns).collect()]
+
+
+@pytest.fixture
+def read():
+    """Both ways to read a table: by the engine, and without one."""
+
+    def by_engine(output, table="dataset_scores"):
+        return sorted(Embedded().call(rows_of, str(output), table, "evaluation_id", "ndcg"))
+
+    def by_us(output, table="dataset_scores"):
+        found = read_rows(committed(str(output)), table, ["evaluation_id", "ndcg"]).to_pylist()
+        return sorted(tuple(row.values()) for row in found)
+
+    return by_engine, by_us
+
+
+def test_120_nights_are_read_though_a_plan_may_only_be_100_expressions_deep(tmp_path, read):
+    for number in range(120):
+        kept_night(tmp_path, number, {"a": number / 200})
+    # A superseded evaluation is still there, and one that has no record yet.
+    (folder,) = tmp_path.glob(f"dataset_scores/dataset=web/evaluated_on={date(7)}/*")
+    for name in ("d7", "z7"):
+        folder.with_name(f"evaluation_id={name}").mkdir()
+        os.link(folder / "part.parquet", folder.with_name(f"evaluation_id={name}") / "part.parquet")
+    records = tmp_path / f"_evaluations/dataset=web/evaluated_on={date(7)}"
+    os.link(records / "000001-e7.json", records / "000000-d7.json")
+    for reader in read:
+        assert reader(tmp_path) == sorted((f"e{number}", number / 200) for number in range(120))
+    assert Embedded().call(rows_of, str(tmp_path), "rejected_rows", "evaluation_id") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("missing", "is missing"), ("truncated", "is damaged"), ("another night's", "is damaged")],
+)
+def test_a_file_that_is_not_as_it_was_published_is_named_and_other_nights_are_read(tmp_path, read, state, words):
+    for number in range(2):
+        kept_night(tmp_path, number, {"a": 0.5} if number else {"a": 0.1, "b": 0.2})
+    paths = [next(tmp_path.glob(f"dataset_scores/*/evaluated_on={date(number)}/*/part.parquet")) for number in range(2)]
+    if state == "missing":
+        paths[0].unlink()
+    else:
+        paths[0].write_bytes(paths[1].read_bytes() if state == "another night's" else paths[0].read_bytes()[:-9])
+    path = paths[0].relative_to(tmp_path)
+    for reader in read if state != "another night's" else read[:1]:
+        with pytest.raises(StorageError, match=rf"1 file\(s\) of the night {date(0)} of web .*, e\.g\. {path} {words}"):
+            reader(tmp_path)
+    ((row,),) = dataset_scores(committed(str(tmp_path))[1:])
+    assert row["ndcg"] == 0.5
+
+
+def test_another_nights_file_of_this_process_is_not_taken_for_this_nights(tmp_path):
+    """A file of another size is no whole Parquet file to a reader that goes by the size of the record."""
+    kept_night(tmp_path, 0, {"a": 0.1, "b": 0.2})
+    kept_night(tmp_path, 1, {"a": 0.5})
+    paths = [next(tmp_path.glob(f"dataset_scores/*/evaluated_on={date(number)}/*/part.parquet")) for number in range(2)]
+    assert paths[0].stat().st_size != paths[1].stat().st_size
+    paths[0].write_bytes(paths[1].read_bytes())
+    with pytest.raises(StorageError, match=r"are not as they were published, e\.g\. .*part\.parquet is damaged"):
+        dataset_scores(committed(str(tmp_path)))
+
+
+@pytest.mark.parametrize("stray", ["x.parquet", "dataset=web/x.parquet", "backup/dataset=web/evaluated_on=x/x.parquet"])
+def test_a_stray_file_in_a_table_is_named(tmp_path, read, stray):
+    kept_night(tmp_path, 0, {"a": 0.5})
+    path = tmp_path / "dataset_scores" / stray
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(next(tmp_path.rglob("part.parquet")).read_bytes())
+    with pytest.raises(
+        StorageError, match=rf"1 file\(s\) in .* belong to no evaluation, e\.g\. dataset_scores/{stray}"
+    ):
+        read[0](tmp_path)
+    assert read[1](tmp_path) == [("e0", 0.5)]
+
+
+def test_a_night_that_is_replaced_while_it_is_read_is_told_from_one_that_is_damaged(tmp_path):
+    publish(str(tmp_path), OLD, 0.1)
+    nights = committed(str(tmp_path))
+    _ = nights[0].record
+    publish(str(tmp_path), NEW, 0.7)
+    with pytest.raises(ReplacedError):
+        read_rows(nights, "query_scores")
+
+
+def test_a_table_of_every_evaluation_has_one_row_for_each_night(tmp_path):
+    told = record(
+        formula="0.5",
+        verdict={"verdict": "fail", "reason": "ndcg@10 fell"},
+        inputs={"judgments": {"fingerprint": "j"}, "results": {"fingerprint": "r"}},
+        counts={"results": 2**40},
+        seconds={"evaluate": 1.25},
+    )
+    staged(str(tmp_path), NEW, 0.5, dataset="shop+web").commit(
+        told, {"shop": {"verdict": {"verdict": "pass", "reason": "r"}, "accepted": {"reason": "because", "at": "now"}}}
+    )
+    publish(str(tmp_path), NEXT, 0.25, dataset="web", evaluated_on=EVALUATED_ON.replace(day=17))
+    columns = ["dataset", "verdict", "reason", "accepted", "judgments_fingerprint", "results_fingerprint"]
+    columns += ["convention", "formula", "engine", "committed_at", "counts", "seconds"]
+    found = sorted(Embedded().call(rows_of, str(tmp_path), "evaluations", *columns), key=str)
+    same = ("standard", "0.5", "e", told["committed_at"], {"results": 2**40}, {"evaluate": 1.25})
+    assert found == [
+        ("shop", "pass", "r", "because", "j", "r", *same),
+        ("web", "fail", "ndcg@10 fell", None, "j", "r", *same),
+        ("web", None, None, None, None, None, "standard", "0.25", "e", told["committed_at"], {}, {}),
+    ]
+    (path,) = tmp_path.glob(f"evaluations/dataset=shop/*/evaluation_id={NEW}/*.parquet")
+    assert pq.read_table(path, columns=["record"], partitioning=None).num_rows == 1
+
+
+class Vanishing:
+    """A file system in which a folder is removed while it is listed, the first so many times."""
+
+    type_name = "local"
+
+    def __init__(self, times):
+        self.times = times
+
+    def get_file_info(self, asked):
+        if isinstance(asked, fs.FileSelector) and self.times:
+            self.times -= 1
+            raise FileNotFoundError("Cannot list directory")
+        return fs.LocalFileSystem().get_file_info(asked)
+
+
+def test_a_folder_that_is_removed_while_it_is_listed_is_listed_again(tmp_path):
+    publish(str(tmp_path), NEW, 0.7)
+    store = Store(str(tmp_path))
+    store._system = Vanishing(3)
+    assert store.folders("query_scores") == ["dataset=web"]
+    store._system = Vanishing(1000)
+    with pytest.raises(FileNotFoundError):
+        store.folders("query_scores")
+
+
+class Unreadable:
+    """A file system that may not be looked into."""
+
+    type_name = "local"
+
+    def get_file_info(self, asked):
+        raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.parametrize("do", [committed, waste, lambda output: old_nights(output, 1, EVALUATED_ON)])
+def test_an_output_that_cannot_be_read_is_named_without_its_secrets(monkeypatch, do):
+    monkeypatch.setattr(layout, "storage", lambda *_: (Unreadable(), "bucket/x"))
+    with pytest.raises(StorageError, match=r"output: s3://\*\*\*@bucket/x cannot be read, .*Permission denied; check"):
+        do("S3://KEY:SECRET@bucket/x")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to become another user")
+@pytest.mark.parametrize("do", [committed, waste, lambda output: old_nights(output, 1, EVALUATED_ON)])
+def test_another_user_is_told_that_an_output_may_not_be_read(tmp_path, do):
+    publish(str(tmp_path / "scores"), NEW, 0.7)
+    for name in ("_evaluations", "_staging"):
+        (tmp_path / "scores" / name).chmod(0o700)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(StorageError, match=r"output: .*/scores cannot be read.*Permission denied"):
+            do(str(tmp_path / "scores"))
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("scheme", ["File:", "FILE://", "file:", "File://"])
+def test_a_scheme_may_be_written_in_capitals(tmp_path, scheme):
+    publish(f"{scheme}{tmp_path}/scores", NEW, 0.5)
+    assert [path.name for path in tmp_path.iterdir()] == ["scores"]
+    assert seen(tmp_path / "scores") == {WEB: whole(0.5, NEW)}
+
+
+@pytest.mark.parametrize("output", ["nope://KEY:SECRET@x/y", "nope:/KEY:SECRET@x/y", "S3:/bucket/x", "Fle:/x"])
+def test_a_scheme_that_nobody_knows_is_refused_without_its_secrets(tmp_path, monkeypatch, output):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match=r"output: .*(is neither a path nor a URI|no storage for)") as refused:
+        publish(output, NEW, 0.5)
+    assert "SECRET" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_engines_spell_a_folder_differently_and_it_is_one_night():
+    spark_spells, pysail_spells = "dataset=a%2Fb%3Dc é/evaluated_on=d", "dataset=a%2Fb=c %C3%A9/evaluated_on=d"
+    assert night_of(spark_spells) == night_of(pysail_spells) == ("a/b=c é", "d")
+    assert night_folder("a/b=c é", "d") == spark_spells
