@@ -1,6 +1,7 @@
 """Which engine is opened, what is known of it, and how it says that it is not there or died."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -115,15 +116,24 @@ def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monk
     assert not lost(AnalysisException("no_such"))
 
 
-@pytest.mark.parametrize("little", [False, True])
-def test_java_compiles_fast_code_in_a_hurry_only_for_little_data(monkeypatch, little):
+def options_of_local_spark(monkeypatch, **how):
     def refused(builder, _):
-        raise EngineError(builder._options["spark.driver.defaultJavaOptions"])
+        raise EngineError(json.dumps(builder._options))
 
     monkeypatch.setattr(classic, "created", refused)
     with pytest.raises(EngineError) as options:
-        classic.local(little_data=little)
-    assert ("-XX:TieredStopAtLevel=1" in str(options.value)) is little
+        classic.local(**how)
+    return json.loads(str(options.value))
+
+
+@pytest.mark.parametrize("little", [False, True])
+def test_java_compiles_fast_code_in_a_hurry_only_for_little_data(monkeypatch, little):
+    java = options_of_local_spark(monkeypatch, little_data=little)["spark.driver.defaultJavaOptions"]
+    assert ("-XX:TieredStopAtLevel=1" in java) is little
+
+
+def test_the_ports_of_local_spark_ask_for_a_secret(monkeypatch):
+    assert options_of_local_spark(monkeypatch)["spark.authenticate"] == "true"
 
 
 @pytest.mark.parametrize(("results", "little"), [("little.run", True), ("much.run", False)])

@@ -67,6 +67,8 @@ def local(*, little_data: bool = False) -> Engine:
         .config("spark.driver.memory", f"{memory}g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        # Java listens on ports that every user of the machine reaches; whoever comes must know a secret of this start.
+        .config("spark.authenticate", "true")
         .config("spark.sql.shuffle.partitions", str(4 * cores))
         # Judgments that need not be sorted to be joined are not: they fit into memory where each part is this small.
         .config("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", "64m")
