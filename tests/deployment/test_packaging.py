@@ -37,6 +37,13 @@ def test_a_pin_satisfies_what_the_project_asks_for(wanted):
     assert requirement.specifier.contains(str(pinned.specifier).removeprefix("=="))
 
 
+def test_no_pyarrow_is_installed_that_fails_beside_the_numpy_of_recommenders():
+    # From 26.0.0 on its import fails beside numpy 1, which RecTools pins, and its metadata do not say so.
+    (pyarrow,) = (Requirement(entry) for entry in PROJECT["dependencies"] if entry.startswith("pyarrow"))
+    assert pyarrow.specifier.contains("25.0.1")
+    assert not pyarrow.specifier.contains("26.0.0")
+
+
 def test_the_top_level_is_as_laid_out():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if tracked.returncode:
