@@ -27,7 +27,7 @@ class Scores:
     asked: Asked = NOTHING_ELSE
 
     def show(self) -> None:
-        """Print the dataset scores, a row per run, the best at the deepest cutoff first. An action."""
+        """Print the dataset scores, a row per run, the best by the first of the measures first. Runs a job."""
         sys.stdout.write("\n".join(text(self._sheet())) + "\n")
 
     def _repr_html_(self) -> str:

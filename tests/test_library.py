@@ -261,7 +261,7 @@ def test_scores_show_a_row_per_run_with_the_measure_after_the_name(evaluate_embe
     text, _ = evaluate_embedded.call(shown, JUDGED, runs, [1, None], "trec_eval")
     header, first, second, _, formula = text.splitlines()
     assert header.split()[:3] == ["run", "ndcg@1", "ndcg@all"]
-    assert [first.split()[:2], second.split()[:2]] == [["b", "0.5000"], ["a", "1.0000"]]
+    assert [first.split()[:2], second.split()[:2]] == [["a", "1.0000"], ["b", "0.5000"]]
     assert formula.startswith("trec_eval: gain relevance")
 
 

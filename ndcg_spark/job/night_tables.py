@@ -40,11 +40,6 @@ class NightTables:
         """Every query that has scores, in no order."""
         return list(read_rows([self._night], "query_scores", ["query_id"])["query_id"].unique().to_pylist())
 
-    def grades(self) -> tuple[float | None, float | None]:
-        """The best and the worst grade of the documents that the night keeps."""
-        found = pc.min_max(read_rows([self._night], "ranked_documents", ["relevance"])["relevance"]).as_py()
-        return found["max"], found["min"]
-
     def has_documents(self) -> bool:
         """Whether the night keeps its documents."""
         return bool(self._night.files("ranked_documents"))
