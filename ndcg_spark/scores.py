@@ -27,11 +27,11 @@ class Scores:
     asked: Asked = NOTHING_ELSE
 
     def show(self) -> None:
-        """Print the dataset scores, a row per run, the best by the first of the measures first. Runs a job."""
+        """Print the dataset scores, a row per run, the best by the first of the measures first. Runs a Spark job."""
         sys.stdout.write("\n".join(text(self._sheet())) + "\n")
 
     def _repr_html_(self) -> str:
-        """The dataset scores as notebooks show them. An action."""
+        """The dataset scores as notebooks show them. Runs a Spark job."""
         return html(self._sheet())
 
     def _sheet(self) -> Sheet:
