@@ -99,6 +99,12 @@ class EvaluationConfig(Strict):
     _notes: tuple[str, ...] = PrivateAttr(default=())
     _chooses_convention: bool = PrivateAttr(default=False)
     _asked: Asked = PrivateAttr(default=Asked())
+    _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def chosen_options(self) -> frozenset[str]:
+        """The options of the convention that were set by name, whatever the preset says."""
+        return self._chosen_options
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -225,6 +231,8 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     except ValidationError as error:
         problems = problems_of(error, EvaluationConfig)
         raise _refused(problems, where) from error
+    options = settings.get("convention")
+    config._chosen_options = frozenset(options) if isinstance(options, Mapping) else frozenset()
     given = (config.query_attributes is not None, config.query_weights is not None)
     problems = contradictions(config.gate, config.cutoffs, *given) if config.gate else _unused(config)
     if problems:

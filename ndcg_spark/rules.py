@@ -52,11 +52,15 @@ RULES = {
         Rule("rank_is_no_rank", "rank(s) that are no whole number from 1", "rank"),
         Rule("judged_twice", "row(s) of documents judged twice for one query"),
         Rule("returned_twice", "row(s) of documents returned twice for one query"),
+        Rule("rank_twice", "row(s) of documents that share a rank of their list"),
     )
 }
 
 #: By table, the rule that is broken by a document that occurs twice for one query.
 TWICE = {"judgments": RULES["judged_twice"], "results": RULES["returned_twice"]}
+
+#: The rule that is broken by documents that share a rank, where ranks are the order.
+RANK_TWICE = RULES["rank_twice"]
 
 
 def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convention) -> list[Broken]:

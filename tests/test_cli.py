@@ -469,6 +469,7 @@ def test_a_gain_written_in_python_is_used(folder):
     (folder / "shop.py").write_text("def worth(grades):\n    return grades * 10\n", encoding="utf-8")
     (folder / "swapped.txt").write_text(RUN.replace("3.0", "2.0"), encoding="utf-8")
     paths = ["--judgments", "qrels.txt", "--results", "swapped.txt", "--set", "gain=python:shop.worth", "--json"]
+    paths += ["--set", "order=score"]
     done = started("evaluate", "--engine", "embedded", *paths, cwd=folder, PYTHONPATH=f"{ROOT}:{folder}")
     assert done.returncode == 0, done.stderr
     scores = {row["cutoff"]: row["dcg"] for row in json.loads(done.stdout)["dataset_scores"]}

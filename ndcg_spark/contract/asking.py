@@ -61,15 +61,58 @@ def grades(table: DataFrame, reason: Column) -> Question:
     )
 
 
-def tied_lists(table: DataFrame, reason: Column) -> Question:
-    """How many queries of a run have at least two results, and of how many of these all results have the same score."""
+def scores_of_lists(table: DataFrame, reason: Column) -> Question:
+    """What the least and the largest score of each list tell, of the queries of a run with at least two results.
+
+    How many these are, how many have one score only, how many may have the scores 1, 2, 3 or 0, 1, 2, and the largest
+    score of the run, whatever its sign.
+    """
     score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
     several = F.col("good") > 1
-    tied = several & F.coalesce(F.col("least_score") == F.col("most_score"), F.lit(False))
+    least, most = F.col("least_score"), F.col("most_score")
+    counting = several & least.isin(0.0, 1.0) & (most - least == F.col("good") - 1)
+    large = F.greatest(-least, most)
     return Question(
         {"scored": F.when(reason.isNull(), score)},
         {"least_score": F.min("scored"), "most_score": F.max("scored")},
-        {"lists": F.count_if(several), "tied_lists": F.count_if(tied)},
+        {
+            "lists": F.count_if(several),
+            "tied_lists": F.count_if(several & (least == most)),
+            "counting_lists": F.count_if(counting),
+            "largest_score": F.max(large),
+        },
+    )
+
+
+def ranks_beside_scores(table: DataFrame, reason: Column) -> Question:
+    """What ranks say beside scores, of the queries of a run with at least two results that do not all tie.
+
+    How many of these have a rank 0 or 1, and in how many of those its score is the least; and how many queries of a run
+    have the rank 1 twice.
+    """
+    kinds = dict(table.dtypes)
+    rank = as_type(F.col("rank"), _TYPES["rank"], kinds["rank"])
+    score = as_type(F.col("score"), _TYPES["score"], kinds["score"])
+    several = (F.col("good") > 1) & (F.col("least_score") < F.col("most_score"))
+    ranked = several & F.col("first_score").isNotNull()
+    # One number counts both.
+    ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(LOW)), F.shiftright("first_ranks", 32)
+    repeated = (ones > 1) & (ones < F.col("good"))
+    # Of two results with the ranks 0 and 1, the least score is always that of one of these ranks.
+    ranked &= ones + zeros < F.col("good")
+    # In a list that has a rank twice, nothing is reversed.
+    reversed_ = ranked & (F.col("first_score") == F.col("least_score")) & (ones < 2) & (zeros < 2)
+    return Question(
+        {
+            "first_score": F.when(reason.isNull() & rank.isin(0, 1), score),
+            "first_rank": F.when(reason.isNull() & rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
+        },
+        {"first_score": F.min("first_score"), "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0))},
+        {
+            "ranked_lists": F.count_if(ranked),
+            "reversed_lists": F.count_if(reversed_),
+            "repeated_lists": F.count_if(repeated),
+        },
     )
 
 

@@ -16,6 +16,11 @@ from ndcg_spark.scoring.floors import FLOOR, Floors
 from ndcg_spark.scoring.pruning import Pruning, Untrusted, untrusted_of
 
 _EXAMPLE_LENGTH = 200
+#: What RunCounts has of the scores and ranks of lists.
+_OF_LISTS = (
+    *("lists", "tied_lists", "counting_lists", "largest_score"),
+    *("ranked_lists", "reversed_lists", "repeated_lists"),
+)
 
 
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
@@ -40,14 +45,18 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
 
 
 def count_results(
-    table: DataFrame, reason: Column, judged_queries: DataFrame, pruning: Pruning | None = None
+    table: DataFrame,
+    reason: Column,
+    judged_queries: DataFrame,
+    pruning: Pruning | None = None,
+    further: Sequence[Question] = (),
 ) -> ResultCounts:
     """Counts of the results in one scan; `judged_queries` has one row per judged query. An action.
 
     The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
-    the counts also name the lists whose ranks cannot be trusted.
+    the counts also name the lists whose ranks cannot be trusted. `further` questions are answered by the same scan.
     """
-    questions = _about_results(table, reason)
+    questions = [*_about_results(table, reason), *further]
     if pruning:
         questions.append(asking.untrusted_lists(pruning, reason, dict(table.dtypes)))
     key = query_key(table.columns)
@@ -74,7 +83,7 @@ def count_results_and_floors(
 def _about_results(table: DataFrame, reason: Column) -> list[Question]:
     questions = [asking.row_counts(reason), asking.fingerprint(table, ["run", *query_key(table.columns)])]
     if "score" in table.columns:
-        questions.append(asking.tied_lists(table, reason))
+        questions.append(asking.scores_of_lists(table, reason))
     if UNIT in table.columns:
         questions.append(asking.split_queries(reason))
     return questions
@@ -117,6 +126,28 @@ def count_runs(results: DataFrame, judged_queries: DataFrame) -> list[RunCounts]
     return counts_of_runs(queries.groupBy("run", *key[:-1]).agg(*totals_of_runs()).collect())
 
 
+def with_empty_runs(counts: ResultCounts, names: Sequence[tuple[str | None, str]]) -> ResultCounts:
+    """The counts with those runs, named by dataset and run, of which no good row arrived; they lack all queries.
+
+    A name without a dataset, among results that have datasets, is of each of them.
+    """
+    known = {run.run for run in counts.runs}
+    datasets = list(dict.fromkeys(run.dataset for run in counts.runs))
+    absent = [(dataset, run) for dataset, run in names if run not in known]
+    empty = [
+        RunCounts(each, run, 0, 0, 0)
+        for dataset, run in absent
+        for each in (datasets if dataset is None else [dataset])
+    ]
+    return dataclasses.replace(counts, runs=[*counts.runs, *empty]) if empty else counts
+
+
+def of_the_same_runs(before: Iterable[RunCounts], left: Iterable[RunCounts]) -> list[RunCounts]:
+    """What is left of each run; a run that has nothing left stays, and lacks all queries."""
+    by_name = {(run.dataset, run.run): run for run in left}
+    return [by_name.get((run.dataset, run.run), RunCounts(run.dataset, run.run, 0, 0, 0)) for run in before]
+
+
 def totals_of_runs() -> list[Column]:
     """What `counts_of_runs` needs, from a run's queries with the columns `good` (rows) and `judged` (null: nobody)."""
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
@@ -137,9 +168,9 @@ def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
         if row["good_rows"]:
             own = row.asDict()
             counts = RunCounts(own.get("dataset"), *(own[name] for name in names))
-            # Only the first scan looks at scores.
-            lists, tied = own.get("lists") or 0, own.get("tied_lists") or 0
-            found.append(dataclasses.replace(counts, lists=lists, tied_lists=tied))
+            # Only the first scan looks at scores and ranks.
+            looked_at = {name: own[name] for name in _OF_LISTS if own.get(name) is not None}
+            found.append(dataclasses.replace(counts, **looked_at))
     return found
 
 

@@ -47,9 +47,18 @@ class RunCounts:
     unjudged_queries: int
     #: Rows of the queries that nobody judged.
     unjudged_rows: int = 0
-    #: How many queries have at least two results, and of how many of these all results have the same score.
+    #: How many queries have at least two results, of how many of these all results have the same score, and how many
+    #: may have the scores 1, 2, 3, ... or 0, 1, 2, ... as ranks are.
     lists: int = 0
     tied_lists: int = 0
+    counting_lists: int = 0
+    #: The score that is farthest from 0, without its sign; None if there is no score.
+    largest_score: float | None = None
+    #: Of lists whose scores differ, those with a rank 0 or 1, and those in which that has the least score. Of all
+    #: lists, those that have the rank 1 twice. All 0 where not both ranks and scores are looked at.
+    ranked_lists: int = 0
+    reversed_lists: int = 0
+    repeated_lists: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,10 @@ from ndcg_spark.inputs.reading import Source
 #: Nobody compares so many systems by less than two results of each; a column of scores or lengths looks like that.
 _MOST_RUNS = 100
 _RESULTS_OF_A_RUN = 2
+#: From here on a double does not tell all whole numbers apart.
+_MOST_EXACT = 2**53
+#: The fields of a line of a TREC run.
+_RUN_FIELDS = 6
 
 
 def other_table(table: str, breaches: Sequence[Breach], rows: int) -> str:
@@ -78,6 +82,54 @@ def of_ties(returned: ResultCounts, convention: Convention) -> str | None:
         f"{len(tied)} run(s) give all results of a query the same score, e.g. run={tied[0].run}, so their order is "
         f"that of ties={convention.ties}; if they have ranks: --set order=rank"
     )
+
+
+def of_ranks(returned: ResultCounts, convention: Convention) -> str | None:
+    """Which runs have ranks that contradict their scores, or that occur twice, where scores are the order."""
+    if convention.order != "score":
+        return None
+    opposite = [run for run in returned.runs if run.ranked_lists and run.reversed_lists == run.ranked_lists]
+    twice = [run for run in returned.runs if run.repeated_lists]
+    said = []
+    if opposite:
+        said.append(
+            f"in every list of {len(opposite)} run(s), e.g. run={opposite[0].run}, score and rank say the opposite: "
+            "the first rank has the lowest score"
+        )
+    if twice:
+        said.append(
+            f"{len(twice)} run(s) have the rank 1 twice in a list, e.g. run={twice[0].run} in "
+            f"{twice[0].repeated_lists} of its lists"
+        )
+    return f"{'; '.join(said)}; scores decide the order, ranks with --set order=rank" if said else None
+
+
+def of_large_scores(returned: ResultCounts, results: Source, convention: Convention) -> str | None:
+    """Which runs have scores that are stored exactly and are too large to be compared so."""
+    if not convention.needs_score or dict(results.table.dtypes).get("score") in ("float", "double"):
+        return None
+    large = [run for run in returned.runs if run.largest_score is not None and run.largest_score >= _MOST_EXACT]
+    if not large:
+        return None
+    return (
+        f"{len(large)} run(s) have scores from 2^53 on, {_MOST_EXACT:,}: run={large[0].run} has "
+        f"{large[0].largest_score:.17g}; they are compared as doubles, so scores that differ by little tie"
+    )
+
+
+def of_empty_runs(returned: ResultCounts) -> str | None:
+    """Which runs are there and have no results at all."""
+    empty = [run for run in returned.runs if not run.rows]
+    if not empty:
+        return None
+    return f"{len(empty)} run(s) have no results, e.g. run={empty[0].run}; they lack every query"
+
+
+def blank_in_id(breaches: Sequence[Breach]) -> str:
+    """A question for a message: whether lines of a TREC run are broken by a blank in a document's id; else empty."""
+    broken = (breach.example.split() for breach in breaches if breach.reason == "broken_line")
+    found = any(len(fields) > _RUN_FIELDS and _is_number(fields[-2]) and _is_number(fields[-3]) for fields in broken)
+    return "; is there a blank in a document's id? write ids without blanks, or CSV with a header" if found else ""
 
 
 def of_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: int | None) -> str | None:

@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 from ndcg_spark import conforming, rules
 from ndcg_spark.contract import counting, thresholds
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.contract.counts import RunCounts
 from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.schemas import EXCLUDE
@@ -22,8 +21,7 @@ def without_excluded(checked: Checked, excluded: Source, judged_queries: DataFra
     _refuse_bad_rows(excluded)
     results = kept(checked.results, excluded)
     counted = checked.result_counts
-    left = {(run.dataset, run.run): run for run in counting.count_runs(results, judged_queries)}
-    runs = [left.get((run.dataset, run.run), RunCounts(run.dataset, run.run, 0, 0, 0)) for run in counted.runs]
+    runs = counting.of_the_same_runs(counted.runs, counting.count_runs(results, judged_queries))
     gone = sum(run.rows for run in counted.runs) - sum(run.rows for run in runs)
     counts = dataclasses.replace(counted, runs=runs, excluded=gone)
     return dataclasses.replace(checked, results=results, result_counts=counts)

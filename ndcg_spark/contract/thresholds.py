@@ -22,7 +22,7 @@ def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: st
     broken = sum(breach.rows for breach in breaches)
     if _is_more(broken, allowed, rows) or broken == rows:
         budget = f"{broken} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        doubt = doubts.other_table(table, breaches, rows)
+        doubt = doubts.other_table(table, breaches, rows) or doubts.blank_in_id(breaches)
         raise InputError(f"{table}: {budget}{in_words(breaches)}; correct them in {place}{doubt}")
 
 

@@ -9,7 +9,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark import conforming, rules, schemas
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, doubts, duplicates, excluding, thresholds
+from ndcg_spark.contract import asking, counting, doubts, duplicates, excluding, orders, run_column, thresholds
 from ndcg_spark.contract.checked import Checked, Cut
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
@@ -26,8 +26,15 @@ from ndcg_spark.scoring.pruning import Pruning, pruning_of
 
 #: How many results are looked at to tell whether most are of judged queries.
 _SAMPLE = 10_000
-#: How a message says that a document occurs twice, and the option that merges its rows.
-_MERGED = {"judgments": ("judged", "judgment_duplicates=max"), "results": ("returned", "duplicates=best")}
+#: How a message says what occurs twice, and what to do, by the code of the rule.
+_TWICE = {
+    "judged_twice": (
+        "document(s) judged twice for one query",
+        "keep one row each, or --set judgment_duplicates=max",
+    ),
+    "returned_twice": ("document(s) returned twice for one query", "keep one row each, or --set duplicates=best"),
+    "rank_twice": ("rank(s) with two documents", "number each list from 1 or, if there are scores, --set order=score"),
+}
 
 
 def typed(judgments: Source, results: Source, config: EvaluationConfig) -> tuple[DataFrame, DataFrame]:
@@ -73,11 +80,14 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     doubts.refuse_foreign_runs(returned, results, config.results)
+    orders.refuse_two_readings(lists, returned, config)
+    good_results = lists.good(returned)
+    run_column.refuse_one_list_as_runs(good_results, returned, results, config.results)
     checked = Checked(
         good_judgments,
-        lists.good(returned),
+        good_results,
         judged,
-        returned,
+        counting.with_empty_runs(returned, results.runs),
         (*grades.rejected(judged), *lists.rejected(returned)),
         pruning,
         cut,
@@ -102,7 +112,9 @@ def _counted(
     if floors and rows >= MANY_A_QUERY * queries and not _are_mostly_judged(lists.rows, judged_queries):
         floors = None
     if floors is None or set_down is None:
-        counts = counting.count_results(lists.rows, lists.reason, judged_queries, pruning)
+        both = convention.order == "score" and {"score", "rank"} <= set(columns)
+        further = [asking.ranks_beside_scores(lists.rows, lists.reason)] if both else []
+        counts = counting.count_results(lists.rows, lists.reason, judged_queries, pruning, further)
         return lists.with_breaches(counts), pruning, None
     counts, of_lists = counting.count_results_and_floors(lists.rows, lists.reason, judged_queries, floors, set_down)
     several = sum(run.lists for run in counts.runs)
@@ -116,7 +128,8 @@ def _counted(
 def without_duplicates(checked: Checked, judgments: Source, results: Source, config: EvaluationConfig) -> Checked:
     """`checked` without the documents that occur twice for one query, unless an option merges their rows. An action.
 
-    One scan of each table counts such documents, and what is left without them.
+    Where ranks are the order, also without documents that share one. One scan of each table counts such documents, a
+    further one of the results those that share a rank, and what is left without them.
 
     Raises
     ------
@@ -128,9 +141,14 @@ def without_duplicates(checked: Checked, judgments: Source, results: Source, con
     once = checked
     if config.convention.judgment_duplicates == "error":
         once = _judged_once(checked, judgments.place, config)
-    if config.convention.duplicates == "error":
-        once = _returned_once(once, results.place, config)
-    elif once is not checked:
+    searched = config.convention.duplicates == "error"
+    if searched:
+        found, runs = duplicates.in_results(once.results, _queries(once.judgments))
+        once = _once(once, found, runs, results.place, config)
+    if config.convention.order == "rank":
+        found, runs = duplicates.in_ranks(once.results, _queries(once.judgments))
+        once = _once(once, found, runs, results.place, config)
+    elif once is not checked and not searched:
         # Queries may have lost all their judgments, so the runs are counted again.
         once = _with_runs(once, counting.count_runs(once.results, _queries(once.judgments)))
     _refuse_coverage(once, config, results.place)
@@ -156,23 +174,27 @@ def _judged_once(checked: Checked, place: str, config: EvaluationConfig) -> Chec
     return dataclasses.replace(checked, judgments=good, judgment_counts=counts, rejected=(*checked.rejected, copies))
 
 
-def _returned_once(checked: Checked, place: str, config: EvaluationConfig) -> Checked:
-    found, runs = duplicates.in_results(checked.results, _queries(checked.judgments))
+def _once(
+    checked: Checked, found: Duplicates | None, runs: list[RunCounts], place: str, config: EvaluationConfig
+) -> Checked:
+    """The checked tables without the rows of results that were `found`; `runs` are the counts of what is left."""
     if not found:
         return _with_runs(checked, runs)
     counts = checked.result_counts
     breaches = [*counts.breaches, found.breach]
     _refuse_duplicates(found, breaches, counts.rows, place, config)
     good, copies = found.set_aside(checked.results)
-    counts = dataclasses.replace(counts, runs=runs, breaches=breaches)
+    counts = dataclasses.replace(counts, breaches=breaches)
     # What the ranks or the scores of a list prove was found with the duplicates in it.
-    return dataclasses.replace(
+    without = dataclasses.replace(
         checked, results=good, result_counts=counts, rejected=(*checked.rejected, copies), pruning=None, cut=None
     )
+    return _with_runs(without, runs)
 
 
 def _with_runs(checked: Checked, runs: list[RunCounts]) -> Checked:
-    return dataclasses.replace(checked, result_counts=dataclasses.replace(checked.result_counts, runs=runs))
+    same = counting.of_the_same_runs(checked.result_counts.runs, runs)
+    return dataclasses.replace(checked, result_counts=dataclasses.replace(checked.result_counts, runs=same))
 
 
 def _refuse_coverage(checked: Checked, config: EvaluationConfig, place: str) -> None:
@@ -197,11 +219,8 @@ def _refuse_duplicates(
 ) -> None:
     if config.max_rejected_fraction == 0:
         name = found.breach.table
-        verb, option = _MERGED[name]
-        raise DuplicatesError(
-            f"{name}: {found.documents} document(s) {verb} twice for one query, e.g. {found.breach.example}; "
-            f"keep one row each, or --set {option}"
-        )
+        what, to_do = _TWICE[found.breach.reason]
+        raise DuplicatesError(f"{name}: {found.different} {what}, e.g. {found.breach.example}; {to_do}")
     thresholds.refuse_breaches(found.breach.table, breaches, rows, place, config.max_rejected_fraction)
 
 

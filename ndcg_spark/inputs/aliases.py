@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
 
 #: By column, its names in lower case, with _ for -: those of ir_datasets, PyTerrier, BEIR, MS MARCO and TREC; of
 #: MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
@@ -20,6 +21,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 #: A name that PyTerrier gives to a number of its own, beside the name of the document.
 _INNER = {"docid": "docno"}
+#: Names of the run that are also names of other things, such as a category of documents.
+_DOUBTFUL_RUNS = ("tag", "system", "model")
 #: In a table with one of these columns, a score is what a run has given and no grade.
 _OF_RESULTS = ("run", "rank")
 
@@ -47,6 +50,17 @@ def resolved(
         if candidates and not (name == "relevance" and _is_of_results(candidates[0], columns)):
             found[name] = candidates[0]
     return found
+
+
+def doubtful_run(columns: Mapping[str, str], given: Mapping[str, str], files: Iterable[File]) -> str | None:
+    """The column that is read as the run, if its name may mean something else and nobody has said that it is the run.
+
+    `columns` are what the files call ours, and `given` those that the user has named. Folders name runs on purpose.
+    """
+    column = columns.get("run", "run")
+    folders = {name for file in files for name, _ in file.partition}
+    is_doubtful = column.lower().replace("-", "_") in _DOUBTFUL_RUNS
+    return column if is_doubtful and "run" not in given and column not in folders else None
 
 
 def is_known(name: str, column: str) -> bool:

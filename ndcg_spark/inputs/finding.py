@@ -10,6 +10,7 @@ from ndcg_spark.inputs.file_formats import sniffed
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.listing import before_wildcards
 from ndcg_spark.inputs.loading import loaded
+from ndcg_spark.inputs.local_listing import is_backup
 from ndcg_spark.inputs.storage import is_local, refuse_credentials
 
 #: The logs of table formats, as globs: Spark leaves them out when it lists a folder.
@@ -41,6 +42,31 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
     found.sort(key=lambda file: file.path)
     _refuse_logs(engine, fixed, found, name)
     return found
+
+
+def without_backups(found: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
+    """The files that are read, and a sentence about those that are left out: backups in a folder or behind a glob.
+
+    A sentence also names files without a byte. InputError if nothing is left.
+    """
+    backups = [file for file in found if _is_left_out(file)]
+    left_out = [file.path for file in backups]
+    kept = [file for file in found if file.path not in left_out] if backups else found
+    if not kept:
+        raise InputError(
+            f"{name}: no files in {paths[0]} but {len(left_out)} backup(s), e.g. {left_out[0]}; give the path of the "
+            "file itself if it is meant"
+        )
+    empty = [file.path for file in kept if file.size == 0 and file.snapshot is None]
+    sentences = [f"{len(left_out)} backup(s) left out, e.g. {left_out[0]}"] if left_out else []
+    sentences += [f"{len(empty)} file(s) without a byte, e.g. {empty[0]}"] if empty else []
+    return kept, sentences
+
+
+def _is_left_out(file: File) -> bool:
+    """Whether a file is a backup that was not asked for by its own name."""
+    is_named = bool(file.root) and file.path.endswith(file.root)
+    return file.snapshot is None and not is_named and is_backup(file.path.rpartition("/")[2])
 
 
 def refuse_colons(engine: Engine, found: list[File], name: str) -> None:

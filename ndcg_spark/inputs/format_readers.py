@@ -127,9 +127,9 @@ class Reader:
     def _copy(self, found: list[Footer]) -> Copy | None:
         """How to copy files that the engine cannot read as they are; None if it can read them."""
         if self.kind == "json":
-            return partial(
-                write_parquet, partial(object_batches, json_columns(self.columns, self.shape.depth), self.shape.depth)
-            )
+            layout, depth = self.shape.layout, self.shape.depth
+            names = json_columns(self.columns, depth) if layout is None else layout.names
+            return partial(write_parquet, partial(object_batches, names, depth))
         if self.kind == "lists":
             present = {name: column for name, column in self.shape.columns.items() if name in self.shape.has}
             return partial(write_parquet, partial(list_batches, present))

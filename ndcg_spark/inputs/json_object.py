@@ -7,7 +7,8 @@ content only the documents of one query are kept in memory.
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.strict_json import DECODER, Members, Row
 
 _PIECE = 1 << 20
+#: The depth of an object that has runs around the queries.
+_WITH_RUNS = 3
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
@@ -54,7 +57,21 @@ def object_batches(columns: Sequence[str], depth: int, file: File, where: str) -
 
 
 def _rows(columns: Sequence[str], depth: int, text: TextIO) -> Iterator[Row]:
-    for keys, documents in _Stream(text).members(depth - 1):
+    """The rows of the object, and a broken row for a run without documents, which would vanish."""
+    entries = _Stream(text).members(depth - 1)
+    if depth < _WITH_RUNS:
+        yield from _of_queries(columns, entries)
+        return
+    for run, of_run in groupby(entries, key=lambda entry: entry[0][0]):
+        row = None
+        for row in _of_queries(columns, of_run):
+            yield row
+        if row is None:
+            yield strict_json.broken(columns, strict_json.shown(Members([(run, Members())])))
+
+
+def _of_queries(columns: Sequence[str], entries: Iterable[tuple[tuple[str, ...], Any]]) -> Iterator[Row]:
+    for keys, documents in entries:
         if not isinstance(documents, Members):
             yield strict_json.broken(columns, strict_json.shown(Members([(keys[-1], documents)])))
             continue
@@ -76,7 +93,10 @@ class _Stream:
         self._at = 0
 
     def members(self, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """The keys and the value of every entry `depth` objects deep; ValueError unless that is the whole text."""
+        """The keys and the value of every entry `depth` objects deep; ValueError unless that is the whole text.
+
+        An object that is empty above that depth is an entry with fewer keys.
+        """
         yield from self._object(depth)
         if self._next():
             raise ValueError(f"after its end there is more, {self._buffer[self._at : self._at + 20]!r}")
@@ -92,7 +112,11 @@ class _Stream:
             key = self._value()
             self._take(":")
             if depth > 1:
-                yield from (((key, *keys), value) for keys, value in self._object(depth - 1))
+                keys = None
+                for keys, value in self._object(depth - 1):
+                    yield (key, *keys), value
+                if keys is None:
+                    yield (key,), Members()
             else:
                 yield (key,), self._value()
             if self._next() == "}":

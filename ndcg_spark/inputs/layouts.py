@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ndcg_spark.errors import InputError
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+#: A number, and a whole number as a rank may be written, as regular expressions that every engine reads alike.
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+WHOLE_NUMBER = r"[+-]?[0-9]+(\.0*)?"
+_NUMBER = re.compile(NUMBER)
 #: From here on, a whole number in the last field is a time in seconds: March 1973.
 _SECONDS = 10**8
 
@@ -25,6 +28,11 @@ class Layout:
     #: Whether these lines, which have the right number of fields, are of this layout.
     fits: Callable[[Lines], bool] = lambda _: True
 
+    @property
+    def names(self) -> list[str]:
+        """Our columns in the order of the fields."""
+        return sorted(self.positions, key=lambda name: self.positions[name])
+
 
 #: TREC qrels, and a TREC run, which may have more than six fields as in trec_eval. Both are read without a look.
 QRELS = Layout("query 0 document grade", {"query_id": 0, "doc_id": 2, "relevance": 3}, 4)
@@ -34,7 +42,7 @@ RUN = Layout(
 
 
 def _numbers(at: int) -> Callable[[Lines], bool]:
-    return lambda lines: all(_NUMBER.fullmatch(line[at]) for line in lines)
+    return lambda lines: all(is_number(line[at]) for line in lines)
 
 
 def _ranked(at: int) -> Callable[[Lines], bool]:
@@ -52,8 +60,25 @@ def _ranked(at: int) -> Callable[[Lines], bool]:
 
 
 def _scored(at: int) -> Callable[[Lines], bool]:
-    """Whether these are numbers, but not all of them whole and above 0, as ranks would be."""
-    return lambda lines: _numbers(at)(lines) and not all(line[at].isdecimal() and int(line[at]) for line in lines)
+    """Whether these are numbers, and one of them has a fraction, which no rank has.
+
+    Whole numbers may be ranks, also those below 1: ranks that begin at 0, or lists that are padded with 0 or -1.
+    """
+    return lambda lines: _numbers(at)(lines) and not all(float(line[at]).is_integer() for line in lines)
+
+
+def _continued(at: int) -> Callable[[Lines], bool]:
+    """Whether each query's lines are numbered one after the other, from any number on."""
+
+    def fits(lines: Lines) -> bool:
+        last: dict[str, int] = {}
+        for line in lines:
+            if not line[at].isdecimal() or int(line[at]) != last.get(line[0], int(line[at]) - 1) + 1:
+                return False
+            last[line[0]] = int(line[at])
+        return True
+
+    return fits
 
 
 def _literal(at: int) -> Callable[[Lines], bool]:
@@ -116,25 +141,64 @@ def given(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layou
     most = max(positions.values()) + 1
     if min(positions.values()) < 0 or any(count < most for count in counts):
         raise InputError(f"{where}: columns names field {most} of lines with {min(counts)}; fields are counted from 1")
-    words = " ".join(sorted(positions, key=lambda name: positions[name]))
-    return Layout(words, positions, most if len(counts) != 1 else counts.pop())
+    layout = Layout("", positions, most if len(counts) != 1 else counts.pop())
+    return dataclasses.replace(layout, words=" ".join(layout.names))
 
 
 def ambiguous(lines: Sequence[str], table: str, where: str) -> InputError | None:
     """The error for lines of two to four fields that may mean several things; None for all others."""
-    counts = {len(line.split()) for line in lines}
+    rows = [line.split() for line in lines]
+    counts = {len(row) for row in rows}
     if table == "judgments" and counts == {2}:
         return InputError(
             f"{where}: 2 fields in a line, e.g. {lines[0][:200]!r}, and no grade; if they are a query and a document, "
             "give them all one grade, --relevance 1"
         )
-    if table != "results" or len(counts) != 1 or not counts <= {3, 4} or _literal(1)([line.split() for line in lines]):
+    if table != "results" or len(counts) != 1 or not counts <= {3, 4} or _literal(1)(rows):
         return None
     last = counts.pop()
-    return InputError(
-        f"{where}: {last} fields in a line, e.g. {lines[0][:200]!r}, which may end with a rank or a score; say which, "
-        f"--column results.query_id=1 --column results.doc_id={last - 1} --column results.rank={last}, or results.score"
-    )
+    return _rank_or_score(rows, f"{last} fields in a line, e.g. {lines[0][:200]!r}", where)
+
+
+def contradiction(lines: Sequence[str], layout: Layout, table: str, where: str) -> InputError | None:
+    """The error for the first lines of a file that do not show the `layout` which another file of the table has.
+
+    Lines of another number of fields, and values that are no numbers, are left to the contract.
+    """
+    rows = [line.split() for line in lines]
+    rows = [row for row in rows if _has(layout, row)]
+    other = recognised([" ".join(row) for row in rows], table, "relevance" in layout.positions)
+    if other == layout or not rows:
+        return None
+    if other is not None:
+        return InputError(
+            f"{where} has lines of {other.words}, and other files have {layout.words}; write them alike, or give the "
+            "number of each field with --column"
+        )
+    at = layout.positions.get("rank", layout.positions.get("score"))
+    if table != "results" or at is None or not _numbers(at)(rows):
+        return None
+    if "rank" in layout.positions and _continued(at)(rows):
+        return None
+    begins = f"other files have {layout.words}, and this one has {layout.fields} fields in a line"
+    return _rank_or_score(rows, f"{begins}, e.g. {' '.join(rows[0])[:200]!r}", where)
+
+
+def _rank_or_score(rows: Lines, begins: str, where: str) -> InputError:
+    """The error for results of three or four fields of which nothing tells whether they are ranks or scores."""
+    last = len(rows[0])
+    if last == 3:
+        named = "--column results.query_id=1 --column results.doc_id=2 --column results.rank=3, or results.score=3"
+    else:
+        named = "--column results.query_id=1 --column results.doc_id=2 --column results.score=4, and results.rank"
+    below = [row[-1] for row in rows if is_number(row[-1]) and float(row[-1]) < 1]
+    first = f"; as ranks they must begin at 1, and {below[0]} is among them" if last == 3 and below else ""
+    return InputError(f"{where}: {begins}, which may end with a rank or a score; say which, {named}{first}")
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a plain number."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def _has(layout: Layout, row: Sequence[str]) -> bool:

@@ -12,6 +12,8 @@ from pathlib import Path
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import table_formats
 
+#: How the names of backups and of unfinished copies end.
+_BACKUPS = ("~", ".bak", ".backup", ".old", ".orig", ".swp", ".tmp", ".temp", ".part", ".partial", ".crdownload")
 _SPECIAL = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -37,6 +39,15 @@ class Entry:
 def hidden(name: str) -> bool:
     """Whether readers leave out a file or folder of this name."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def is_backup(name: str) -> bool:
+    """Whether a file of this name lies beside data and is none: a backup, an unfinished copy, or a file about the data.
+
+    Such files are only read if they are named themselves.
+    """
+    plain = name.lower().removesuffix(".gz")
+    return plain.endswith(_BACKUPS) or plain.split(".")[0] == "readme" or (name.startswith("#") and name.endswith("#"))
 
 
 def exists(place: str, where: str) -> bool:

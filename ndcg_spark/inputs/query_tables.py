@@ -8,7 +8,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import file_formats, log_tables
+from ndcg_spark.inputs import file_formats, finding, log_tables
 from ndcg_spark.inputs.aliases import resolved
 from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import File
@@ -59,7 +59,7 @@ def _read(engine: Engine, config: TableConfig, paths: list[str], where: str, sch
 
 def _files(engine: Engine, paths: list[str], config: TableConfig, where: str) -> tuple[list[File], str]:
     """The files and their format; InputError where that is text without the names of its columns."""
-    found = log_tables.find(engine, config, paths, where)
+    found, _ = finding.without_backups(log_tables.find(engine, config, paths, where), paths, where)
     if found[0].snapshot:
         return found, "table"
     kind = config.format or file_formats.format_of(found, where)

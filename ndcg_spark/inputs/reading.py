@@ -17,7 +17,7 @@ from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.conforming import named_by_user, refuse_alike, refuse_own
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs import file_formats, finding, limits, log_tables, run_files, shapes
+from ndcg_spark.inputs import aliases, file_formats, finding, limits, log_tables, run_files, run_names, shapes
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import File
@@ -26,7 +26,6 @@ from ndcg_spark.inputs.lists import unlisted, unpacked
 from ndcg_spark.inputs.loading import quoted, set_down
 from ndcg_spark.inputs.parsed_once import Text
 from ndcg_spark.inputs.run_files import UNIT
-from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.snapshots import TABLES
 from ndcg_spark.inputs.swapped import refuse_other
@@ -62,6 +61,10 @@ class Source:
     without: "Source | None" = None
     #: What was recognised and not configured, in sentences for people.
     notes: tuple[str, ...] = ()
+    #: The runs that files or folders name, by dataset (None if rows tell it) and name, whether or not they have rows.
+    runs: tuple[tuple[str | None, str], ...] = ()
+    #: What names the runs, where that may as well be something else; None where it is certain.
+    doubtful_run: str | None = None
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -135,7 +138,7 @@ def _read(
     needed: Sequence[str] | None = None,
 ) -> Source:
     limits.raise_open_files()
-    found = log_tables.find(engine, config, paths, name)
+    found, left_out = finding.without_backups(log_tables.find(engine, config, paths, name), paths, name)
     versions = log_tables.said(found)
     table = found[0].snapshot.table if found[0].snapshot else None
     if table is not None:
@@ -146,21 +149,27 @@ def _read(
         renamed = unlisted(_renamed(table, shape, config, schema, place), schema is RESULTS, name)
         files = found if found[0].content else []
         said = (*versions, *shape.said(config))
-        return Source(renamed, name, found[0].content or found[0].path, files, False, notes=said)
+        doubtful = aliases.doubtful_run(shape.columns, config.columns, []) if schema is RESULTS else None
+        place = found[0].content or found[0].path
+        return Source(renamed, name, place, files, False, notes=said, doubtful_run=doubtful)
     kind = config.format or file_formats.format_of(found, name)
     file_formats.refuse_unreadable(found, kind, name)
     finding.refuse_colons(engine, found, name)
     shape = shapes.shape_of(engine, found, kind, config, needed or schema.names, name)
-    kind, notes, units = shape.kind, [*versions, *shape.said(config)], {}
+    kind, notes, units = shape.kind, [*versions, *left_out, *shape.said(config)], {}
+    runs: tuple[tuple[str | None, str], ...] = ()
+    doubtful = None
     if isinstance(config, ResultsConfig):
         found, run_column, naming = _with_runs(found, shape, config)
         notes += naming
         units = run_files.units_of(found, run_column)
+        runs = run_names.of_files(found, run_column, shape.columns.get("dataset", "dataset"))
+        doubtful = aliases.doubtful_run(shape.columns, config.columns, found)
     reader = Reader(engine, kind, [shape.columns.get(field.name, field.name) for field in schema], shape, name)
 
     def read(some: list[File]) -> DataFrame:
         table = reader.table(some, units)
-        if kind == "trec":
+        if shape.layout is not None:
             return table.select(*(column for column in table.columns if column in (*schema.names, *INTERNAL, UNIT)))
         if kind in _TYPED:
             table = _unpacked(table, config, needed or schema.names, f"{name}: {found[0].path}")
@@ -180,9 +189,10 @@ def _read(
     rows = None if UNEQUAL in table.columns else rows
     untested = table if is_tested else None
     source = Source(tested, name, kind, found, engine.sees_local_files, rows, units, read, untested, notes=tuple(notes))
+    source = dataclasses.replace(source, runs=runs, doubtful_run=doubtful)
     if engine.kind == "embedded":
         source = dataclasses.replace(source, set_down=partial(set_down, engine, name=name))
-    text = Text(engine, name, found, units, read, shape.layout if kind == "trec" else None)
+    text = Text(engine, name, found, units, read, shape.layout)
     return dataclasses.replace(source, text=text) if source.is_text and text.is_worth_keeping else source
 
 
@@ -204,7 +214,7 @@ def _with_runs(found: list[File], shape: Shape, config: ResultsConfig) -> tuple[
         )
     if config.run_from != "file" and "run" in shape.has:
         return found, column, []
-    named = named_by_file(found, column, "results")
+    named = run_names.named_by_file(found, column, "results")
     names = list(dict.fromkeys(dict(file.partition)[column] for file in named))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return named, column, [f"runs are named by their files: {names[0]}{more}"]

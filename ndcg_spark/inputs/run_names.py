@@ -31,6 +31,16 @@ def named_by_file(files: list[File], column: str, where: str) -> list[File]:
     return named
 
 
+def of_files(files: list[File], run: str | None, dataset: str) -> tuple[tuple[str | None, str], ...]:
+    """The runs that the folders of files name, each with its dataset if they name that too, in the files' order.
+
+    `run` and `dataset` are the names of these folders; `run` is None if the configuration names the run.
+    """
+    found = (dict(file.partition) for file in files)
+    pairs = ((given.get(dataset), given.get(run or "")) for given in found)
+    return tuple(dict.fromkeys((of, name) for of, name in pairs if name))
+
+
 def run_name(path: str) -> str:
     """The name of a file without .gz and the end that tells its format; of a part file, that of its folder."""
     place = PurePosixPath(path)

@@ -13,7 +13,7 @@ from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import layouts
 from ndcg_spark.inputs.aliases import is_known, resolved
 from ndcg_spark.inputs.file_formats import BINARY
-from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.first_lines import head, whole_lines
 from ndcg_spark.inputs.footers import footers
 from ndcg_spark.inputs.json_shapes import depth_of, has_lists, keys_in
@@ -34,7 +34,7 @@ class Shape:
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
     columns: Mapping[str, str]
-    #: Where the fields of a line of text without header are; None for all other formats.
+    #: Where the fields of a line of text without header are, or which key of one JSON object is what; else None.
     layout: Layout | None = None
     #: Our columns that the files have, as far as their first lines or footers tell.
     has: frozenset[str] = frozenset()
@@ -45,7 +45,8 @@ class Shape:
         """What was recognised and not configured, in sentences for people."""
         sentences = []
         if self.layout and self.layout.words not in (layouts.QRELS.words, layouts.RUN.words):
-            sentences.append(f"lines without a header, read as: {self.layout.words}")
+            what = "one JSON object" if self.kind == "json" else "lines without a header"
+            sentences.append(f"{what}, read as: {self.layout.words}")
         renamed = [
             f"{n} is {c}" for n, c in self.columns.items() if c != n and n not in config.columns and n in self.has
         ]
@@ -69,7 +70,6 @@ def shape_of(
         Columns are mapped in a format that has no names.
     """
     first = next((file for file in files if file.size), files[0])
-    given = config.columns
     folders = [key for key, _ in first.partition]
     if first.snapshot or kind in BINARY:
         if first.snapshot:
@@ -84,7 +84,7 @@ def shape_of(
     if kind in ("trec", "jsonl", "json") and (config.format in (None, "json")) and text.lstrip().startswith("{"):
         kind = _kind_of_json(text, some, kind, names)
     if kind == "json":
-        return _of_json(engine, text, given, names, f"{where}: {first.path}")
+        return _of_json(engine, text, config, names, f"{where}: {first.path}")
     place = f"{where}: {first.path}"
     if kind == "jsonl":
         shape = named(kind, [*keys_in(some), *folders], config, names, place)
@@ -93,8 +93,12 @@ def shape_of(
             return dataclasses.replace(shape, kind="lists")
         return shape
     if kind in _SEPARATORS:
-        return _separated(kind, some, folders, config, names, where, place)
-    return _of_text(some, folders, config, names, where, place)
+        shape = _separated(kind, some, folders, config, names, where, place)
+    else:
+        shape = _of_text(some, folders, config, names, where, place)
+    if shape.layout and not _numbered(config) and shape.layout is not layouts.USUAL[where]:
+        _refuse_other_layouts(engine, [file for file in files if file is not first], shape.layout, where)
+    return shape
 
 
 def named(kind: str, has: Iterable[str], config: TableConfig, names: Iterable[str], place: str) -> Shape:
@@ -120,9 +124,25 @@ def _kind_of_json(text: str, some: list[str], kind: str, names: Iterable[str]) -
     return "json" if kind == "json" or depth_of(text) > 1 else "jsonl"
 
 
-def _of_json(engine: Engine, text: str, given: Mapping[str, str], names: Iterable[str], place: str) -> Shape:
-    if given:
-        raise ConfigurationError(f"{place}: columns are mapped, and one JSON object has no names; leave columns out")
+def _refuse_other_layouts(engine: Engine, files: list[File], layout: Layout, where: str) -> None:
+    """InputError if a file begins in another way than the one that told the layout of all."""
+    if not engine.sees_local_files:
+        return
+    written = [file for file in files if file.size]
+    heads = of_each(written, lambda file: whole_lines(head(file, where)))
+    for file, some in zip(written, heads, strict=True):
+        refusal = layouts.contradiction(some, layout, where, f"{where}: {file.path}")
+        if refusal:
+            raise refusal
+
+
+def _of_json(engine: Engine, text: str, config: TableConfig, names: Iterable[str], place: str) -> Shape:
+    numbered = _numbered(config)
+    if config.columns and not numbered:
+        raise ConfigurationError(
+            f"{place}: columns are mapped, and one JSON object has no names; leave columns out, or give the number of "
+            "each: 1 for the outermost key"
+        )
     _refuse_unseen(engine, place, "one JSON object")
     depth = depth_of(text)
     most = 3 if "run" in names else 2
@@ -132,6 +152,13 @@ def _of_json(engine: Engine, text: str, given: Mapping[str, str], names: Iterabl
             f"{place} is one JSON object of depth {depth}, and {{query: {{document: number}}}}{runs} is read; write it "
             "so, or as JSON lines"
         )
+    if numbered:
+        layout = layouts.given(numbered, [" ".join("?" * (depth + 1))], place)
+        if len(layout.positions) <= depth:
+            raise ConfigurationError(
+                f"{place}: {len(numbered)} columns are mapped of {depth + 1}; give the number of each"
+            )
+        return Shape("json", {}, layout, frozenset(layout.positions), depth)
     has = {"query_id", "doc_id", "relevance" if "relevance" in names else "score", *(["run"] if depth == 3 else [])}
     return Shape("json", {}, has=frozenset(has & set(names)), depth=depth)
 
@@ -159,7 +186,7 @@ def _separated(
         return _of_layout(layout, folders)
     refusal = layouts.ambiguous(some, where, place)
     # A header of other names has no number in it.
-    if refusal and any(field.isdecimal() for field in some[0].split()):
+    if refusal and any(layouts.is_number(field) for field in some[0].split()):
         raise refusal
     return shape
 

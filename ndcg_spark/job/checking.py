@@ -10,6 +10,7 @@ from ndcg_spark.contract import excluding, validation
 from ndcg_spark.convention.measures import NOTHING_ELSE
 from ndcg_spark.job import late_inputs
 from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.duplicates import without_duplicates
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
@@ -37,7 +38,8 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         config = adapted(config, sources, tell)
         deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:], asked=NOTHING_ELSE)
         with translated_failures(sources):
-            checked = validation.without_duplicates(validation.check(*sources, config), *sources, config)
+            checked = validation.check(*sources, config)
+        checked = without_duplicates(checked, sources, config)
         tell_rows_read(sources, checked, tell)
         tell_doubts(sources, checked, config, tell)
         runs = runs_table(opened, checked)

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
@@ -13,6 +14,7 @@ from ndcg_spark.inputs.unchanged import stamps_of
 from ndcg_spark.job import late_inputs, under_way
 from ndcg_spark.job.adapting import adapted, with_highest_grade
 from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
 from ndcg_spark.job.gating import refuse_without_meaning
 from ndcg_spark.job.handing_over import Taker
@@ -98,16 +100,14 @@ def run_on(
     tell_doubts(sources, checked, config, tell)
     if wanted:
         wanted.expect([run.run for run in checked.result_counts.runs])
-    try:
-        return _outcome(work, checked)
-    except PlanRefusedError as refusal:
-        if not refusal.is_of_duplicates:
-            raise
-    # The search for duplicates costs a scan of each table, so it waits until one is known to matter.
-    with clock.step("check again", under_way.reading(sources)), translated_failures(sources):
-        checked = validation.without_duplicates(checked, *sources, config)
-    tell_rows_rejected(sources, checked, tell)
-    return _outcome(work, checked)
+
+    def search(checked: Checked) -> Checked:
+        with clock.step("check again", under_way.reading(sources)):
+            searched = without_duplicates(checked, sources, config)
+        tell_rows_rejected(sources, searched, tell)
+        return searched
+
+    return searched_if_met(partial(_outcome, work), checked, search)
 
 
 def _outcome(work: Work, checked: Checked) -> Outcome:

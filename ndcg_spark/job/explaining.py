@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,8 +14,9 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
 from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
 from ndcg_spark.job.facts import explained_of, facts_of
-from ndcg_spark.job.failures import PlanRefusedError, translated_failures
+from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
 from ndcg_spark.schemas import query_key
@@ -48,14 +50,12 @@ def explain_query(config: EvaluationConfig, asked: Asked, tell: Tell) -> Explain
         with translated_failures(sources):
             checked = validation.check(*sources, config)
         tell_rows_read(sources, checked, tell)
-        with translated_failures(sources):
-            try:
+
+        def explained(checked: Checked) -> Explained:
+            with translated_failures(sources):
                 return _explained(opened, checked, evaluation, asked)
-            except PlanRefusedError as refusal:
-                if not refusal.is_of_duplicates:
-                    raise
-            checked = validation.without_duplicates(checked, *sources, config)
-            return _explained(opened, checked, evaluation, asked)
+
+        return searched_if_met(explained, checked, partial(without_duplicates, sources=sources, config=config))
 
 
 def _explained(opened: Engine, checked: Checked, evaluation: Evaluation, asked: Asked) -> Explained:

@@ -15,7 +15,15 @@ from ndcg_spark.inputs.reading import Source
 from ndcg_spark.job.preparing import scores_of
 from ndcg_spark.nights.layout import is_refusal
 from ndcg_spark.scoring.evaluation import Evaluation
-from ndcg_spark.scoring.refusals import JUDGED_TWICE, MISSING_QUERY, NO_RELEVANT, NOT_FINITE, RETURNED_TWICE, refused
+from ndcg_spark.scoring.refusals import (
+    JUDGED_TWICE,
+    MISSING_QUERY,
+    NO_RELEVANT,
+    NOT_FINITE,
+    RANK_TWICE,
+    RETURNED_TWICE,
+    refused,
+)
 
 
 class PlanRefusedError(InputError):
@@ -27,8 +35,8 @@ class PlanRefusedError(InputError):
 
     @property
     def is_of_duplicates(self) -> bool:
-        """Whether the reason is that a document occurs twice for one query."""
-        return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code)
+        """Whether the reason is that a document, or a rank, occurs twice for one query."""
+        return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code, RANK_TWICE.code)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import validation
 from ndcg_spark.job.adapting import adapted
+from ndcg_spark.job.duplicates import without_duplicates
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, results_of, sources_of
@@ -33,7 +34,8 @@ def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[
         # On a list that unjudged documents have left there are none to find.
         evaluation = evaluation.under(config.convention.replace(unjudged="zero"))
         with translated_failures(sources):
-            checked = validation.check(*sources, config)
+            # No sum of a list is computed here, which would meet a document that is returned twice.
+            checked = without_duplicates(validation.check(*sources, config), sources, config)
             tell_rows_read(sources, checked, tell)
             table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
             first = (

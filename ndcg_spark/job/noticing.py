@@ -15,8 +15,12 @@ def tell_doubts(sources: Sequence[Source], checked: Checked, config: EvaluationC
     shows_ndcg = not config.measures or config.asked.has("ndcg")
     if shows_ndcg and not config.chooses_convention and all(source.format == "trec" for source in sources):
         _tell("note", doubts.of_the_default(checked.judgment_counts, config.convention), tell)
-    _tell("warning", doubts.of_unjudged_runs(checked.result_counts), tell)
-    _tell("warning", doubts.of_ties(checked.result_counts, config.convention), tell)
+    returned = checked.result_counts
+    _tell("warning", doubts.of_unjudged_runs(returned), tell)
+    _tell("warning", doubts.of_ties(returned, config.convention), tell)
+    _tell("warning", doubts.of_ranks(returned, config.convention), tell)
+    _tell("warning", doubts.of_large_scores(returned, sources[1], config.convention), tell)
+    _tell("warning", doubts.of_empty_runs(returned), tell)
 
 
 def tell_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig, tell: Tell) -> None:

@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import TIES
+from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
+from ndcg_spark.scoring.sums import are_distinct
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
@@ -38,15 +40,26 @@ def by_window(table: DataFrame, key: list[str], convention: Convention, depth: i
 
     In that case RANK is by document id until `settle_ties`, and the cut keeps a whole tie group if any of it is within
     the depth. Documents that are not LISTED come last; they stay in the table so that a query which loses all its
-    documents still counts as answered.
+    documents still counts as answered. Where ranks are the order, RANK fails with RANK_TWICE if two documents within
+    the depth, or at its end, share one.
     """
     scored = [*([F.desc(LISTED)] if takes_documents_off(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
     ranked = table.withColumn(RANK, F.row_number().over(window.orderBy(*scored, *_tie_break(convention))))
-    if not breaks_ties_by_gain(convention):
+    if not breaks_ties_by_gain(convention) and convention.order == "score":
         return ranked if depth is None else ranked.where(F.col(RANK) <= depth)
     grouped = ranked.withColumn(TIE_RANK, F.rank().over(window.orderBy(*scored)))
-    return grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
+    cut = grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
+    return cut if convention.order == "score" else _with_single_ranks(cut, key, convention)
+
+
+def _with_single_ranks(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    """The table whose RANK fails at a listed document that has the same rank as the one before it."""
+    shared = F.col(TIE_RANK) < F.col(RANK)
+    if takes_documents_off(convention):
+        shared &= F.col(LISTED)
+    refused = refusal(RANK_TWICE, [*key, "rank"]).cast("int")
+    return table.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
 
 
 def brought_together(table: DataFrame, key: list[str]) -> DataFrame:
@@ -68,7 +81,12 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
     keys = [*_numeric_keys(convention, ascending), *(_number_keys(ascending) if rule.by == "number" else [])]
     document = F.struct(*(key.alias(f"key_{at}") for at, key in enumerate(keys)), F.col("doc_id"))
     lists = table.groupBy(*key).agg(F.sort_array(F.collect_list(document), asc=ascending).alias("documents"))
-    best = lists.select(*key, F.slice(F.col("documents.doc_id"), 1, depth).alias("documents"))
+    listed = F.slice(F.col("documents.doc_id"), 1, depth)
+    if convention.order == "rank":
+        # One more than the depth, as the last place may be two documents'.
+        single = are_distinct(F.slice(F.col("documents.key_0"), 1, depth + 1))
+        listed = F.when(single, listed).otherwise(failure(RANK_TWICE, key).cast("array<string>"))
+    best = lists.select(*key, listed.alias("documents"))
     ranked = best.select(*key, F.posexplode("documents").alias("position", "doc_id"))
     return ranked.select(*key, "doc_id", (F.col("position") + 1).alias(RANK))
 

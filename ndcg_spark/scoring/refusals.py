@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import rules
 from ndcg_spark.conforming import named_by_user
 from ndcg_spark.rules import TWICE, Broken
 
@@ -35,6 +36,9 @@ RETURNED_TWICE = Refusal(
     TWICE["results"].code,
     "results: a document returned, or judged, twice",
     "keep one row each, or set duplicates=best",
+)
+RANK_TWICE = Refusal(
+    rules.RANK_TWICE.code, "results: a rank with two documents", "number each list from 1, or set order=score"
 )
 NO_RELEVANT = Refusal(
     "no_relevant", "judgments: a query without a relevant document", "judge one, or set no_relevant=skip"
@@ -73,11 +77,16 @@ def refused(error: BaseException) -> Refused | None:
 
 def refusal(why: Refusal, key: Sequence[str]) -> Column:
     """A column of double whose evaluation fails, with the `key` columns of the row as the example."""
+    return failure(why, key).cast("double")
+
+
+def failure(why: Refusal, key: Sequence[str]) -> Column:
+    """The same without a type, to be cast to any."""
     # Written as SQL: on classic Spark every function call is a round trip to the JVM, and there are many refusals.
     row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
     message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
-    return F.raise_error(message).cast("double")
+    return F.raise_error(message)
 
 
 def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataFrame:

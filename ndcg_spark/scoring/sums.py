@@ -24,7 +24,7 @@ def within(rank: str, cutoff: int | None) -> Column:
     return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
 
 
-def are_distinct(documents: str) -> Column:
-    """Whether the documents of an array are all different."""
+def are_distinct(values: str | Column) -> Column:
+    """Whether the values of an array are all different."""
     # Not count_distinct, for which the embedded engine keeps a set for every group: that took half of all the time.
-    return F.size(documents) == F.size(F.array_distinct(documents))
+    return F.size(values) == F.size(F.array_distinct(values))

@@ -159,8 +159,8 @@ def test_rows_and_judged_and_unjudged_queries_are_counted_by_run(results_of):
     counts = results_of(rows)
     assert counts.rows == 5
     assert counts.runs == [
-        RunCounts(None, "r", 4, 1, 2, 2, lists=1, tied_lists=1),
-        RunCounts(None, "s", 1, 0, 1, 1),
+        RunCounts(None, "r", 4, 1, 2, 2, lists=1, tied_lists=1, largest_score=1.0),
+        RunCounts(None, "s", 1, 0, 1, 1, largest_score=1.0),
     ]
 
 
@@ -175,10 +175,10 @@ def test_a_query_is_judged_in_its_own_dataset_alone(results_of):
 
 def test_a_query_of_which_every_row_is_refused_is_no_query_of_the_run(results_of):
     counts = results_of([result(), result(query_id="q2", score="best")])
-    assert counts.runs == [RunCounts(None, "r", 1, 1, 0)]
+    assert counts.runs == [RunCounts(None, "r", 1, 1, 0, largest_score=1.0)]
     assert (counts.rows, counts.breaches[0].rows) == (2, 1)
     counts = results_of([result(score="best"), result(query_id="q2")])
-    assert counts.runs == [RunCounts(None, "r", 1, 0, 1, unjudged_rows=1)]
+    assert counts.runs == [RunCounts(None, "r", 1, 0, 1, unjudged_rows=1, largest_score=1.0)]
 
 
 def test_the_results_of_unjudged_queries_are_counted(results_of):

@@ -7,8 +7,8 @@ from tables import result, table
 
 from ndcg_spark import Convention
 from ndcg_spark.config import ResultsConfig, validate
-from ndcg_spark.contract import doubts
-from ndcg_spark.contract.counting import count_results
+from ndcg_spark.contract import asking, doubts
+from ndcg_spark.contract.counting import count_results, with_empty_runs
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.thresholds import refuse_breaches
 from ndcg_spark.errors import InputError
@@ -182,3 +182,95 @@ def test_no_code_is_said_to_a_person(code):
     with pytest.raises(InputError) as refused:
         refuse_breaches("results", [Breach("results", code, 10, "example")], 10, "x.run")
     assert code not in str(refused.value)
+
+
+def run_of(name="r", rows=2, **counts):
+    return RunCounts(None, name, rows, 1, 0, **counts)
+
+
+def test_ranks_that_say_the_opposite_of_the_scores_are_told_where_other_runs_do_not():
+    runs = returned(run_of("a", ranked_lists=2, reversed_lists=2), run_of("b", ranked_lists=2, reversed_lists=1))
+    told = doubts.of_ranks(runs, Convention())
+    assert told is not None
+    assert told.startswith("in every list of 1 run(s), e.g. run=a, score and rank say the opposite")
+    assert doubts.of_ranks(runs, Convention(order="rank")) is None
+    assert doubts.of_ranks(returned(run_of("b", ranked_lists=2), run_of("c")), Convention()) is None
+
+
+def test_a_rank_that_a_list_has_twice_is_told_where_scores_are_the_order():
+    told = doubts.of_ranks(returned(run_of("a"), run_of("b", repeated_lists=3)), Convention())
+    assert told is not None
+    assert told.startswith("1 run(s) have the rank 1 twice in a list, e.g. run=b in 3 of its lists; scores decide")
+
+
+def ranked_counts(spark, *lists):
+    """The counts of lists of (rank, score), each of a query of its own, of the run r."""
+    rows = [
+        result(f"d{at}", score, f"q{number}", rank=rank)
+        for number, pairs in enumerate(lists)
+        for at, (rank, score) in enumerate(pairs)
+    ]
+    read = table(spark, rows, "run string, query_id string, doc_id string, score double")
+    reason = reason_of(broken_results(dict(read.dtypes), Convention()))
+    judged = spark.createDataFrame([("q0",)], "query_id string")
+    (run,) = count_results(read, reason, judged, further=[asking.ranks_beside_scores(read, reason)]).runs
+    return run.ranked_lists, run.reversed_lists, run.repeated_lists, run.counting_lists
+
+
+@pytest.mark.parametrize(
+    ("pairs", "counts"),
+    [
+        ([(1, 9.0), (2, 8.0), (3, 7.0)], (1, 0, 0, 0)),
+        ([(1, 0.1), (2, 0.2), (3, 0.3)], (1, 1, 0, 0)),
+        ([(0, 0.1), (1, 0.2), (2, 0.3)], (1, 1, 0, 0)),
+        ([(0, 9.0), (1, 8.0), (2, 7.0)], (1, 0, 0, 0)),
+        # Of two results with the ranks 0 and 1 nothing is said.
+        ([(0, 9.0), (1, 8.0)], (0, 0, 0, 0)),
+        # Two pages of results.
+        ([(1, 9.0), (2, 8.0), (1, 7.0)], (1, 0, 1, 0)),
+        # Ranks that nobody has given.
+        ([(0, 9.0), (0, 8.0), (0, 7.0)], (0, 0, 0, 0)),
+        ([(1, 9.0), (1, 8.0), (1, 7.0)], (0, 0, 0, 0)),
+        ([(1, 5.0), (2, 5.0)], (0, 0, 0, 0)),
+        ([(1, 0.1)], (0, 0, 0, 0)),
+        ([(9, 1.0), (7, 2.0), (5, 3.0)], (0, 0, 0, 1)),
+        ([(None, 0.0), (None, 1.0)], (0, 0, 0, 1)),
+    ],
+)
+def test_what_ranks_say_beside_scores_is_counted_list_by_list(evaluate_embedded, pairs, counts):
+    assert evaluate_embedded.call(ranked_counts, pairs) == counts
+
+
+def test_classic_spark_counts_them_likewise(spark):
+    lists = [[(1, 9.0), (2, 8.0), (1, 7.0)], [(1, 0.1), (2, 0.2), (3, 0.3)], [(9, 1.0), (7, 2.0)], [(0, 2.0), (0, 9.0)]]
+    assert ranked_counts(spark, *lists) == (2, 1, 1, 1)
+
+
+def stored_as(kind):
+    return Source(SimpleNamespace(dtypes=[("score", kind)]), "results", "parquet", [], True)
+
+
+@pytest.mark.parametrize("kind", ["bigint", "string", "decimal(20,0)"])
+def test_scores_that_a_double_does_not_tell_apart_are_told(kind):
+    large = returned(run_of(largest_score=2.0**53))
+    told = doubts.of_large_scores(large, stored_as(kind), Convention())
+    assert told is not None
+    assert told.startswith("1 run(s) have scores from 2^53 on, 9,007,199,254,740,992: run=r has 9007199254740992; ")
+    assert doubts.of_large_scores(large, stored_as("double"), Convention()) is None
+    assert doubts.of_large_scores(returned(run_of(largest_score=2.0**52)), stored_as(kind), Convention()) is None
+
+
+def test_runs_without_results_are_told():
+    told = doubts.of_empty_runs(returned(run_of("a"), run_of("b", 0)))
+    assert told == "1 run(s) have no results, e.g. run=b; they lack every query"
+    assert doubts.of_empty_runs(returned(run_of("a"))) is None
+
+
+def test_a_run_of_which_no_row_arrived_is_a_run_of_every_dataset_or_of_that_of_its_folder():
+    counts = returned(RunCounts("web", "a", 1, 1, 0), RunCounts("shop", "a", 1, 1, 0))
+    found = with_empty_runs(counts, [(None, "a"), (None, "b"), ("web", "c")])
+    assert [(run.dataset, run.run, run.rows) for run in found.runs[2:]] == [
+        ("web", "b", 0),
+        ("shop", "b", 0),
+        ("web", "c", 0),
+    ]

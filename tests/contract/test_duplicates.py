@@ -30,7 +30,7 @@ def test_of_a_document_that_stands_twice_no_row_stays(spark, monkeypatch, most):
 def test_documents_returned_twice_are_counted_with_their_rows_and_an_example(spark, judged):
     rows = [result("d1"), result("d1", 2.0), result("d2"), result("d2"), result("d2"), result("d1", query_id="q2")]
     found, _ = duplicates.in_results(results(spark, rows), judged)
-    assert found.documents == 2
+    assert (found.different, found.column) == (2, "doc_id")
     assert found.breach == Breach("results", "returned_twice", 5, "run=r query_id=q1 doc_id=d1")
 
 
@@ -50,3 +50,22 @@ def test_judged_queries_that_are_left_are_counted_by_dataset(spark):
 def test_a_document_of_two_runs_or_two_queries_is_no_duplicate(spark, judged):
     rows = [result(), result(run="s"), result(query_id="q2")]
     assert duplicates.in_results(results(spark, rows), judged)[0] is None
+
+
+def test_the_ranks_of_two_documents_are_counted_and_what_is_left_without_them(spark, judged):
+    rows = [result("d1", rank=1), result("d2", rank=1), result("d3", rank=2), result("d4", query_id="q2", rank=1)]
+    table = results(spark, rows)
+    found, runs = duplicates.in_ranks(table, judged)
+    assert (found.different, found.breach) == (1, Breach("results", "rank_twice", 2, "run=r query_id=q1 rank=1"))
+    assert runs == [RunCounts(None, "r", 2, 1, 1, 1)]
+    once, copies = found.set_aside(table)
+    assert sorted(row["doc_id"] for row in once.collect()) == ["d3", "d4"]
+    assert sorted((row["doc_id"], row["reason"]) for row in copies.collect()) == [
+        ("d1", "rank_twice"),
+        ("d2", "rank_twice"),
+    ]
+
+
+def test_a_document_that_has_its_rank_twice_shares_it_with_no_other(spark, judged):
+    rows = [result("d1", rank=1), result("d1", rank=1), result("d2", rank=2)]
+    assert duplicates.in_ranks(results(spark, rows), judged)[0] is None

@@ -4,9 +4,10 @@ import pytest
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import layouts
-from ndcg_spark.inputs.aliases import resolved
+from ndcg_spark.inputs.aliases import doubtful_run, resolved
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.json_shapes import depth_of
+from ndcg_spark.inputs.local_listing import is_backup
 from ndcg_spark.inputs.run_names import named_by_file, run_name
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
@@ -86,6 +87,12 @@ def test_a_file_s_name_counts_before_that_of_its_folder():
         ("results", ["1 a 1", "1 b 2", "2 a 1"], "query document rank"),
         ("results", ["1 a 9.5", "1 b 7"], "query document score"),
         ("results", ["1 a 2", "1 b 1"], None),
+        ("results", ["1 a 0", "1 b 1"], None),
+        ("results", ["1 a 1", "1 b 2", "1 c 0"], None),
+        ("results", ["1 a 1", "1 b 2", "1 c -1"], None),
+        ("results", ["1 a 1.0", "1 b 2.0"], None),
+        ("results", ["1 a 1e0", "1 b 2e0"], None),
+        ("results", ["1 a -7.0", "1 b -9.25"], "query document score"),
         ("results", ["1 a 1 9.5", "1 b 2 -7"], "query document rank score"),
         ("results", ["1 0 a 2"], None),
         ("results", ["1 a 1", "1 b 2 3"], None),
@@ -111,3 +118,64 @@ def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, wor
 )
 def test_the_depth_of_json_is_that_of_its_first_value(text, depth):
     assert depth_of(text) == depth
+
+
+RANKS, SCORES = (
+    next(layout for layout in layouts.LAYOUTS["results"] if layout.words == f"query document {last}")
+    for last in ("rank", "score")
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "lines", "words"),
+    [
+        (RANKS, ["1 a 0.5", "1 b 2"], "has lines of query document score, and other files have query document rank"),
+        (SCORES, ["1 a 1", "1 b 2"], "has lines of query document rank, and other files have query document score"),
+        (RANKS, ["1 a 5", "1 b 4"], "which may end with a rank or a score; say which"),
+        (SCORES, ["1 a 0", "1 b 1"], "as ranks they must begin at 1, and 0 is among them"),
+    ],
+)
+def test_a_file_that_shows_another_layout_than_the_first_is_refused(layout, lines, words):
+    assert words in str(layouts.contradiction(lines, layout, "results", "results: b.txt"))
+
+
+@pytest.mark.parametrize(
+    ("layout", "lines"),
+    [
+        # The second part of a list that a parallel write has cut.
+        (RANKS, ["1 a 37", "1 b 38", "2 a 1"]),
+        (RANKS, ["1 a 1", "no row", "1 b best"]),
+        (SCORES, ["1 a 0.5", "1 b 1"]),
+        (SCORES, []),
+    ],
+)
+def test_a_file_that_shows_the_same_layout_or_bad_lines_is_read(layout, lines):
+    assert layouts.contradiction(lines, layout, "results", "results: b.txt") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
+)
+def test_backups_and_notes_beside_runs_are_known_by_their_names(name):
+    assert is_backup(name)
+
+
+@pytest.mark.parametrize("name", ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"])
+def test_what_only_looks_like_a_backup_is_read(name):
+    assert not is_backup(name)
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "files", "doubtful"),
+    [
+        ({"run": "Tag"}, {}, [], "Tag"),
+        ({"run": "model"}, {"run": "model"}, [], None),
+        ({"run": "system"}, {}, [File("/r/system=x/a.csv", 1, (("system", "x"),))], None),
+        ({"run": "run_id"}, {}, [], None),
+        ({}, {}, [], None),
+    ],
+)
+def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_names_it(
+    columns, given, files, doubtful
+):
+    assert doubtful_run(columns, given, files) == doubtful

@@ -143,7 +143,7 @@ CASES = {
     "hudi": ({"t/.hoodie/hoodie.properties": "x", "t/a.parquet": columns("a")}, "t", "t is a table of Hudi"),
     "a folder called metadata": ({"metadata/a.run": run_lines("a"), "b.run": run_lines("b")}, "", {"a": 2, "b": 2}),
     "parquet without an extension": ({"bm25": columns("a"), "dense": columns("b")}, "", {"a": 2, "b": 2}),
-    "orc without an extension": ({"a.orc.old": columns("a")}, "", {"a": 2}),
+    "orc without an extension": ({"a.orc.data": columns("a")}, "", {"a": 2}),
     "parquet called run": ({"a.run": columns("a"), "b.run": run_lines("b")}, "", r"2 formats .*parquet \(.*a\.run\)"),
     "gzip without an extension": ({"a.run": gzip.compress(run_lines("a").encode())}, "", {"a": 2}),
     "gzipped csv without an extension": ({"a.csv": gzip.compress(csv("a").encode())}, "", {"a": 2}),

@@ -31,6 +31,8 @@ def test_results_of_a_tool_are_read_as_they_are(embedded, shape):
 VARIED = {
     *("three fields", "JSON", "lists, Parquet", "files of one tag", "part files without a run"),
     *("lists with scores, Parquet", "lists of unequal length, Parquet"),
+    *("TREC, a run's name of words", "TREC, a blank in a document's id", "rank and score swapped"),
+    *("distances beside ranks", "a category in a column tag"),
 }
 
 

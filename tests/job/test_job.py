@@ -195,7 +195,7 @@ def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ranks", "rank_of_the_relevant"), [((1, 2, 3), 2), ((1, 7, 9), 2), ((5, 5, 9), 2), ((2, 3, 1), 3)]
+    ("ranks", "rank_of_the_relevant"), [((1, 2, 3), 2), ((1, 7, 9), 2), ((5, 6, 9), 2), ((2, 3, 1), 3)]
 )
 def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not(
     configured, tmp_path, ranks, rank_of_the_relevant

@@ -148,9 +148,11 @@ OPTIONS = [
 QUERIES = 60
 
 
-def tables_of_random_lists(session):
+def tables_of_random_lists(session, options):
+    # Where ranks are the order, each is given once.
+    rows = random_rows(QUERIES, ranks_repeat="order" not in options)
     judged = judgments(session, [judgment(d, grade, f"q{n}") for n in range(QUERIES) for d, grade in GRADES.items()])
-    return judged, results(session, list(random_rows(QUERIES)))
+    return judged, results(session, list(rows))
 
 
 def scores_of(judged, returned, options):
@@ -161,7 +163,7 @@ def scores_of(judged, returned, options):
 
 def pruned(session, options):
     """The lists that are not trusted, how many rows are left out, and the scores of the others."""
-    judged, returned = tables_of_random_lists(session)
+    judged, returned = tables_of_random_lists(session, options)
     pruning = pruning_of(Convention(**options), [1, DEPTH], returned.columns)
     queries = judged.select("query_id").distinct()
     found = count_results(returned, F.lit(None).cast("string"), queries, pruning).untrusted
@@ -170,7 +172,7 @@ def pruned(session, options):
 
 
 def unpruned(session, options):
-    return scores_of(*tables_of_random_lists(session), options)
+    return scores_of(*tables_of_random_lists(session, options), options)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -148,8 +148,34 @@ def test_a_tie_may_be_broken_by_the_rank_column(evaluate_embedded):
 
 
 def test_results_may_be_ordered_by_the_rank_column_alone(evaluate_embedded):
-    rows = [result("a", 9.0, rank=3), result("b", 1.0, rank=1), result("c", 5.0, rank=3)]
+    rows = [result("a", 9.0, rank=7), result("b", 1.0, rank=1), result("c", 5.0, rank=3)]
     assert order(evaluate_embedded, rows, order="rank") == ["b", "c", "a"]
+
+
+SHARED = [result("a", rank=1), result("b", rank=2), result("c", rank=2), result("d", rank=3)]
+
+
+@pytest.mark.parametrize("rank", [by_window, list_by_list])
+@pytest.mark.parametrize("depth", [2, 3, 9, None])
+def test_two_documents_with_one_rank_within_the_depth_or_at_its_end_are_refused(evaluate_embedded, rank, depth):
+    with pytest.raises(RuntimeError, match=r"refuses \[rank_twice\] results: a rank with two documents, e\.g\. run=r"):
+        evaluate_embedded.call(ranked, SHARED, depth, rank, order="rank")
+
+
+@pytest.mark.parametrize("rank", [by_window, list_by_list])
+def test_two_documents_with_one_rank_below_the_depth_matter_to_no_score(evaluate_embedded, rank):
+    assert [row["doc_id"] for row in evaluate_embedded.call(ranked, SHARED, 1, rank, order="rank")] == ["a"]
+
+
+def test_a_rank_of_a_document_that_leaves_the_list_may_be_given_again(evaluate_embedded):
+    rows = evaluate_embedded.call(ranked, SHARED, 3, off=["c"], order="rank", exclude_query_as_document=True)
+    assert [row["doc_id"] for row in rows if row[LISTED]] == ["a", "b", "d"]
+
+
+def test_classic_spark_refuses_two_documents_with_one_rank_too(spark):
+    with pytest.raises(Exception, match=r"refuses \[rank_twice\]"):
+        ranked(spark, SHARED, 2, order="rank")
+    assert [row["doc_id"] for row in ranked(spark, SHARED, 1, order="rank")] == ["a"]
 
 
 def test_a_list_is_cut_at_the_depth_where_ids_break_ties(evaluate_embedded):
@@ -235,7 +261,9 @@ def test_of_a_document_returned_twice_the_better_row_is_its_first(evaluate_embed
 
 
 def test_lists_sorted_one_by_one_have_the_ranks_of_a_window_on_classic_spark(spark, evaluate_embedded):
-    rows = [{**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])} for row in random_rows(60)]
+    rows = [
+        {**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])} for row in random_rows(60, ranks_repeat=False)
+    ]
     each = [
         by_window(results(spark, rows), KEY, Convention(**options), 3).select(*KEY, "doc_id", RANK, F.lit(f"{options}"))
         for options in WITHOUT_GAINS

@@ -74,6 +74,13 @@ def _part_files(folder):
     return {"path": str(folder)}
 
 
+def _with_backups(folder, *names):
+    folder.mkdir()
+    for name in (*names, "a.run~", "README"):
+        text(name, *(f"{q} Q0 {d} {r} {s} one" for q, d, s, r in ROWS))(folder)
+    return {"path": str(folder)}
+
+
 _QRELS_LISTS = {query: [(d, g) for q, d, g in GRADES if q == query] for query in ("11", "12")}
 _ORED = _lists(LISTS, "items", scores=1)
 
@@ -150,6 +157,18 @@ RESULTS_READ = {
         ),
     ),
     "recommenders": (SCORED, text("one.csv", "userID,itemID,prediction", *(f"{q},{d},{s}" for q, d, s, _ in ROWS))),
+    "TREC, a run's name of words": (
+        [("one", *row[1:]) for row in BOTH],
+        text("a.run", *(f"{q} Q0 {d} {r} {s} one of 2 runs" for q, d, s, r in ROWS)),
+    ),
+    "backups beside the run": (BOTH, lambda folder: _with_backups(folder / "runs", "a.run")),
+    "JSON of ranks, with numbers of keys given": (
+        RANKED,
+        mapped(
+            text("one.json", json.dumps({query: {d: r for q, d, _, r in ROWS if q == query} for query in LISTS})),
+            columns={"query_id": "1", "doc_id": "2", "rank": "3"},
+        ),
+    ),
     "JSON": (SCORED, text("one.json", json.dumps(_SCORES))),
     "JSON with runs around": (SCORED, text("a.json.gz", json.dumps({"one": _SCORES}))),
     "JSON with a run's name given": (SCORED, mapped(text("a.json", json.dumps(_SCORES)), run="one")),
@@ -202,6 +221,55 @@ REFUSED = {
         text("r.tsv", "11\ta\t7", "11\tb\t5"),
         "3 fields in a line, e.g. '11\\ta\\t7', which may end",
     ),
+    "ranks from 0": (
+        text("r.txt", "11 a 0", "11 b 1"),
+        "results.rank=3, or results.score=3; as ranks they must begin at 1, and 0 is among them",
+    ),
+    "files of ranks and of scores": (
+        lambda folder: {
+            "path": [text(f"{end}.txt", f"11 a {end}", "11 b 2")(folder)["path"] for end in ("1", "1.5")],
+        },
+        "1.5.txt has lines of query document score, and other files have query document rank",
+    ),
+    "TREC, a blank in a document's id": (
+        text("r.run", "11 Q0 iphone 12 1 9.5 r", "11 Q0 b 2 8.5 r", "11 Q0 iphone pro 3 7.5 r"),
+        "2 line(s) that are no row, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run; is there a blank in a "
+        "document's id?",
+    ),
+    "rank and score swapped": (
+        text("r.run", "11 Q0 a 9.5 1 r", "11 Q0 b 8.5 2 r", "12 Q0 a 7 1 r"),
+        "the scores of run=r count 1, 2, 3, ... in each of its 1 lists, and its ranks do not, e.g. 9.5; are rank and "
+        "score swapped?",
+    ),
+    "distances beside ranks": (
+        text("r.run", "11 Q0 a 1 0.1 r", "11 Q0 b 2 0.2 r", "11 Q0 c 3 0.2 r", "12 Q0 a 0 1 r", "12 Q0 b 1 2 r"),
+        "score and rank say the opposite order in each of 2 lists, e.g. in 2 of run=r",
+    ),
+    "distances of lists": (
+        text("r.jsonl", '{"user_id": 11, "items": ["a", "b"], "scores": [0.1, 0.2]}'),
+        "score and rank say the opposite order in each of 1 lists",
+    ),
+    "JSON of ranks": (
+        text("r.json", '{"11": {"a": 1, "b": 2}, "12": {"a": 3, "b": 1, "c": 2}, "13": {"a": 7}}'),
+        "1 run(s) whose values count 1, 2, 3, ... in every list, e.g. 2 of run=r, so they may be ranks or scores; say "
+        "which, --column results.query_id=1 --column results.doc_id=2 --column results.rank=3, or results.score=3",
+    ),
+    "a category in a column tag": (
+        text("r.csv", "qid,docno,score,tag", "11,a,3,shoe", "11,b,2,hat", "12,b,1,shoe"),
+        "tag gives 2 runs, e.g. hat and shoe, no two of which return the same document for a query",
+    ),
+    "JSON, a run without queries": (
+        text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {}}'),
+        '1 line(s) that are no row, e.g. {"s": {}}',
+    ),
+    "JSON, a run without documents": (
+        text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),
+        '1 line(s) that are no row, e.g. {"s": {}}',
+    ),
+    "nothing but backups": (
+        lambda folder: _with_backups(folder / "runs"),
+        "no files in FOLDER/runs but 2 backup(s), e.g. FOLDER/runs/README",
+    ),
     "two names of one column": (
         text("r.csv", "qid,query-id,docno,score", "1,2,a,1"),
         "2 columns may be the query_id, qid and query-id; say which, --column query_id=qid",
@@ -227,7 +295,7 @@ REFUSED = {
     "JSON, null": (text("r.json", '{"11": {"b": 1, "a": null}}'), "1 score(s) that are no finite number"),
     "JSON, no list of documents": (text("r.json", '{"11": {"b": 1}, "12": 5}'), "1 line(s) that are no row"),
     "JSON, half a pair": (text("r.json", '{"11": {"b": 1, "\\ud800": 2}}'), "1 line(s) that are no row"),
-    "JSON, one document twice": (text("r.json", '{"11": {"a": 1, "a": 2}}'), None),
+    "JSON, one document twice": (text("r.json", '{"11": {"a": 1.5, "a": 2}}'), None),
     "lists of unequal length, JSON": (
         text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c"], "scores": [2, 1]}'),
         '1 row(s) whose lists of documents and of scores or grades differ in length, e.g. {"user_id": 12',

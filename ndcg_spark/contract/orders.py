@@ -1,0 +1,131 @@
+"""Results whose order can be read in two ways: ranks that contradict scores, and scores that count as ranks do.
+
+The scan of the contract tells which runs may be such, from the least and the largest score of each list and the score
+of its first rank (`asking`). Only if some may be are they looked at once more, row by row.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Row, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.conforming import as_type
+from ndcg_spark.contract.counts import ResultCounts, RunCounts
+from ndcg_spark.contract.held import Held
+from ndcg_spark.errors import InputError
+from ndcg_spark.schemas import query_key
+
+
+def refuse_two_readings(results: Held, counts: ResultCounts, config: EvaluationConfig) -> None:
+    """InputError if scores may be ranks, or say the opposite of the ranks in every list, unless the user chose `order`.
+
+    An action only if the counts make it likely.
+    """
+    if config.convention.order != "score" or "order" in config.chosen_options:
+        return
+    if "rank" not in results.rows.columns:
+        if results.source.format == "json" and "score" not in config.results.columns:
+            _refuse_ranks_in_json(results, counts, config)
+        return
+    _refuse_opposite_order(results, counts)
+    _refuse_swapped_columns(results, counts)
+
+
+def _refuse_ranks_in_json(results: Held, counts: ResultCounts, config: EvaluationConfig) -> None:
+    likely = [run for run in counts.runs if run.lists and run.counting_lists == run.lists]
+    found = [row for row in _looked_at(results, likely) if row["counted"] == row["lists"]]
+    if not found:
+        return
+    named = config.results.run is not None or any("run" in dict(file.partition) for file in results.source.files)
+    names = ["query_id", "doc_id", "rank"] if named else ["run", "query_id", "doc_id", "rank"]
+    mapped = " ".join(f"--column results.{name}={at}" for at, name in enumerate(names, 1))
+    raise InputError(
+        f"results: {len(found)} run(s) whose values count 1, 2, 3, ... in every list, e.g. {found[0]['lists']} of "
+        f"run={found[0]['run']}, so they may be ranks or scores; say which, {mapped}, or results.score={len(names)}; "
+        "as ranks they must begin at 1"
+    )
+
+
+def _refuse_opposite_order(results: Held, counts: ResultCounts) -> None:
+    ranked = sum(run.ranked_lists for run in counts.runs)
+    if not ranked or sum(run.reversed_lists for run in counts.runs) < ranked:
+        return
+    found = [row for row in _looked_at(results, counts.runs) if row["untied"]]
+    lists = sum(row["untied"] for row in found)
+    if sum(row["opposite"] for row in found) == lists:
+        raise InputError(
+            f"results: score and rank say the opposite order in each of {lists} lists, e.g. in {found[0]['untied']} of "
+            f"run={found[0]['run']}: the first rank has the lowest score, as where a score is a distance; say which "
+            "counts, --set order=rank, or --set order=score"
+        )
+
+
+def _refuse_swapped_columns(results: Held, counts: ResultCounts) -> None:
+    likely = [run for run in counts.runs if run.lists and run.counting_lists == run.lists and not run.ranked_lists]
+    for row in _looked_at(results, likely):
+        if row["counted"] == row["lists"] and row["odd_rank"] is not None:
+            raise InputError(
+                f"results: the scores of run={row['run']} count 1, 2, 3, ... in each of its {row['lists']} lists, and "
+                f"its ranks do not, e.g. {row['odd_rank']:g}; are rank and score swapped? correct the columns or, if "
+                "these are the scores, --set order=score"
+            )
+
+
+def _looked_at(results: Held, runs: Sequence[RunCounts]) -> list[Row]:
+    """What the lists of at least two rows of each of these runs are like, one row per run, by name. An action.
+
+    `lists`, and how many of them: `counted` have scores 1, 2, 3, ... or 0, 1, 2, ...; `untied` have more than one
+    score, and in `opposite` of these the scores rise with the ranks. `odd_rank` is the largest rank of a list whose
+    ranks have fractions or gaps; null if there is no such list, or a row has no number as its rank.
+    """
+    if not runs:
+        return []
+    table = results.source.table
+    key, kinds = ["run", *query_key(table.columns)], dict(table.dtypes)
+    number = {
+        name: as_type(F.col(name), DoubleType(), kinds[name]) if name in kinds else F.lit(None).cast("double")
+        for name in ("score", "rank")
+    }
+    good = table.where(results.reason_in(table).isNull() & F.col("run").isin(*{run.run for run in runs}))
+    rows = good.select(
+        *(F.col(name).cast("string").alias(name) for name in key),
+        "doc_id",
+        *(column.alias(name) for name, column in number.items()),
+    )
+    by_rank = Window.partitionBy(*key).orderBy("rank", "score", "doc_id")
+    by_score = Window.partitionBy(*key).orderBy("score", "doc_id")
+    placed = rows.withColumns(
+        {
+            "place": F.row_number().over(by_score),
+            "rank_before": F.lag("rank").over(by_rank),
+            "score_before": F.lag("score").over(by_rank),
+        }
+    )
+    rises = (F.col("rank") > F.col("rank_before")) & (F.col("score") >= F.col("score_before"))
+    lists = placed.groupBy(*key).agg(
+        F.count("*").alias("rows"),
+        F.count("rank").alias("ranks"),
+        F.count_if(F.col("rank") != F.floor("rank")).alias("fractions"),
+        F.min("score").alias("least"),
+        F.max("score").alias("most"),
+        F.count_if(F.col("score") == F.col("place")).alias("ones"),
+        F.count_if(F.col("score") == F.col("place") - 1).alias("zeros"),
+        F.count_if(rises).alias("rises"),
+        F.min("rank").alias("first"),
+        F.max("rank").alias("last"),
+    )
+    several = lists.where(F.col("rows") > 1)
+    counted = (F.col("ones") == F.col("rows")) | (F.col("zeros") == F.col("rows"))
+    untied = F.col("least") < F.col("most")
+    apart = (F.col("last") - F.col("first") + 1 != F.col("rows")) | (F.col("fractions") > 0)
+    odd = (F.col("ranks") == F.col("rows")) & apart
+    by_run = several.groupBy("run").agg(
+        F.count("*").alias("lists"),
+        F.count_if(counted).alias("counted"),
+        F.count_if(untied).alias("untied"),
+        F.count_if(untied & (F.col("rises") == F.col("rows") - 1)).alias("opposite"),
+        F.max(F.when(odd, F.col("last"))).alias("odd_rank"),
+    )
+    return sorted(by_run.collect(), key=lambda row: str(row["run"]))

@@ -1,0 +1,125 @@
+"""Input that may be read in two ways is asked about until the user says which; runs that arrive empty stay runs."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from staying import command_line
+
+QRELS = "q1 0 a 2\nq1 0 b 1\nq2 0 a 1\n"
+DISTANCES = "q1 Q0 a 1 0.1 r\nq1 Q0 b 2 0.2 r\nq2 Q0 a 1 0.3 r\nq2 Q0 c 2 0.4 r\n"
+
+
+@pytest.fixture
+def evaluated(tmp_path):
+    """Evaluates files, and gives the exit code, what is said, and the mean of each run."""
+
+    def evaluate(files, *arguments):
+        (tmp_path / "qrels.txt").write_text(QRELS, encoding="utf-8")
+        (tmp_path / "runs").mkdir(exist_ok=True)
+        for name, content in files.items():
+            if isinstance(content, str):
+                (tmp_path / "runs" / name).write_text(content, encoding="utf-8")
+            else:
+                pq.write_table(pa.table(content), tmp_path / "runs" / name)
+        given = ("evaluate", "qrels.txt", "runs", "--cutoffs", "10", "--format", "json", *arguments)
+        done = command_line(*given, cwd=tmp_path)
+        rows = json.loads(done.stdout).get("dataset_scores", [])
+        return done.returncode, done.stderr + done.stdout, {row["run"]: row["ndcg"] for row in rows}
+
+    return evaluate
+
+
+@pytest.mark.parametrize(("order", "ndcg"), [("rank", 1.0), ("score", 0.71)])
+def test_whoever_says_what_orders_the_results_is_not_asked(evaluated, order, ndcg):
+    assert evaluated({"r.run": DISTANCES})[0] == 3
+    code, _, means = evaluated({"r.run": DISTANCES}, "--set", f"order={order}")
+    assert (code, round(means["r"], 2)) == (0, ndcg)
+
+
+def test_one_list_in_which_score_and_rank_agree_settles_it_for_all(evaluated):
+    code, said, _ = evaluated({"r.run": f"{DISTANCES}q3 Q0 a 1 9 r\nq3 Q0 b 2 8 r\n"})
+    assert code == 0
+    assert "the opposite" not in said
+
+
+@pytest.mark.parametrize("column", ["rank", "score"])
+def test_the_numbers_of_keys_say_what_json_holds(evaluated, column):
+    ranks = {"r.json": json.dumps({"q1": {"a": 1, "b": 2}, "q2": {"a": 1, "c": 2}})}
+    assert evaluated(ranks)[0] == 3
+    named = [f"--column=results.{name}={at}" for at, name in enumerate(("query_id", "doc_id", column), 1)]
+    code, _, means = evaluated(ranks, *named)
+    assert (code, means["r"] == 1.0) == (0, column == "rank")
+
+
+@pytest.mark.parametrize("choice", [("--run-from", "column"), ("--column", "results.run=tag"), ("--run", "r")])
+def test_whoever_says_what_names_the_runs_is_not_asked(evaluated, choice):
+    rows = {"r.csv": "qid,docno,score,tag\nq1,a,3,shoe\nq1,b,2,hat\nq2,a,1,shoe\n"}
+    assert evaluated(rows)[0] == 3
+    code, _, means = evaluated(rows, *choice)
+    assert (code, sorted(means)) == (0, ["r"] if "--run" in choice else ["hat", "shoe"])
+
+
+def test_runs_that_share_documents_are_runs_whatever_their_column_is_called(evaluated):
+    rows = "qid,docno,score,model\nq1,a,3,one\nq2,c,1,one\nq1,a,2,two\nq1,b,3,two\n"
+    code, _, means = evaluated({"r.csv": rows})
+    assert (code, sorted(means)) == (0, ["one", "two"])
+
+
+TWO_ROWS = {"user_id": ["q1", "q1", "q2"], "items": [["a"], ["b", "c"], ["a"]]}
+
+
+def test_a_query_whose_list_is_in_two_rows_is_refused_as_its_ranks_occur_twice(evaluated):
+    code, said, _ = evaluated({"r.parquet": TWO_ROWS})
+    assert code == 3
+    assert "results: 1 rank(s) with two documents, e.g. run=r query_id=q1 rank=1; number each list from 1" in said
+
+
+def test_rows_that_share_a_rank_may_be_set_aside(evaluated):
+    code, said, means = evaluated({"r.parquet": TWO_ROWS}, "--max-rejected-fraction", "0.5")
+    rejected = json.loads(said[said.index("{") :])["rejected"]
+    assert [(row["reason"], row["rows"]) for row in rejected] == [("rank_twice", 2)]
+    # Of q1 only c is left, which nobody judged.
+    assert (code, means["r"]) == (0, pytest.approx((0 + 1) / 2))
+
+
+NOTHING = pa.table({"query_id": pa.array([], pa.string()), "doc_id": pa.array([], pa.string()), "score": [0.0][:0]})
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments"),
+    [
+        ({"a.run": "q1 Q0 a 1 9 x\n", "b.run": ""}, ("--run-from", "file")),
+        ({"a.json": '{"q1": {"a": 1.5}}', "b.json": "{}"}, ()),
+        ({"a.parquet": {"query_id": ["q1"], "doc_id": ["a"], "score": [1.5]}, "b.parquet": NOTHING.to_pydict()}, ()),
+    ],
+    ids=["TREC", "JSON", "Parquet"],
+)
+def test_a_run_that_arrived_empty_lacks_every_query_and_is_told(evaluated, files, arguments):
+    code, said, means = evaluated(files, *arguments)
+    assert (code, means["b"]) == (0, 0.0)
+    assert means["a"] > 0
+    assert "1 run(s) have no results, e.g. run=b; they lack every query" in said
+    code, said, _ = evaluated(files, *arguments, "--max-missing-fraction", "0.5")
+    assert (code, "run=b lacks 2 of 2" in said) == (3, True)
+
+
+def test_backups_in_a_folder_are_left_out_and_told_and_read_where_they_are_named(evaluated, tmp_path):
+    files = {"a.run": "q1 Q0 a 1 9 x\n", "b.run~": "q1 Q0 b 1 9 y\n", "README": "q1 Q0 b 1 9 z\n"}
+    code, said, means = evaluated(files)
+    assert (code, list(means)) == (0, ["x"])
+    assert "results: 2 backup(s) left out, e.g. " in said
+    named = command_line("evaluate", "qrels.txt", "runs/b.run~", "--format", "csv", cwd=tmp_path)
+    assert named.stdout.splitlines()[1].split(",")[2] == "y"
+
+
+def test_what_to_judge_next_is_not_told_of_a_document_that_is_returned_twice(tmp_path):
+    (tmp_path / "qrels.txt").write_text(QRELS, encoding="utf-8")
+    (tmp_path / "r.run").write_text("q1 Q0 x 1 9 r\nq1 Q0 x 2 8 r\nq2 Q0 y 1 8 r\n", encoding="utf-8")
+    arguments = ("judge-next", "qrels.txt", "r.run", "--format", "csv")
+    done = command_line(*arguments, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "1 document(s) returned twice for one query, e.g. run=r query_id=q1 doc_id=x" in done.stderr
+    merged = command_line(*arguments, "--set", "duplicates=best", cwd=tmp_path).stdout.splitlines()
+    assert [line.split(",")[1:5] for line in merged[1:]] == [["q1", "x", "1", "1"], ["q2", "y", "1", "1"]]
