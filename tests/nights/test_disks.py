@@ -81,8 +81,8 @@ def test_a_disk_that_fills_at_any_step_of_publishing_keeps_the_old_night(disk):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("free", "reason"), [(0, "cannot be made, "), (40 * 1024, "the engine cannot write, ")])
-def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
+@pytest.mark.parametrize("free", [0, 40 * 1024])
+def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free):
     output = disk / "scores"
     assert evaluate(tmp_path, output).returncode == 0
     before = kept(output)
@@ -91,8 +91,7 @@ def test_a_full_disk_keeps_the_old_night(tmp_path, disk, free, reason):
     assert done.returncode == 4
     assert done.stdout == ""
     told = done.stderr.splitlines()[-1]
-    assert told.startswith("ndcg-spark: output: ")
-    assert reason in told
+    assert told.startswith("ndcg-spark: output: the engine cannot write, ")
     assert "No space left on device" in told
     assert kept(output) == before
     (disk / "fill").unlink()
@@ -108,5 +107,7 @@ def test_a_disk_that_may_only_be_read_keeps_the_old_night(tmp_path, disk):
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     done = evaluate(tmp_path, output)
     assert done.returncode == 4
-    assert "Read-only file system; check its path and rights" in done.stderr.splitlines()[-1]
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("ndcg-spark: output: the engine cannot write, ")
+    assert "Read-only file system" in told
     assert kept(output) == before

@@ -1,7 +1,9 @@
 """The list of nights, and the list of documents to judge, as tables."""
 
+import json
+
 from kept_nights import committed_night
-from publish_and_die import record, staged
+from publish_and_die import NEW, publish, record, staged
 
 from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.nights.records import committed
@@ -54,3 +56,13 @@ def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsy
 def test_a_folder_without_nights_is_told(capsys):
     print_nights([], [], "table")
     assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
+
+
+def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, tmp_path):
+    publish(str(tmp_path), NEW, 0.5)
+    nights = committed(str(tmp_path))
+    print_nights(nights, [[]], "json")
+    (night,) = json.loads(capsys.readouterr().out)
+    assert night["record"] == nights[0].record
+    assert (night["dataset"], night["evaluated_on"]) == ("web", "2026-11-16")
+    assert "store" not in night
