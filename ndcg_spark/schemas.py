@@ -78,7 +78,7 @@ _COMPANIONS = tuple((name, _NUMBER) for name in COLUMNS)
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
 #: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff. The measures
 #: beside NDCG are null unless they were asked for at the cutoff, and where the convention leaves the query out.
-#: `judgments_hash` is the same as long as the judgments of the query are; null in what older versions wrote.
+#: `judgments_hash` is the same as long as the judgments of the query are.
 QUERY_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),

@@ -176,7 +176,7 @@ class _Judge:
     def _with_night(self, found: Night, config: BaselineConfig) -> Against:
         theirs, changed = self.kept.scores(found), self._changes(found)
         refused = refused_judgments(self.gate, found, changed)
-        against = Against(config, found, refused, changes=changed or NO_CHANGES)
+        against = Against(config, found, refused, changes=changed)
         if refused:
             return against
         if against.changes.changed:
@@ -185,7 +185,7 @@ class _Judge:
             return dataclasses.replace(self, scores=ours)._with_rows(against, theirs)
         return self._with_rows(against, theirs)
 
-    def _changes(self, found: Night) -> Changes | None:
+    def _changes(self, found: Night) -> Changes:
         """The same fingerprint means the same judgments; only if it differs the queries are looked at."""
         if found.judgments is not None and found.judgments == self.tonight.judgments:
             return NO_CHANGES

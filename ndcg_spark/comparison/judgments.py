@@ -6,21 +6,19 @@ from pyspark.sql import functions as F
 from ndcg_spark.comparison.sides import Changes
 
 
-def changes(scores: DataFrame, baseline: DataFrame) -> Changes | None:
-    """How many queries of either night are not judged as in the other. An action.
+def changes(scores: DataFrame, baseline: DataFrame) -> Changes:
+    """How many queries of either night are not judged as in the other. Runs a job.
 
-    A query that only one of them has judged has changed. None if a night does not tell, as an older version wrote it.
+    A query that only one of them has judged has changed.
     """
     both = _hashes(scores, "ours").join(_hashes(baseline, "theirs"), on=["query_id"], how="full")
     changed = ~F.col("ours").eqNullSafe(F.col("theirs"))
-    of_both = F.col("ours_judged") & F.col("theirs_judged")
     row = both.agg(
         F.count("*").alias("queries"),
         F.count_if(changed).alias("changed"),
-        F.count_if(of_both & (F.col("ours").isNull() | F.col("theirs").isNull())).alias("untold"),
         F.min(F.when(changed, F.col("query_id"))).alias("example"),
     ).collect()[0]
-    return None if row["untold"] else Changes(row["queries"], row["changed"], row["example"])
+    return Changes(row["queries"], row["changed"], row["example"])
 
 
 def unchanged(scores: DataFrame, baseline: DataFrame) -> DataFrame:
@@ -35,9 +33,8 @@ def only_of(scores: DataFrame, queries: DataFrame) -> DataFrame:
 
 
 def _hashes(scores: DataFrame, name: str) -> DataFrame:
-    """One row per judged query of a night: query_id, its hash under this name, and NAME_judged, which is true.
+    """One row per judged query of a night: query_id, and the hash of its judgments under this name.
 
     Every run has a row for every judged query at every cutoff, and all of them have the same hash.
     """
-    by_query = scores.groupBy("query_id").agg(F.max("judgments_hash").alias(name))
-    return by_query.withColumn(f"{name}_judged", F.lit(True))
+    return scores.groupBy("query_id").agg(F.max("judgments_hash").alias(name))

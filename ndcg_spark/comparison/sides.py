@@ -35,7 +35,7 @@ class Night:
     dataset: str
     evaluated_on: str
     evaluation_id: str
-    #: The options of its convention, by name; older versions know fewer.
+    #: The options of its convention, by name.
     options: Mapping[str, Any]
     #: The fingerprints of its inputs; None where its record has none.
     judgments: str | None
@@ -200,18 +200,10 @@ def refused_datasets(tonight: Night, against: Against) -> Refusal | None:
     return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or {otherwise}"
 
 
-def refused_judgments(gate: GateConfig, found: Night, changes: Changes | None) -> Refusal | None:
-    """Why a night cannot be compared with for its judgments; None if it can.
-
-    `changes` is None if the fingerprints differ and one of the nights does not tell the judgments of its queries.
-    """
+def refused_judgments(gate: GateConfig, found: Night, changes: Changes) -> Refusal | None:
+    """Why a night cannot be compared with for its judgments; None if it can."""
     date = found.evaluated_on
     accept = "--accept-baseline REASON accepts this night as it is"
-    if changes is None:
-        return Code.OTHER_JUDGMENTS, (
-            f"the judgments are not those of {date}, and an older version wrote that night, without judgments_hash, so "
-            f"nothing tells which queries have changed; evaluate that date again, or {accept}"
-        )
     if changes.changed == 0:
         return None
     share = f"the judgments of {changes.changed:,} of {changes.queries:,} queries are not those of {date}"

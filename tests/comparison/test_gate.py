@@ -469,8 +469,6 @@ CHANGES = [
         Changes(100, 100, "q7"),
         "the judgments of 100 of 100 queries are not those of 2026-11-19, so",
     ),
-    ("refuse", None, "the judgments are not those of 2026-11-19, and an older version wrote that night"),
-    ("unchanged_queries", None, "the judgments are not those of 2026-11-19, and an older version wrote that night"),
 ]
 
 

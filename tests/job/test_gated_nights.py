@@ -5,10 +5,8 @@ import re
 import shutil
 from xml.etree import ElementTree as ET
 
-import pyarrow.parquet as pq
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
-from kept_nights import note_sizes
 from publish_and_die import run as run_and_die
 from staying import command_line
 
@@ -127,22 +125,6 @@ def test_slices_have_their_own_tolerance_and_an_absent_one_has_no_verdict(after_
         ("none", "missing_slice", 6),
     ]
     assert found[0]["findings"][1]["code"] == "too_few_queries"
-
-
-def test_a_night_of_an_older_version_is_compared_with_by_the_fingerprint_of_its_judgments(after_two):
-    for file in (after_two / "out/query_scores").rglob("*.parquet"):
-        pq.write_table(pq.ParquetFile(file).read().drop_columns(["judgments_hash"]), file)
-    note_sizes(after_two / "out")
-    found = evaluated(
-        after_two,
-        settings(after_two, "2026-11-02"),
-        settings(after_two, "2026-11-03", {"baseline": [{"night": "2026-11-01"}]}, regraded=6),
-    )
-    assert short(found) == [
-        ("pass", "passed", 0, ["2026-11-01"]),
-        ("none", "other_judgments", 6, ["2026-11-01"]),
-    ]
-    assert "an older version wrote that night" in found[1]["reason"]
 
 
 def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files(after_two):
