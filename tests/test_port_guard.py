@@ -158,6 +158,13 @@ def test_where_no_guard_is_possible_the_server_is_not_started(greeting, monkeypa
     assert not hasattr(greeting, "port")
 
 
+def test_where_no_guard_is_possible_somebody_who_is_alone_may_say_so(greeting, monkeypatch):
+    monkeypatch.setattr(port_guard.platform, "machine", lambda: "pdp11")
+    monkeypatch.setenv(port_guard.OPEN_PORT, "1")
+    assert port_guard.start(greeting).is_set()
+    assert greeting.port
+
+
 def test_a_kernel_that_refuses_a_guard_is_an_error():
     # A thread may have one guard, so a second is what a container without seccomp is: refused by the kernel.
     with ThreadPoolExecutor(max_workers=1) as thread:
