@@ -44,7 +44,8 @@ def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp
     outcome, _ = on_embedded(configured(output=str(tmp_path / "out"), convention="trec_eval"))
     (record,) = (tmp_path / "out" / "_evaluations").rglob("*.json")
     found = json.loads(record.read_text(encoding="utf-8"))
-    assert record.stem == found["evaluation_id"] == outcome.evaluation_id
+    assert found["evaluation_id"] == outcome.evaluation_id
+    assert record.name == f"000001-{outcome.evaluation_id}.json"
     assert found["options"]["gain"] == "linear"
     assert found["configuration"]["cutoffs"] == [1, 3]
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
@@ -80,7 +81,7 @@ def test_several_datasets_are_published_into_a_partition_each(configured, tmp_pa
     paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
     outcome, _ = on_embedded(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
     assert [(row["dataset"], row["ndcg"]) for row in outcome.dataset_scores] == [("one", 1.0), ("two", 0.0)]
-    folders = {path.parents[1].name for path in (tmp_path / "out" / "query_scores").rglob("*.parquet")}
+    folders = {path.parents[2].name for path in (tmp_path / "out" / "query_scores").rglob("*.parquet")}
     assert folders == {"dataset=one", "dataset=two"}
 
 

@@ -125,3 +125,9 @@ def test_a_night_that_is_evaluated_again_while_it_is_accepted_is_whole(tmp_path,
             break
     assert replaced > 0
     assert committed(output)[0].record["accepted"]["reason"] == "known"
+
+
+def test_a_rerun_counts_though_the_clock_was_set_back(tmp_path):
+    publish(str(tmp_path), NEXT, 0.5)
+    assert publish(str(tmp_path), OLD, 0.1) == []
+    assert seen(tmp_path) == {WEB: whole(0.1, OLD)}

@@ -1,14 +1,10 @@
 """A disk that is really full, and one that may only be read: exit code 4, one line that says why, and the old night."""
 
-import re
 import subprocess
 
 import pytest
 from programs import command_line
-from publish_and_die import NEW, NEXT, OLD, WEB, publish, whole
-from readers import cleaned, counting, seen
-
-from ndcg_spark.errors import StorageError
+from readers import counting
 
 QUERIES = 4000
 
@@ -50,34 +46,6 @@ def leave_free(disk, size):
             except OSError:
                 break
         fill.truncate(max(written - size, 0))
-
-
-@pytest.mark.slow
-def test_a_disk_that_fills_at_any_step_of_publishing_keeps_the_old_night(disk):
-    output = str(disk / "scores")
-    told = set()
-    for pages in range(80):
-        publish(output, OLD, 0.1, rejected=True)
-        leave_free(disk, 4096 * pages)
-        try:
-            publish(output, NEW, 0.7)
-        except (StorageError, OSError) as error:
-            # What is staged is the engine's to fail at, here pyarrow's.
-            if isinstance(error, StorageError):
-                told.add(re.sub(".*; (.*), check space and rights", r"\1", str(error)))
-            expected = {WEB: whole(0.1, OLD, rejected=True)}
-        else:
-            expected = {WEB: whole(0.7, NEW)}
-        assert seen(output) == expected, pages
-        (disk / "fill").unlink()
-        if expected == {WEB: whole(0.7, NEW)}:
-            break
-        cleaned(output)
-        publish(output, NEXT, 0.5)
-        assert seen(output) == {WEB: whole(0.5, NEXT)}
-    # A page for each file of two tables, for the folders and for the record.
-    assert 3 < pages < 60
-    assert told == {"nothing was published"}
 
 
 @pytest.mark.slow

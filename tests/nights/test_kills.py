@@ -85,10 +85,3 @@ def test_a_cleanup_that_is_killed_after_any_change_is_taken_up_again(tmp_path, n
         if not was_killed:
             break
     assert number > 10
-
-
-def test_a_rerun_without_rejected_rows_leaves_none_of_the_old_night(tmp_path):
-    publish(str(tmp_path), OLD, 0.1, rejected=True)
-    publish(str(tmp_path), NEW, 0.7)
-    assert seen(tmp_path) == {WEB: whole(0.7, NEW)}
-    assert all(NEW in path for path in files(tmp_path))

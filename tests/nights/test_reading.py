@@ -1,17 +1,22 @@
 """What is read: the rows of every evaluation that counts, whole or with the name of the file that is not."""
 
 import os
+from pathlib import Path
+from unittest import mock
 
 import pyarrow.parquet as pq
 import pytest
 from embedded import Embedded
+from gated_nights import in_a_session, settings
 from kept_nights import date
 from kept_nights import night as kept_night
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, record, staged, whole
 from pyarrow import fs
 from readers import seen
 
+from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError
+from ndcg_spark.job.evaluating import run
 from ndcg_spark.nights import layout
 from ndcg_spark.nights.expire import old_nights, waste
 from ndcg_spark.nights.layout import Store, night_folder, night_of
@@ -68,22 +73,11 @@ def test_a_file_that_is_not_as_it_was_published_is_named_and_other_nights_are_re
     else:
         paths[0].write_bytes(paths[1].read_bytes() if state == "another night's" else paths[0].read_bytes()[:-9])
     path = paths[0].relative_to(tmp_path)
-    for reader in read if state != "another night's" else read[:1]:
+    for reader in read:
         with pytest.raises(StorageError, match=rf"1 file\(s\) of the night {date(0)} of web .*, e\.g\. {path} {words}"):
             reader(tmp_path)
     ((row,),) = dataset_scores(committed(str(tmp_path))[1:])
     assert row["ndcg"] == 0.5
-
-
-def test_another_nights_file_of_this_process_is_not_taken_for_this_nights(tmp_path):
-    """A file of another size is no whole Parquet file to a reader that goes by the size of the record."""
-    kept_night(tmp_path, 0, {"a": 0.1, "b": 0.2})
-    kept_night(tmp_path, 1, {"a": 0.5})
-    paths = [next(tmp_path.glob(f"dataset_scores/*/evaluated_on={date(number)}/*/part.parquet")) for number in range(2)]
-    assert paths[0].stat().st_size != paths[1].stat().st_size
-    paths[0].write_bytes(paths[1].read_bytes())
-    with pytest.raises(StorageError, match=r"are not as they were published, e\.g\. .*part\.parquet is damaged"):
-        dataset_scores(committed(str(tmp_path)))
 
 
 @pytest.mark.parametrize("stray", ["x.parquet", "dataset=web/x.parquet", "backup/dataset=web/evaluated_on=x/x.parquet"])
@@ -174,22 +168,6 @@ def test_an_output_that_cannot_be_read_is_named_without_its_secrets(monkeypatch,
         do("S3://KEY:SECRET@bucket/x")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to become another user")
-@pytest.mark.parametrize("do", [committed, waste, lambda output: old_nights(output, 1, EVALUATED_ON)])
-def test_another_user_is_told_that_an_output_may_not_be_read(tmp_path, do):
-    publish(str(tmp_path / "scores"), NEW, 0.7)
-    for name in ("_evaluations", "_staging"):
-        (tmp_path / "scores" / name).chmod(0o700)
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
-    os.seteuid(65534)
-    try:
-        with pytest.raises(StorageError, match=r"output: .*/scores cannot be read.*Permission denied"):
-            do(str(tmp_path / "scores"))
-    finally:
-        os.seteuid(0)
-
-
 @pytest.mark.parametrize("scheme", ["File:", "FILE://", "file:", "File://"])
 def test_a_scheme_may_be_written_in_capitals(tmp_path, scheme):
     publish(f"{scheme}{tmp_path}/scores", NEW, 0.5)
@@ -210,3 +188,37 @@ def test_two_engines_spell_a_folder_differently_and_it_is_one_night():
     spark_spells, pysail_spells = "dataset=a%2Fb%3Dc é/evaluated_on=d", "dataset=a%2Fb=c %C3%A9/evaluated_on=d"
     assert night_of(spark_spells) == night_of(pysail_spells) == ("a/b=c é", "d")
     assert night_folder("a/b=c é", "d") == spark_spells
+
+
+def compared_while_it_is_evaluated_again(folder, when):
+    """The evaluations that `compare` has compared, and all there were; the night is evaluated again meanwhile."""
+    from ndcg_spark.job import comparing
+    from ndcg_spark.job.comparison_request import Request
+
+    night = {key: value for key, value in settings(Path(folder), "2026-11-16").items() if key != "gate"}
+    ids, compare_tables = [], comparing.compare_tables
+
+    def again():
+        if len(ids) < 2:
+            run(validate(night, "test"), lambda *_: None, None)
+            ids.append(committed(night["output"])[0].evaluation_id)
+
+    def told(step, _):
+        if step == "engine" and when == "before its files are looked at":
+            again()
+
+    def compare(*given, **more):
+        if when == "before its rows are read":
+            again()
+        return compare_tables(*given, **more)
+
+    again()
+    with mock.patch.object(comparing, "compare_tables", compare):
+        found = comparing.compare_nights(Request(night["output"], baseline="bm25", engine="embedded"), told)
+    return [[row["run"] for row in found.rows], committed(night["output"])[0].evaluation_id == ids[-1], len(ids)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before its files are looked at", "before its rows are read"])
+def test_a_night_that_is_evaluated_again_while_it_is_compared_is_compared_as_it_is_then(tmp_path, when):
+    assert in_a_session(compared_while_it_is_evaluated_again, tmp_path, when) == [["hybrid"], True, 2]

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from changes import killed
 from kept_nights import night as kept_night
-from publish_and_die import NEW, OLD, WEB, publish, record, staged, whole
+from publish_and_die import NEW, OLD, WEB, publish, record, whole
 from readers import files, seen
 from staying import command_line
 
@@ -180,9 +180,3 @@ def test_what_is_read_is_read_once_more_where_it_was_replaced(tmp_path, times):
             read_again_if_replaced(read)
     else:
         assert read_again_if_replaced(read) == ("0.3" if times else "0.1")
-
-
-def test_nothing_is_visible_before_the_commit(tmp_path):
-    staged(str(tmp_path), NEW, 0.7)
-    assert [path.name for path in tmp_path.iterdir()] == ["_staging"]
-    assert seen(tmp_path) == {}
