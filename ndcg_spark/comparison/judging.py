@@ -1,7 +1,8 @@
 """Judge a night: its baselines are looked up among the nights that are kept, compared with, and decided on."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,7 @@ from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig, GateConfig
 from ndcg_spark.nights.read import dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, ReplacedError, committed, refuse_replaced
+from ndcg_spark.nights.records import CommittedNight, ReplacedError, committed, unreplaced
 
 #: What counts as a large loss in the table COMPARISONS.
 _LARGE_LOSS = 0.2
@@ -57,9 +58,9 @@ class Kept:
         """The QUERY_SCORES of a night."""
         return read_nights([self._kept(night)], "query_scores", self.session)
 
-    def refuse_replaced(self, nights: Iterable[Night]) -> None:
-        """ReplacedError if one of these nights was evaluated again since, so that its rows may have been missing."""
-        refuse_replaced([self._kept(night) for night in nights])
+    def unreplaced(self, night: Night) -> AbstractContextManager[None]:
+        """Around what reads a night: ReplacedError if it was evaluated again in the meantime."""
+        return unreplaced([self._kept(night)])
 
     def _kept(self, night: Night) -> CommittedNight:
         place = (night.dataset, night.evaluated_on)
@@ -108,7 +109,6 @@ def judge(
     """
     judge_ = _Judge(gate, tonight, scores, kept, attributes, weights, lost)
     against = [judge_.against(config) for config in gate.baseline]
-    kept.refuse_replaced([each.night for each in against if each.night is not None and each.rows])
     rows = {id(row): dict(row) for each in against for row in each.rows}
     return Judged(decide(gate, tonight, against, accepted), list(rows.values()), _lost(against))
 
@@ -170,7 +170,8 @@ class _Judge:
         if found is None:
             return self._with_rows(Against(config), None)
         if found.evaluated_on not in self._compared:
-            self._compared[found.evaluated_on] = self._with_night(found, config)
+            with self.kept.unreplaced(found):
+                self._compared[found.evaluated_on] = self._with_night(found, config)
         return dataclasses.replace(self._compared[found.evaluated_on], config=config)
 
     def _with_night(self, found: Night, config: BaselineConfig) -> Against:

@@ -15,7 +15,7 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.read import dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, refuse_replaced
+from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
 
@@ -47,10 +47,10 @@ def _compare_nights(request: Request, tell: Tell) -> Compared:
     request = _measured(request, tonight)
     for sentence in doubts(tonight, baselines):
         tell("note", sentence)
-    with open_engine(request.engine, request.remote) as opened, translated_failures(()):
+    every = [*tonight, *baselines.values()]
+    with unreplaced(every), open_engine(request.engine, request.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         found = _compared(opened, request, tonight, baselines)
-    refuse_replaced([*tonight, *baselines.values()])
     absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
     if absent:
         found = dataclasses.replace(found, warnings=[absent, *found.warnings])

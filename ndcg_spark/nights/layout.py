@@ -30,7 +30,13 @@ STAGING = "_staging"
 #: The exceptions of a storage that fails.
 FAILURES = (OSError, pa.ArrowException)
 #: What an operating system says of a disk that cannot be written, which engines pass on as text.
-_REFUSALS = ("No space left on device", "Read-only file system", "Disk quota exceeded", "File too large")
+_REFUSALS = (
+    "No space left on device",
+    "Read-only file system",
+    "Disk quota exceeded",
+    "File too large",
+    "Not a directory",
+)
 #: The storages that rename a folder at once. Others (S3, GCS, Azure) copy every file.
 _RENAMES_FOLDERS = ("local", "hdfs")
 #: What Spark percent-encodes in the name of a partition. pysail encodes more, so its names are spelled again.
@@ -158,6 +164,9 @@ class Store:
             else:
                 with self._system.open_output_stream(part) as stream:
                     stream.write(content)
+            if self._system.type_name == "hdfs":
+                # Unlike a local disk, HDFS renames nothing over a file that is there.
+                self.delete(path)
             self._system.move(part, self.at(path))
         except BaseException:
             with contextlib.suppress(*FAILURES):

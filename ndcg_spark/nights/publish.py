@@ -5,7 +5,7 @@ there. What it has moved or staged without a record counts for nobody.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.expire import remove_superseded
 from ndcg_spark.nights.layout import FAILURES, STAGING, TABLES, Store, night_folder, night_of
-from ndcg_spark.nights.records import all_records, evaluation_file, write_record
+from ndcg_spark.nights.records import EVALUATION_FILE, all_records, evaluation_row, write_record
 from ndcg_spark.schemas import PARTITIONS
 
 #: The rows and bytes of every Parquet file of a staged table, by its path in it.
@@ -139,11 +139,10 @@ class Publication:
     def _with_evaluation(self, night: tuple[str, str], tables: _Staged, record: dict[str, Any]) -> dict[str, Any]:
         """The record of a night with its files, after its row of EVALUATIONS was staged among them."""
         record["files"] = {name: files for name, (_, files) in tables.items()}
-        name, file, content = evaluation_file(*night, record)
-        folder = f"{night_folder(*night)}/evaluation_id={self._id}"
-        self._store.write(f"{self._staging}/evaluations/{folder}/{name}", content)
-        tables["evaluations"] = (folder, {name: file})
-        record["files"]["evaluations"] = {name: file}
+        content, folder = evaluation_row(record), f"{night_folder(*night)}/evaluation_id={self._id}"
+        self._store.write(f"{self._staging}/evaluations/{folder}/{EVALUATION_FILE}", content)
+        tables["evaluations"] = (folder, {EVALUATION_FILE: {"rows": 1, "bytes": len(content)}})
+        record["files"]["evaluations"] = {EVALUATION_FILE: {"rows": 1, "bytes": None}}
         return record
 
     def _move(self, night: tuple[str, str], tables: _Staged) -> None:
@@ -159,13 +158,14 @@ class Publication:
     def _has_record(self, night: tuple[str, str]) -> bool:
         return self._id in {each.evaluation_id for each in all_records(self._store, night_folder(*night))}
 
-    def _published(self, nights: Iterable[tuple[str, str]]) -> str:
+    def _published(self, nights: Collection[tuple[str, str]]) -> str:
         """Which of these nights were published before the storage failed, in words."""
         try:
             names = [f"{dataset} of {date}" for dataset, date in nights if self._has_record((dataset, date))]
         except FAILURES:
             return f"ndcg-spark nights {self._store.place} tells whether anything was published"
-        return f"only {', '.join(names)} was published" if names else "nothing was published"
+        some = "everything was published" if len(names) == len(nights) else f"only {', '.join(names)} was published"
+        return some if names else "nothing was published"
 
     @contextlib.contextmanager
     def _readable(self, name: str) -> Iterator[None]:

@@ -79,7 +79,8 @@ def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> None:
     with store.failures("cannot be read"):
         sizes = store.files(table, ".parquet")
     for night in nights:
-        wrong = [path for path, size in night.files(table).items() if sizes.get(path) != size]
+        files = night.files(table).items()
+        wrong = [path for path, size in files if path not in sizes or size not in (None, sizes[path])]
         if wrong:
             refuse_replaced([night])
             state = "is damaged" if wrong[0] in sizes else "is missing"
@@ -112,6 +113,7 @@ def read_rows(
     """
     read_records(nights)
     schema = to_arrow_schema(KEPT[table])
+    _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
         fragments = [
             _PARQUET.make_fragment(

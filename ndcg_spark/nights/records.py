@@ -1,13 +1,13 @@
 """The records of an output: which evaluation of a night counts, what its record says, and its acceptance."""
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import datetime
 import io
 import json
 import re
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -16,11 +16,13 @@ from pydantic import BaseModel, ValidationError
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.errors import ConventionError, StorageError
+from ndcg_spark.errors import ConventionError, NdcgSparkError, StorageError
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, RECORDS, Store, night_folder, night_of
 from ndcg_spark.schemas import EVALUATIONS, PARTITIONS
 
 _PATH = re.compile(rf"{RECORDS}/([^/]+/[^/]+)/([0-9]+)-([^/]+)\.json")
+#: The file of a night in the table `evaluations`.
+EVALUATION_FILE = "evaluation.parquet"
 _T = TypeVar("_T")
 
 
@@ -33,7 +35,8 @@ class ReplacedError(StorageError):
 
 class _File(BaseModel):
     rows: int
-    bytes: int
+    #: None for what an acceptance replaces.
+    bytes: int | None
 
 
 class _Verdict(BaseModel):
@@ -111,8 +114,8 @@ class CommittedNight:
         """Whether later nights may be compared with it: its verdict was a pass, or somebody has accepted it."""
         return bool(self.record.get("accepted")) or (self.record.get("verdict") or {}).get("verdict") == "pass"
 
-    def files(self, table: str) -> dict[str, int]:
-        """The paths of its files of a table, with their sizes in bytes."""
+    def files(self, table: str) -> dict[str, int | None]:
+        """The paths of its files of a table, with their sizes in bytes if these must be as they were published."""
         found = self.record["files"].get(table, {})
         return {f"{table}/{self.folder}/{name}": file["bytes"] for name, file in found.items()}
 
@@ -151,6 +154,18 @@ def read_records(nights: Sequence[CommittedNight]) -> None:
         list(pool.map(lambda night: night.record, nights))
 
 
+@contextlib.contextmanager
+def unreplaced(nights: Sequence[CommittedNight]) -> Iterator[None]:
+    """Run the block, which reads these nights. ReplacedError if one of them does not count any more at its end."""
+    try:
+        yield
+    except NdcgSparkError:
+        # Rows that are gone look like many other failures.
+        refuse_replaced(nights)
+        raise
+    refuse_replaced(nights)
+
+
 def refuse_replaced(nights: Sequence[CommittedNight]) -> None:
     """ReplacedError if one of these evaluations does not count any more, so that its rows may be gone."""
     for night in nights:
@@ -174,12 +189,19 @@ def write_record(
     """Write a record with the next number of its night: from here on this evaluation counts. Raises FAILURES."""
     before = all_records(store, night_folder(dataset, evaluated_on))
     night = CommittedNight(dataset, evaluated_on, before[-1].number + 1 if before else 1, evaluation_id, store)
-    store.write(night.path, (json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n").encode())
+    store.write(night.path, _as_json(record))
     return night
 
 
+def _as_json(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n").encode()
+
+
 def accept(night: CommittedNight, reason: str) -> None:
-    """Note why a night is accepted as a baseline of later ones, in a new record and in its row of EVALUATIONS.
+    """Note why a night is accepted as a baseline of later ones, in its record and in its row of EVALUATIONS.
+
+    Both are replaced by files of the same names, each at once. If the night is evaluated again in the meantime, they
+    are superseded as they would have been before.
 
     Raises
     ------
@@ -189,16 +211,10 @@ def accept(night: CommittedNight, reason: str) -> None:
         The storage fails.
     """
     store, record = night.store, {**night.record, "accepted": acceptance(reason)}
-    refuse_replaced([night])
-    with store.failures("cannot be written"):
-        folder = f"evaluations/{night.folder}"
-        name, file, content = evaluation_file(night.dataset, night.evaluated_on, record)
-        store.write(f"{folder}/{name}", content)
-        record["files"] = {**record["files"], "evaluations": {name: file}}
-        write_record(store, night.dataset, night.evaluated_on, night.evaluation_id, record)
-        for path in (*night.files("evaluations"), night.path):
-            store.delete(path)
-    refuse_replaced([night])
+    with unreplaced([night]), store.failures("cannot be written"):
+        refuse_replaced([night])
+        store.write(f"evaluations/{night.folder}/{EVALUATION_FILE}", evaluation_row(record))
+        store.write(night.path, _as_json(record))
 
 
 def acceptance(reason: str) -> dict[str, str]:
@@ -206,8 +222,8 @@ def acceptance(reason: str) -> dict[str, str]:
     return {"reason": reason, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
 
 
-def evaluation_file(dataset: str, evaluated_on: str, record: Mapping[str, Any]) -> tuple[str, dict[str, int], bytes]:
-    """The one row of EVALUATIONS of a night as a Parquet file: a new name, its rows and bytes, and its content."""
+def evaluation_row(record: Mapping[str, Any]) -> bytes:
+    """The row of EVALUATIONS of a night with this record, as a Parquet file."""
     verdict, inputs = record.get("verdict") or {}, record.get("inputs", {})
     row = {
         "verdict": verdict.get("verdict"),
@@ -223,7 +239,7 @@ def evaluation_file(dataset: str, evaluated_on: str, record: Mapping[str, Any]) 
     stored = pa.schema([field for field in schema if field.name not in PARTITIONS])
     content = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([row], stored), content)
-    return f"{uuid.uuid4().hex}.parquet", {"rows": 1, "bytes": content.getbuffer().nbytes}, content.getvalue()
+    return content.getvalue()
 
 
 def _checked(record: Any) -> Mapping[str, Any]:
