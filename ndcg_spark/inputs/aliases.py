@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.files import File
 
 #: By column, its names in lower case, with _ for -: those of ir_datasets, PyTerrier, BEIR, MS MARCO and TREC; of
 #: MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
@@ -52,13 +51,13 @@ def resolved(
     return found
 
 
-def doubtful_run(columns: Mapping[str, str], given: Mapping[str, str], files: Iterable[File]) -> str | None:
+def doubtful_run(columns: Mapping[str, str], given: Mapping[str, str], folders: Iterable[str]) -> str | None:
     """The column that is read as the run, if its name may mean something else and nobody has said that it is the run.
 
-    `columns` are what the files call ours, and `given` those that the user has named. Folders name runs on purpose.
+    `columns` are what the files call ours, and `given` those that the user has named. `folders` are the columns that
+    folders give, which name runs on purpose.
     """
     column = columns.get("run", "run")
-    folders = {name for file in files for name, _ in file.partition}
     is_doubtful = column.lower().replace("-", "_") in _DOUBTFUL_RUNS
     return column if is_doubtful and "run" not in given and column not in folders else None
 

@@ -164,7 +164,7 @@ def _read(
         notes += naming
         units = run_files.units_of(found, run_column)
         runs = run_names.of_files(found, run_column, shape.columns.get("dataset", "dataset"))
-        doubtful = aliases.doubtful_run(shape.columns, config.columns, found)
+        doubtful = aliases.doubtful_run(shape.columns, config.columns, [name for name, _ in found[0].partition])
     reader = Reader(engine, kind, [shape.columns.get(field.name, field.name) for field in schema], shape, name)
 
     def read(some: list[File]) -> DataFrame:

@@ -14,7 +14,7 @@ from ndcg_spark.job.gating import refuse_unknown_measures, refuse_without_reason
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.job.preparing import slice_tables
 from ndcg_spark.nights.choosing import chosen, left_out
-from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced
+from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
 
 
 def judge_again(
@@ -59,7 +59,7 @@ def _verdicts(
     if absent and all(baseline.run is not None for baseline in gate.baseline):
         tell("note", absent)
     there = sorted({night.dataset for night in nights if night.evaluated_on == date})
-    with open_engine(config.engine, config.remote) as opened, translated_failures(()):
+    with unreplaced(asked), open_engine(config.engine, config.remote) as opened, translated_failures(()):
         tell("engine", opened.name)
         kept, tables = Kept(output, nights, opened.session), slice_tables(opened, config)
         verdicts = []

@@ -1,6 +1,5 @@
 """The committed nights as they are printed, each with its scores."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,8 +36,9 @@ def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, a
     for. CSV has a row per night, run and cutoff, and JSON the record and all the scores of each night.
     """
     if style == "json":
+        names = ("dataset", "evaluated_on", "evaluation_id", "folder", "record")
         both = zip(nights, scores, strict=True)
-        print(as_json([{**dataclasses.asdict(night), "dataset_scores": rows} for night, rows in both]))
+        print(as_json([{n: getattr(night, n) for n in names} | {"dataset_scores": rows} for night, rows in both]))
     elif style in CSV:
         print_csv(measure_first(DATASET_SCORES, COLUMNS), (row for rows in scores for row in rows), style)
     else:

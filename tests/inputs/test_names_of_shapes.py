@@ -166,16 +166,16 @@ def test_what_only_looks_like_a_backup_is_read(name):
 
 
 @pytest.mark.parametrize(
-    ("columns", "given", "files", "doubtful"),
+    ("columns", "given", "folders", "doubtful"),
     [
         ({"run": "Tag"}, {}, [], "Tag"),
         ({"run": "model"}, {"run": "model"}, [], None),
-        ({"run": "system"}, {}, [File("/r/system=x/a.csv", 1, (("system", "x"),))], None),
+        ({"run": "system"}, {}, ["system"], None),
         ({"run": "run_id"}, {}, [], None),
         ({}, {}, [], None),
     ],
 )
 def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_names_it(
-    columns, given, files, doubtful
+    columns, given, folders, doubtful
 ):
-    assert doubtful_run(columns, given, files) == doubtful
+    assert doubtful_run(columns, given, folders) == doubtful
