@@ -1,6 +1,7 @@
 """The rows of the evaluations that count: as a DataFrame of an engine, or read by this process without one."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from ndcg_spark.schemas import DATASET_SCORES, KEPT, measure_first
 
 Row = dict[str, Any]
 _PARQUET = ds.ParquetFileFormat()
+_IN_A_NIGHT = re.compile(r"[^/]+/dataset=[^/]+/evaluated_on=[^/]+/evaluation_id=[^/]+/[^/]+")
 
 
 def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
@@ -65,7 +67,12 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
     """
     store, schema = nights[0].store, KEPT[table]
     read_records(nights)
-    _refuse_lost(nights, table)
+    # An engine looks at every file of a table.
+    strays = [path for path in _refuse_lost(nights, table) if not _IN_A_NIGHT.match(path)]
+    if strays:
+        raise StorageError(
+            f"output: {len(strays)} file(s) in {store.place} belong to no evaluation, e.g. {strays[0]}; move them away"
+        )
     if not any(night.files(table) for night in nights):
         return session.createDataFrame([], schema)
     rows = session.read.schema(schema).parquet(store.for_engine(table))
@@ -73,8 +80,8 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
     return rows.where(F.concat_ws("/", "dataset", "evaluation_id").isin(keys)).select(*schema.names)
 
 
-def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> None:
-    """StorageError, or ReplacedError, unless the table has every file of these nights as it was published."""
+def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> list[str]:
+    """The paths of all files of a table. StorageError, or ReplacedError, unless these nights' are as published."""
     store = nights[0].store
     with store.failures("cannot be read"):
         sizes = store.files(table, ".parquet")
@@ -88,14 +95,7 @@ def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> None:
                 f"output: {len(wrong)} file(s) of {night} in {store.place} are not as they were published, e.g. "
                 f"{wrong[0]} {state}; restore it, or evaluate that night again"
             )
-    strays = [path for path in sizes if [part.partition("=")[0] for part in path.split("/")[1:-1]] != [*_FOLDERS]]
-    if strays:
-        raise StorageError(
-            f"output: {len(strays)} file(s) in {store.place} belong to no evaluation, e.g. {strays[0]}; move them away"
-        )
-
-
-_FOLDERS = ("dataset", "evaluated_on", "evaluation_id")
+    return list(sizes)
 
 
 def read_rows(
