@@ -12,7 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.asked import Asked, Explained, unknown
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.facts import Row, explained_of, facts_of
-from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.sheets.sheet import at
@@ -33,7 +33,7 @@ def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
 
 def _explain_night(output: str, date: str | None, asked: Asked) -> Explained:
     night = _night(committed(output), output, date, asked)
-    kept = NightTables(night)
+    kept = NightRows(night)
     if not kept.has_documents():
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps none; evaluate it with --documents top"

@@ -10,7 +10,7 @@ from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.job.comparing import compare_nights, doubts
 from ndcg_spark.job.comparison_request import Request
-from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.records import CommittedNight
 
@@ -103,7 +103,7 @@ def compared(
 
 def of_gate(output: str, night: CommittedNight, known: Iterable[CommittedNight]) -> Held | None:
     """What the gate has compared the night with: its first baseline that there are comparisons with; None if none."""
-    rows = NightTables(night).comparisons()
+    rows = NightRows(night).comparisons()
     gate = (night.record.get("configuration") or {}).get("gate") or {}
     how = (gate.get("correction", Asked.correction), gate.get("alpha", Asked.alpha))
     for baseline in (night.record.get("verdict") or {}).get("baselines", []):

@@ -10,7 +10,7 @@ from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.convention.measures import Asked, written
 from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.plain import did_you_mean
@@ -92,10 +92,10 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
         raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
     compared = held.by_run(cutoff) if held else {}
     chosen = run or _chosen(night, order, compared)
-    own = Side(night, NightTables(night), chosen, cutoff)
+    own = Side(night, NightRows(night), chosen, cutoff)
     scores, theirs, of_baseline, other = own.tables.scores_at(cutoff, chosen), {}, None, None
     if held and held.night:
-        other = Side(held.night, NightTables(held.night), held.run or chosen, cutoff)
+        other = Side(held.night, NightRows(held.night), held.run or chosen, cutoff)
         theirs = other.tables.scores_at(cutoff, other.run)
         (baseline_rows,) = [rows] if held.date is None else dataset_scores([held.night])
         of_baseline = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other.run, cutoff)), None)

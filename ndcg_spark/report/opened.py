@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_spark.explanation.explanation import Explanation, explain
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.explaining_nights import facts_of_night, keeps
-from ndcg_spark.job.night_tables import NightTables
+from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.records import CommittedNight
 
 
@@ -32,7 +32,7 @@ class Side:
     """A run of a night."""
 
     night: CommittedNight
-    tables: NightTables
+    tables: NightRows
     run: str
     cutoff: int | None
 

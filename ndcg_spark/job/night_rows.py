@@ -11,7 +11,7 @@ from ndcg_spark.nights.records import CommittedNight
 Row = dict[str, Any]
 
 
-class NightTables:
+class NightRows:
     """The tables of one night, read without an engine. Methods raise as `read_rows`."""
 
     def __init__(self, night: CommittedNight) -> None:
