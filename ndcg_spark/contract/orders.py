@@ -21,7 +21,7 @@ from ndcg_spark.schemas import query_key
 def refuse_two_readings(results: Held, counts: ResultCounts, config: EvaluationConfig) -> None:
     """InputError if scores may be ranks, or say the opposite of the ranks in every list, unless the user chose `order`.
 
-    An action only if the counts make it likely.
+    Runs a job only if the counts make it likely.
     """
     if config.convention.order != "score" or "order" in config.chosen_options:
         return
@@ -29,7 +29,10 @@ def refuse_two_readings(results: Held, counts: ResultCounts, config: EvaluationC
         if results.source.format == "json" and "score" not in config.results.columns:
             _refuse_ranks_in_json(results, counts, config)
         return
-    _refuse_opposite_order(results, counts)
+    # Whoever names a tool wants its order: in real runs of TREC the ranks may say the opposite, and trec_eval's are the
+    # scores.
+    if config.convention.based_on == "standard":
+        _refuse_opposite_order(results, counts)
     _refuse_swapped_columns(results, counts)
 
 
