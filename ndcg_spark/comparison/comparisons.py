@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.comparison.comparing import compare_tables
-from ndcg_spark.comparison.measures import measures_of
+from ndcg_spark.comparison.measures import SCORES, measures_of
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
@@ -107,7 +107,8 @@ def compare(
     named = isinstance(baseline, str)
     session = session_of(*tables, *([] if named else [baseline]))
     measures = _measures(measure)
-    wanted = list(dict.fromkeys([*_COLUMNS, measure, *measures]))
+    # All scores that there may be, so that a message can name those that there are.
+    wanted = list(dict.fromkeys([*_COLUMNS, measure, *measures, *SCORES]))
     scores = frame(query_scores, wanted, session, "query_scores")
     if measure in scores.columns:
         measures = {measure: None}

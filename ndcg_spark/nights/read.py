@@ -111,8 +111,10 @@ def read_rows(
     StorageError
         As `read_nights`, or a file cannot be read.
     """
-    read_records(nights)
     schema = to_arrow_schema(KEPT[table])
+    if not nights:
+        return schema.empty_table()
+    read_records(nights)
     _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
         fragments = [
