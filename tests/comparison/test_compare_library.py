@@ -127,7 +127,7 @@ def test_the_examples_of_the_docstring_run(evaluate_embedded):
 
 def test_what_lacks_a_column_is_told_what_to_do_in_python(evaluate_embedded):
     scores = pd.DataFrame(COLUMNS)
-    with pytest.raises(ConfigurationError, match="no column 'ap' in query_scores; name the column of the scores"):
+    with pytest.raises(ConfigurationError, match="no column 'ap' in query_scores; it has ndcg"):
         evaluate_embedded.call(compared, scores, measure="ap")
     with pytest.raises(
         InputError, match=r"1 column.s. missing, weight; it has query_id; name its columns query_id and"
