@@ -3,7 +3,8 @@
 import dataclasses
 import datetime
 
-from ndcg_spark.comparison.judging import Kept, judge, judge_absent
+from ndcg_spark.comparison.judging import judge, judge_absent
+from ndcg_spark.comparison.kept import Kept
 from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine

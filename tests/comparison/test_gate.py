@@ -267,7 +267,7 @@ def test_a_dataset_that_is_not_there_only_warns_where_every_check_does():
     tonight, before = night(datasets=["web"]), night(YESTERDAY, datasets=["a", "b", "web"])
     found = verdict(gate({"max_drop": 0.01, "severity": "warn"}), row(LITTLE), night=before, tonight=tonight)
     assert found.verdict == "pass"
-    assert found.warnings[0].startswith("2 datasets of 2026-11-19, e.g. a, have no results in this night; find out")
+    assert found.warnings[0].startswith("2 datasets, e.g. a of 2026-11-19, have no results in this night; find out")
     one_fails = gate({"max_drop": 0.01, "severity": "warn"}, LEAST)
     assert verdict(one_fails, row(LITTLE), night=before, tonight=tonight).code == "missing_dataset"
 
