@@ -123,7 +123,7 @@ class _Judge:
         if found is None:
             return self._with_rows(Against(config), None)
         if found.evaluated_on not in self._compared:
-            with self.kept.unreplaced(found):
+            with self.kept.read_whole(found):
                 self._compared[found.evaluated_on] = self._with_night(found, config)
         return dataclasses.replace(self._compared[found.evaluated_on], config=config, together=together)
 

@@ -1,15 +1,16 @@
 """The nights that an output keeps, as baselines: which one is meant, what is known of it, and its scores."""
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ndcg_spark import engine
 from ndcg_spark.comparison.sides import Night, of_record
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig
-from ndcg_spark.nights.read import dataset_scores, read_nights
+from ndcg_spark.nights.read import dataset_scores, read_nights, read_rows
 from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
 
 
@@ -59,9 +60,20 @@ class Kept:
         """The QUERY_SCORES of a night."""
         return read_nights([self._kept(night)], "query_scores", self.session)
 
-    def unreplaced(self, night: Night) -> AbstractContextManager[None]:
-        """Around what reads a night: ReplacedError if it was evaluated again in the meantime."""
-        return unreplaced([self._kept(night)])
+    @contextlib.contextmanager
+    def read_whole(self, night: Night) -> Iterator[None]:
+        """Around what compares with a night by the engine.
+
+        StorageError if its scores are damaged, which engines say in words of their own; ReplacedError if it was
+        evaluated again in the meantime.
+        """
+        kept = [self._kept(night)]
+        with unreplaced(kept):
+            try:
+                yield
+            except engine.failures():
+                read_rows(kept, "query_scores")
+                raise
 
     def _kept(self, night: Night) -> CommittedNight:
         place = (night.dataset, night.evaluated_on)

@@ -49,7 +49,7 @@ class KeptNight(Kept):
     def scores(self, _):
         return None
 
-    def unreplaced(self, _):
+    def read_whole(self, _):
         return contextlib.nullcontext()
 
 

@@ -135,6 +135,25 @@ def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
+def query_scores(folder, date):
+    """The file of a night's query scores."""
+    (file,) = (folder / "out/query_scores").glob(f"*/evaluated_on={date}/*/*.parquet")
+    return file
+
+
+def test_a_night_is_published_whatever_files_are_damaged(after_two):
+    # Of another night than the baseline, whatever is left of it; of the baseline, bytes that a size does not tell.
+    query_scores(after_two, "2026-11-01").write_bytes(b"PAR1")
+    baseline = query_scores(after_two, "2026-11-02")
+    (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
+    assert short([found]) == [("pass", "passed", 0, ["2026-11-02"])]
+    baseline.write_bytes(bytes(baseline.stat().st_size))
+    (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
+    assert short([found]) == [("none", "nights_unreadable", 6, [None])]
+    assert "query_scores" in found["reason"]
+    assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
+
+
 #: A gate that judges every run of a night.
 GATE_OF_ALL = (
     'engine = "embedded"\n[gate]\n[[gate.baseline]]\nnight = "last_good"\n'
