@@ -415,6 +415,15 @@ def test_another_size_of_a_loss_has_rows_of_its_own():
     assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 2}]}).verdict == "fail"
 
 
+def test_queries_without_a_weight_are_no_pass_of_a_weighted_check():
+    plain, weighed = row(FAR), row(LITTLE[:90], weight_effective_n=80.0)
+    found = verdict(gate({"max_drop": 0.01, "weighted": True}), plain, weighed)
+    assert (found.verdict, found.code) == ("none", "too_many_without_weight")
+    assert found.reason.startswith("weighted ndcg@10 of hybrid: 10 of 100 queries have no weight; 0.00% may, see max_")
+    enough = gate({"max_drop": 0.01, "weighted": True}, max_unpaired_fraction=0.1)
+    assert verdict(enough, plain, weighed).verdict == "pass"
+
+
 def test_weights_have_rows_of_their_own():
     held = gate({"max_drop": 0.01, "weighted": True})
     assert verdict(held, row(FAR)).code == "not_measured"
