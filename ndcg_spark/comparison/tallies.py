@@ -16,6 +16,13 @@ Row = Mapping[str, Any]
 Statuses = tuple[str | None, str | None]
 
 
+#: The sums of paired queries that are added up over statuses.
+SUMS = (
+    *("changed", "wins", "losses", "large_losses", "paired_sum", "paired_baseline_sum"),
+    *("weights", "weight", "weight_squares", "weighted", "weighted_sum", "weighted_baseline_sum"),
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """What is compared: the run of a night and dataset, at a cutoff (0: the whole ranking), on a slice."""
@@ -117,13 +124,6 @@ class Tally:
             part.queries += queries
             part.baselines += row[f"baselines_{number}"] - sum(each.baselines for each in met)
             part.baseline_sum += (row[f"baseline_sum_{number}"] or 0.0) - sum(each.baseline_sum for each in met)
-
-
-#: The sums of paired queries that are added up over statuses.
-SUMS = (
-    *("changed", "wins", "losses", "large_losses", "paired_sum", "paired_baseline_sum"),
-    *("weights", "weight", "weight_squares", "weighted", "weighted_sum", "weighted_baseline_sum"),
-)
 
 
 def tallied(rows: Iterable[Row], key: Sequence[str], runs: Iterable[str] | None, measures: int) -> list[Tally]:
