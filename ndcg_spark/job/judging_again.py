@@ -67,7 +67,8 @@ def _verdicts(
         for night in asked:
             tonight = dataclasses.replace(kept.known(night), datasets=there)
             scores = kept.scores(tonight)
-            judged = judge(gate, tonight, scores, kept, tables.attributes, tables.weights, accepted)
+            reason = accepted or (night.record.get("accepted") or {}).get("reason")
+            judged = judge(gate, tonight, scores, kept, tables.attributes, tables.weights, reason)
             verdicts.append(judged.verdict)
         every = {night.dataset for night in nights} if dataset is None else set()
         missing = (judge_absent(gate, name, date, there, kept) for name in sorted(every.difference(there)))

@@ -360,6 +360,9 @@ def test_a_night_shows_the_same_verdict_whichever_command_has_accepted_it(nights
         program(nights, "gate", "by-gate", *night, "--accept-baseline", "the first").returncode,
     ]
     assert codes == [0, 6, 0]
+    # It is accepted, too, where it is judged again without a word about that.
+    again = program(nights, "gate", "by-evaluate", *night, "--json")
+    assert (again.returncode, json.loads(again.stdout)[0]["accepted"]) == (0, "the first")
     assert listed(nights, "by-evaluate") == listed(nights, "by-gate") == [("2026-11-01", "no verdict (accepted)")]
 
 
