@@ -12,6 +12,9 @@ from ndcg_spark.table_config import Strict
 #: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
 LAST_GOOD = "last_good"
 
+#: The measures that can be above 1.
+_UNBOUNDED = ("dcg", "ideal_dcg", "cg")
+
 _Name = Annotated[str, Field(min_length=1)]
 _Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Drop = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -175,6 +178,7 @@ def _of_checks(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, ha
             yield f"{place}.weighted: there are no weights; name their table, [query_weights] with path"
         if check.needs_baseline and not gate.baseline:
             yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {LAST_GOOD!r}"
+        yield from _never(place, check)
         if check.limits_drop and not check.is_given:
             yield from (
                 f"{place}: nothing says how much may be lost against {baseline.name}; give max_drop, which may be 0"
@@ -183,3 +187,12 @@ def _of_checks(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, ha
             )
         for run in runs.intersection(check.runs or ()):
             yield f"{place}.runs: {run} is a baseline, and would be compared with itself; leave it out"
+
+
+def _never(place: str, check: CheckConfig) -> Iterator[str]:
+    """Limits that no measure up to 1 can ever break, such as those that are meant in percent."""
+    by = check.max_share_losing.by if check.max_share_losing else 0.0
+    drop = check.max_drop or 0.0
+    for name, limit, never in (("max_drop", drop, drop >= 1), ("max_share_losing.by", by, by > 1)):
+        if never and check.measure not in _UNBOUNDED:
+            yield f"{place}.{name}: {check.measure} cannot fall by more than 1; write {limit / 100:g} for {limit:g} %"

@@ -55,6 +55,11 @@ WRONG = [
     ({"baseline": [{}]}, "gate.baseline.0: a baseline is a night or another run"),
     ({"baseline": [{"night": "last_good", "run": "bm25"}]}, "gate.baseline.0: a baseline is a night or another run"),
     ({"baseline": [BASELINE, BASELINE]}, "gate.baseline.1: last_good is a baseline already"),
+    ({"check": [{"cutoff": 10, "max_drop": 1}]}, "gate.check.0.max_drop: ndcg cannot fall .*; write 0.01 for 1 %"),
+    (
+        {"check": [{"cutoff": 10, "max_share_losing": {"by": 20, "share": 0.1}}]},
+        "gate.check.0.max_share_losing.by: ndcg cannot fall by more than 1; write 0.2 for 20 %",
+    ),
     ({"baseline": []}, r"gate.check.0: it compares, and there is no \[\[gate.baseline\]\]"),
     ({"baseline": [{"run": "a"}], "check": [{**CHECK, "runs": ["a"]}]}, "gate.check.0.runs: a is a baseline"),
     ({"check": [{**CHECK, "max_drp": 1}]}, "gate.check.0.max_drp: no such key, did you mean 'max_drop'"),

@@ -85,8 +85,11 @@ def _row(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, against
     if refused:
         return None, refused
     by = check.max_share_losing.by if check.max_share_losing and criterion == "max_share_losing" else None
-    row = against.row((run, check.measure, check.cutoff, *check.attribute_and_value, check.weighted and by is None), by)
-    return row, _refused_row(gate, check, subject(check, run), row, against.name)
+    key = (run, check.measure, check.cutoff, *check.attribute_and_value)
+    is_weighted, what = check.weighted and by is None, subject(check, run)
+    row = against.row((*key, is_weighted), by)
+    refused = _refused_row(gate, check, what, row, against.name)
+    return row, refused or (_unweighted(gate, what, row, against.row((*key, False))) if is_weighted else None)
 
 
 def _missing(run: str, night: Night, name: str) -> Refusal | None:
@@ -120,6 +123,18 @@ def _refused_row(gate: GateConfig, check: CheckConfig, what: str, row: Row | Non
             f"{gate.max_unpaired_fraction:.2%} may, see max_unpaired_fraction"
         )
     return _too_few(gate, what, queries)
+
+
+def _unweighted(gate: GateConfig, what: str, row: Row | None, plain: Row | None) -> Refusal | None:
+    """Why a row with weights says too little of the queries of the row without, if so."""
+    queries = plain["queries"] if plain else 0
+    without = queries - row["queries"] if row else 0
+    if without <= gate.max_unpaired_fraction * queries:
+        return None
+    return Code.UNWEIGHTED, (
+        f"{what}: {without:,} of {queries:,} queries have no weight; {gate.max_unpaired_fraction:.2%} may, see "
+        "max_unpaired_fraction, or give each one in query_weights"
+    )
 
 
 def _own(gate: GateConfig, check: CheckConfig, run: str, tonight: Night) -> _Found:

@@ -157,7 +157,7 @@ def _judged(table: DataFrame, tallies: Sequence[Tally], asked: Asked, weigh: boo
     plain = [without_weights(tally, asked.min_queries) for tally in tallies]
     judged = list(plain)
     if weigh:
-        heavy = [each for each in plain if each.tally.sums.get("weight")]
+        heavy = [each for each in plain if each.tally.sums["weight"]]
         squares = second_look.squares(table, [each.tally for each in heavy], asked.measures)
         by_place = {id(each): square for each, square in zip(heavy, squares, strict=True)}
         judged += [with_weights(each, by_place.get(id(each), 0.0)) for each in plain]

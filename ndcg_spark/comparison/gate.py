@@ -68,14 +68,14 @@ def _verdict(
 
 def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
     """The verdict, with the code and the sentence of what decided. What failed goes before what could not be judged."""
-    if not gate.check:
-        return Word.NONE, Code.NO_CHECKS, "the gate has no checks; add a [[gate.check]]"
     for word, effect in ((Word.FAIL, Effect.FAIL), (Word.NONE, Effect.NONE)):
         deciding = [finding for finding in found if finding.effect is effect]
         reasons = list(dict.fromkeys(finding.reason for finding in deciding))
         if reasons:
             more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
             return word, deciding[0].code, f"{reasons[0]}{more}"
+    if not gate.check:
+        return Word.NONE, Code.NO_CHECKS, "the gate has no checks; add a [[gate.check]]"
     passed = sum(finding.effect is Effect.PASS for finding in found)
     return (
         Word.PASS,

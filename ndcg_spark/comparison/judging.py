@@ -2,69 +2,29 @@
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.comparison.gate import decide, decide_absent
 from ndcg_spark.comparison.judgments import changes, only_of, unchanged
+from ndcg_spark.comparison.kept import Kept
 from ndcg_spark.comparison.sides import (
     NO_CHANGES,
     Against,
     Changes,
     Night,
-    of_record,
     refused_baseline,
     refused_judgments,
 )
 from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.errors import StorageError
-from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig, GateConfig
-from ndcg_spark.nights.read import dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, ReplacedError, committed, unreplaced
+from ndcg_spark.gate_config import BaselineConfig, GateConfig
+from ndcg_spark.nights.records import ReplacedError
 
 #: What counts as a large loss in the table COMPARISONS.
 _LARGE_LOSS = 0.2
-
-
-@dataclasses.dataclass(frozen=True)
-class Kept:
-    """The nights that an output keeps, and a session to read their scores with."""
-
-    output: str
-    nights: Sequence[CommittedNight]
-    session: SparkSession
-    #: Why the nights cannot be looked at, if so.
-    unreadable: str | None = None
-
-    def find(self, config: BaselineConfig, dataset: str, evaluated_on: str) -> Night | None:
-        """The night that a baseline of the configuration stands for, seen from this date; None if there is none."""
-        own = [night for night in self.nights if night.dataset == dataset]
-        if config.night == LAST_GOOD:
-            # Only earlier nights: one that is evaluated again must not be compared with what it replaces.
-            found = [night for night in own if night.evaluated_on < evaluated_on and night.is_good]
-        else:
-            found = [night for night in own if night.evaluated_on == str(config.night)]
-        return self.known(max(found, key=lambda night: night.evaluated_on)) if found else None
-
-    def known(self, night: CommittedNight) -> Night:
-        """What is known of a night."""
-        (rows,) = dataset_scores([night])
-        return of_record(night.dataset, night.evaluated_on, night.record, rows)
-
-    def scores(self, night: Night) -> DataFrame:
-        """The QUERY_SCORES of a night."""
-        return read_nights([self._kept(night)], "query_scores", self.session)
-
-    def unreplaced(self, night: Night) -> AbstractContextManager[None]:
-        """Around what reads a night: ReplacedError if it was evaluated again in the meantime."""
-        return unreplaced([self._kept(night)])
-
-    def _kept(self, night: Night) -> CommittedNight:
-        place = (night.dataset, night.evaluated_on)
-        return next(each for each in self.nights if (each.dataset, each.evaluated_on) == place)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,14 +36,6 @@ class Judged:
     #: The run and the id of each query that lost most against the first baseline that could be compared with; with a
     #: baseline of the same night, its run too.
     lost: list[tuple[str, str]]
-
-
-def kept_in(output: str, session: SparkSession) -> Kept:
-    """The nights that an output keeps. Where they cannot be looked at, nothing is compared, and it says why."""
-    try:
-        return Kept(output, committed(output), session)
-    except StorageError as error:
-        return Kept(output, (), session, str(error))
 
 
 def judge(
@@ -162,17 +114,18 @@ class _Judge:
             return Against(config, None, refused_baseline(config, self.tonight, None, str(error)))
 
     def _against(self, config: BaselineConfig) -> Against:
-        tonight = self.tonight
-        found = None if config.run is not None else self.kept.find(config, tonight.dataset, tonight.evaluated_on)
+        tonight, is_night = self.tonight, config.run is None
+        found = self.kept.find(config, tonight.dataset, tonight.evaluated_on) if is_night else None
+        together = self.kept.together(tonight.dataset, tonight.evaluated_on) if is_night else {}
         refused = refused_baseline(config, tonight, found, self.kept.unreadable)
         if refused:
-            return Against(config, found, refused)
+            return Against(config, found, refused, together=together)
         if found is None:
             return self._with_rows(Against(config), None)
         if found.evaluated_on not in self._compared:
-            with self.kept.unreplaced(found):
+            with self.kept.read_whole(found):
                 self._compared[found.evaluated_on] = self._with_night(found, config)
-        return dataclasses.replace(self._compared[found.evaluated_on], config=config)
+        return dataclasses.replace(self._compared[found.evaluated_on], config=config, together=together)
 
     def _with_night(self, found: Night, config: BaselineConfig) -> Against:
         theirs, changed = self.kept.scores(found), self._changes(found)

@@ -49,7 +49,7 @@ class Judged:
 def without_weights(tally: Tally, min_queries: int) -> Judged:
     """The tally as it is."""
     moments = tally.moments
-    flags = [*_flags_of_sides(tally), *statistics.doubts(moments, int(tally.sums.get("changed", 0)))]
+    flags = [*_flags_of_sides(tally), *statistics.doubts(moments, int(tally.sums["changed"]))]
     if tally.place.slice != ALL and moments.n < min_queries:
         flags.insert(0, "below_min_queries")
     error = moments.deviation / np.sqrt(moments.n) if moments.n else 0.0
@@ -120,11 +120,11 @@ def rows_of(
             "value": value,
             "queries": each.n,
             "unpaired_queries": each.tally.unpaired,
-            "changed_queries": int(sums.get("changed", 0)),
-            "wins": int(sums.get("wins", 0)),
-            "ties": int(each.tally.moments.n - sums.get("wins", 0) - sums.get("losses", 0)),
-            "losses": int(sums.get("losses", 0)),
-            "large_losses": int(sums.get("large_losses", 0)),
+            "changed_queries": int(sums["changed"]),
+            "wins": int(sums["wins"]),
+            "ties": int(each.tally.moments.n - sums["wins"] - sums["losses"]),
+            "losses": int(sums["losses"]),
+            "large_losses": int(sums["large_losses"]),
             "test": _test(each),
             "flags": list(each.flags),
             "evaluation_id": each.tally.evaluation_id,

@@ -87,6 +87,8 @@ class Against:
     #: For checks with max_share_losing: such rows again for every other size of a loss, counted in `large_losses`.
     losing: Mapping[float, Sequence[Row]] = dataclasses.field(default_factory=dict)
     changes: Changes = NO_CHANGES
+    #: The datasets that were evaluated together with this one since its last good night, each with the last date.
+    together: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: What the comparison has told besides, in sentences.
     told: Sequence[str] = ()
     #: The run and the id of the queries that lost most by the first check's measure, if they were asked for.
@@ -174,28 +176,27 @@ def refused_baseline(
 
 
 def refused_datasets(tonight: Night, against: Against) -> Refusal | None:
-    """Why not every dataset of a baseline's night is there tonight; None if all are, or if no night says which.
+    """Why not every dataset that is expected is there tonight; None if all are, or if no night says which.
 
+    Expected are those of a baseline's night, and those that came together with this dataset since its last good night.
     A night that cannot be read, or that the configuration names and that is not there, may have had any dataset and
     any run, so that nobody can say whether all have arrived.
     """
     config, night = against.config, against.night
-    if night is None:
-        code = against.refused[0] if against.refused else None
-        is_unknown = code is Code.UNREADABLE or (code is Code.NO_BASELINE and config.night != LAST_GOOD)
-        return against.refused if is_unknown else None
-    absent = sorted({*night.datasets} - {*tonight.datasets, tonight.dataset})
+    code = against.refused[0] if against.refused and night is None else None
+    if code is Code.UNREADABLE or (code is Code.NO_BASELINE and config.night != LAST_GOOD):
+        return against.refused
+    of_night = dict.fromkeys(night.datasets, night.evaluated_on) if night else {}
+    expected = {**of_night, **against.together}
+    absent = sorted(expected.keys() - {*tonight.datasets, tonight.dataset})
     if not absent:
         return None
-    what = (
-        f"the dataset {absent[0]} of {night.evaluated_on} has"
-        if len(absent) == 1
-        else f"{len(absent)} datasets of {night.evaluated_on}, e.g. {absent[0]}, have"
-    )
+    example = f"{absent[0]} of {expected[absent[0]]}"
+    what = f"the dataset {example} has" if len(absent) == 1 else f"{len(absent)} datasets, e.g. {example}, have"
     otherwise = (
-        "if it was given up, accept this night with --accept-baseline REASON"
-        if config.night == LAST_GOOD
-        else "if it was given up, name a later night as the baseline"
+        "if it was given up, name a later night as the baseline"
+        if config.night != LAST_GOOD and absent[0] in of_night
+        else "if it was given up, accept this night with --accept-baseline REASON"
     )
     return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or {otherwise}"
 

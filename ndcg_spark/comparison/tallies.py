@@ -16,6 +16,13 @@ Row = Mapping[str, Any]
 Statuses = tuple[str | None, str | None]
 
 
+#: The sums of paired queries that are added up over statuses.
+SUMS = (
+    *("changed", "wins", "losses", "large_losses", "paired_sum", "paired_baseline_sum"),
+    *("weights", "weight", "weight_squares", "weighted", "weighted_sum", "weighted_baseline_sum"),
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """What is compared: the run of a night and dataset, at a cutoff (0: the whole ranking), on a slice."""
@@ -47,7 +54,7 @@ class Tally:
     baseline_night: datetime.date = NO_NIGHT
     evaluation_id: str | None = None
     moments: Moments = dataclasses.field(default_factory=Moments)
-    sums: dict[str, float] = dataclasses.field(default_factory=dict)
+    sums: dict[str, float] = dataclasses.field(default_factory=lambda: dict.fromkeys((*SUMS, "largest_weight"), 0))
     transitions: dict[Statuses, Transition] = dataclasses.field(default_factory=dict)
     #: Rows of this run and of the baseline, whether they pair or not.
     own_rows: int = 0
@@ -87,9 +94,9 @@ class Tally:
         value = {name: row[f"{name}_{number}"] for name in ("pairs", "mean", "variance", "skewness")}
         self.moments += Moments.of(value["pairs"], value["mean"], value["variance"], value["skewness"])
         for name in SUMS:
-            self.sums[name] = self.sums.get(name, 0) + (row[f"{name}_{number}"] or 0)
+            self.sums[name] += row[f"{name}_{number}"] or 0
         largest = row[f"largest_weight_{number}"] or 0.0
-        self.sums["largest_weight"] = max(self.sums.get("largest_weight", 0.0), largest)
+        self.sums["largest_weight"] = max(self.sums["largest_weight"], largest)
         self.own_rows += row["rows"]
         self.baseline_night = row["baseline_night"] or self.baseline_night
         statuses = (STATUSES.get(row["baseline_status"]), STATUSES[row["status"]])
@@ -117,13 +124,6 @@ class Tally:
             part.queries += queries
             part.baselines += row[f"baselines_{number}"] - sum(each.baselines for each in met)
             part.baseline_sum += (row[f"baseline_sum_{number}"] or 0.0) - sum(each.baseline_sum for each in met)
-
-
-#: The sums of paired queries that are added up over statuses.
-SUMS = (
-    *("changed", "wins", "losses", "large_losses", "paired_sum", "paired_baseline_sum"),
-    *("weights", "weight", "weight_squares", "weighted", "weighted_sum", "weighted_baseline_sum"),
-)
 
 
 def tallied(rows: Iterable[Row], key: Sequence[str], runs: Iterable[str] | None, measures: int) -> list[Tally]:

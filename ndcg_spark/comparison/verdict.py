@@ -51,6 +51,7 @@ class Code(enum.StrEnum):
     NOT_MEASURED = "not_measured"
     NOT_FINITE = "not_finite"
     UNPAIRED = "too_many_unpaired"
+    UNWEIGHTED = "too_many_without_weight"
     TOO_FEW = "too_few_queries"
     DEGENERATE = "degenerate"
     ZERO_BASELINE = "baseline_is_zero"

@@ -3,7 +3,8 @@
 import dataclasses
 import datetime
 
-from ndcg_spark.comparison.judging import Kept, judge, judge_absent
+from ndcg_spark.comparison.judging import judge, judge_absent
+from ndcg_spark.comparison.kept import Kept
 from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine
@@ -66,7 +67,8 @@ def _verdicts(
         for night in asked:
             tonight = dataclasses.replace(kept.known(night), datasets=there)
             scores = kept.scores(tonight)
-            judged = judge(gate, tonight, scores, kept, tables.attributes, tables.weights, accepted)
+            reason = accepted or (night.record.get("accepted") or {}).get("reason")
+            judged = judge(gate, tonight, scores, kept, tables.attributes, tables.weights, reason)
             verdicts.append(judged.verdict)
         every = {night.dataset for night in nights} if dataset is None else set()
         missing = (judge_absent(gate, name, date, there, kept) for name in sorted(every.difference(there)))

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparisons import as_table
-from ndcg_spark.comparison.judging import Judged, judge, kept_in
+from ndcg_spark.comparison.judging import Judged, judge
+from ndcg_spark.comparison.kept import kept_in
 from ndcg_spark.comparison.sides import Night
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.gate_config import GateConfig

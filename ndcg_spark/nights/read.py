@@ -11,6 +11,7 @@ from pyarrow import dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.convention.measures import COLUMNS
@@ -19,7 +20,7 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.plain import did_you_mean
-from ndcg_spark.schemas import DATASET_SCORES, KEPT, measure_first
+from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
 
 Row = dict[str, Any]
 _PARQUET = ds.ParquetFileFormat()
@@ -75,9 +76,21 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
         )
     if not any(night.files(table) for night in nights):
         return session.createDataFrame([], schema)
+    if len(nights) == 1:
+        return _of_one(nights[0], table, session)
     rows = session.read.schema(schema).parquet(store.for_engine(table))
     keys = [f"{night.dataset}/{night.evaluation_id}" for night in nights]
     return rows.where(F.concat_ws("/", "dataset", "evaluation_id").isin(keys)).select(*schema.names)
+
+
+def _of_one(night: CommittedNight, table: str, session: SparkSession) -> DataFrame:
+    """The rows of one night, of its own files alone: what is damaged in another night does not matter."""
+    schema = KEPT[table]
+    own = StructType([field for field in schema if field.name not in PARTITIONS])
+    rows = session.read.schema(own).parquet(*map(night.store.for_engine, night.files(table)))
+    key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
+    of_key = {name: F.lit(value).cast(schema[name].dataType) for name, value in key.items()}
+    return rows.withColumns(of_key).select(*schema.names)
 
 
 def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> list[str]:

@@ -54,6 +54,7 @@ class _Record(BaseModel):
     configuration: dict[str, Any]
     inputs: dict[str, dict[str, Any]]
     files: dict[str, dict[str, _File]]
+    datasets: list[str] = []
     verdict: _Verdict | None = None
     accepted: dict[str, str] | None = None
 

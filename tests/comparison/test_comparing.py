@@ -212,6 +212,15 @@ def test_a_run_that_is_asked_for_and_nowhere_has_a_row(embedded):
     ]
 
 
+def test_a_run_that_is_nowhere_has_a_row_with_weights_too(embedded):
+    table = scores({"old": [0.5] * 3, "new": [0.6] * 3})
+    found = embedded.compared(table, None, "old", runs=["gone"], weights=weights([1.0] * 3))
+    assert [(row["run"], row["queries"], row["weight_effective_n"]) for row in found.rows] == [
+        ("gone", 0, None),
+        ("gone", 0, 0.0),
+    ]
+
+
 @pytest.mark.parametrize("column", ["dataset", "cutoff", "status", "evaluated_on", "evaluation_id"])
 def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column):
     more = {"dataset": "d", "status": "scored", "evaluated_on": NIGHT, "evaluation_id": "e"}

@@ -267,7 +267,7 @@ def test_a_dataset_that_is_not_there_only_warns_where_every_check_does():
     tonight, before = night(datasets=["web"]), night(YESTERDAY, datasets=["a", "b", "web"])
     found = verdict(gate({"max_drop": 0.01, "severity": "warn"}), row(LITTLE), night=before, tonight=tonight)
     assert found.verdict == "pass"
-    assert found.warnings[0].startswith("2 datasets of 2026-11-19, e.g. a, have no results in this night; find out")
+    assert found.warnings[0].startswith("2 datasets, e.g. a of 2026-11-19, have no results in this night; find out")
     one_fails = gate({"max_drop": 0.01, "severity": "warn"}, LEAST)
     assert verdict(one_fails, row(LITTLE), night=before, tonight=tonight).code == "missing_dataset"
 
@@ -413,6 +413,15 @@ def test_another_size_of_a_loss_has_rows_of_its_own():
     rows = row([-0.2] * 4 + [0.01] * 96)
     assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 0}]}).verdict == "pass"
     assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 2}]}).verdict == "fail"
+
+
+def test_queries_without_a_weight_are_no_pass_of_a_weighted_check():
+    plain, weighed = row(FAR), row(LITTLE[:90], weight_effective_n=80.0)
+    found = verdict(gate({"max_drop": 0.01, "weighted": True}), plain, weighed)
+    assert (found.verdict, found.code) == ("none", "too_many_without_weight")
+    assert found.reason.startswith("weighted ndcg@10 of hybrid: 10 of 100 queries have no weight; 0.00% may, see max_")
+    enough = gate({"max_drop": 0.01, "weighted": True}, max_unpaired_fraction=0.1)
+    assert verdict(enough, plain, weighed).verdict == "pass"
 
 
 def test_weights_have_rows_of_their_own():

@@ -3,10 +3,11 @@
 import contextlib
 
 import pytest
-from gates import TONIGHT, YESTERDAY, gate, night
+from gates import ANCHOR, TONIGHT, YESTERDAY, gate, night, verdict
 from kept_nights import committed_night
 
-from ndcg_spark.comparison.judging import Kept, judge, judge_absent
+from ndcg_spark.comparison.judging import judge, judge_absent
+from ndcg_spark.comparison.kept import Kept
 from ndcg_spark.comparison.sides import of_record
 
 
@@ -48,7 +49,7 @@ class KeptNight(Kept):
     def scores(self, _):
         return None
 
-    def unreplaced(self, _):
+    def read_whole(self, _):
         return contextlib.nullcontext()
 
 
@@ -65,6 +66,47 @@ def test_a_dataset_without_a_judged_query_is_not_measured(baseline, check):
         gate({"runs": ["hybrid"], **check}, baseline=[baseline]), unjudged(TONIGHT), None, KeptNight("o", [], None)
     )
     assert (found.verdict.verdict, found.verdict.code, found.verdict.exit_code) == ("none", "not_measured", 6)
+
+
+def together(*nights):
+    """The datasets that are expected beside `web` tonight."""
+    found = Kept("out", nights, None).together("web", TONIGHT)
+    return {name: date for name, date in found.items() if name != "web"}
+
+
+def web(date, *others, verdict="fail"):
+    """A night of `web`, evaluated together with others."""
+    return committed_night("web", date, {"datasets": ["web", *others], "verdict": {"verdict": verdict}})
+
+
+def test_a_dataset_that_came_after_the_last_good_night_is_expected_until_a_good_night_is_without_it():
+    first = web("2026-11-10", "shop", verdict="pass")
+    assert together(first) == {"shop": "2026-11-10"}
+    assert together(first, web("2026-11-11", "shop", "new"), web("2026-11-12")) == {
+        "shop": "2026-11-11",
+        "new": "2026-11-11",
+    }
+    assert together(first, web("2026-11-11", "new"), web("2026-11-12", verdict="pass")) == {}
+    # Neither tonight, evaluated again, nor a later night says what tonight must have.
+    assert together(first, web(TONIGHT, "new"), web("2026-11-21", "newer")) == {"shop": "2026-11-10"}
+
+
+@pytest.mark.parametrize("baseline", ["last_good", ANCHOR])
+def test_a_dataset_that_is_newer_than_the_baseline_and_does_not_arrive_has_no_verdict(baseline):
+    held = gate({"min_value": 0.1}, baseline=[{"night": baseline}])
+    found = verdict(held, tonight=night(datasets=["web"]), together={"new": "2026-11-18"})
+    assert (found.verdict, found.code) == ("none", "missing_dataset")
+    assert found.reason == (
+        "the dataset new of 2026-11-18 has no results in this night; find out why, or if it was given up, accept this "
+        "night with --accept-baseline REASON"
+    )
+    assert verdict(held, tonight=night(datasets=["new", "web"]), together={"new": "2026-11-18"}).verdict == "pass"
+
+
+def test_a_dataset_is_missed_although_no_night_was_good():
+    held = gate({"min_value": 0.1})
+    found = verdict(held, night=None, tonight=night(datasets=["web"]), together={"new": "2026-11-18"})
+    assert (found.verdict, found.code) == ("none", "missing_dataset")
 
 
 def test_a_night_knows_the_datasets_of_its_record():

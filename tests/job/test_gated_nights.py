@@ -135,6 +135,25 @@ def test_a_night_is_published_without_a_verdict_where_another_has_lost_its_files
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
+def query_scores(folder, date):
+    """The file of a night's query scores."""
+    (file,) = (folder / "out/query_scores").glob(f"*/evaluated_on={date}/*/*.parquet")
+    return file
+
+
+def test_a_night_is_published_whatever_files_are_damaged(after_two):
+    # Of another night than the baseline, whatever is left of it; of the baseline, bytes that a size does not tell.
+    query_scores(after_two, "2026-11-01").write_bytes(b"PAR1")
+    baseline = query_scores(after_two, "2026-11-02")
+    (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
+    assert short([found]) == [("pass", "passed", 0, ["2026-11-02"])]
+    baseline.write_bytes(bytes(baseline.stat().st_size))
+    (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
+    assert short([found]) == [("none", "nights_unreadable", 6, [None])]
+    assert "query_scores" in found["reason"]
+    assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
+
+
 #: A gate that judges every run of a night.
 GATE_OF_ALL = (
     'engine = "embedded"\n[gate]\n[[gate.baseline]]\nnight = "last_good"\n'
@@ -341,6 +360,9 @@ def test_a_night_shows_the_same_verdict_whichever_command_has_accepted_it(nights
         program(nights, "gate", "by-gate", *night, "--accept-baseline", "the first").returncode,
     ]
     assert codes == [0, 6, 0]
+    # It is accepted, too, where it is judged again without a word about that.
+    again = program(nights, "gate", "by-evaluate", *night, "--json")
+    assert (again.returncode, json.loads(again.stdout)[0]["accepted"]) == (0, "the first")
     assert listed(nights, "by-evaluate") == listed(nights, "by-gate") == [("2026-11-01", "no verdict (accepted)")]
 
 

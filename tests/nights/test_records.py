@@ -30,6 +30,7 @@ DAMAGED = {
     "with a verdict without a reason": record(files={}, verdict={"verdict": "pass"}),
     "with an acceptance that is a word": record(files={}, accepted="yes"),
     "with inputs that are a list": record(files={}, inputs=["judgments"]),
+    "with datasets that are a number": record(files={}, datasets=2),
     "with files of an earlier version": record(files={"dataset_scores": ["part.parquet"]}),
 }
 

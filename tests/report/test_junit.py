@@ -43,6 +43,12 @@ def test_a_gate_without_checks_is_an_error(tmp_path):
     assert (found.get("errors"), found.find("testcase/error").get("type")) == ("1", "no_checks")
 
 
+def test_results_of_yesterday_fail_a_gate_without_checks_in_the_exit_code_too(tmp_path):
+    empty = gate(on_same_results="fail").model_copy(update={"check": ()})
+    stale = verdict(empty, night=night(YESTERDAY, results="same"), tonight=night(results="same"))
+    assert (suite(tmp_path, stale).get("failures"), stale.exit_code) == ("1", 5)
+
+
 def test_a_night_that_was_accepted_passes(tmp_path):
     first = gate()
     found = suite(tmp_path, decide(first, night(), [against(first, night=None)], "the first night"))
