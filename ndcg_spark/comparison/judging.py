@@ -23,7 +23,7 @@ from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig, GateConfig
 from ndcg_spark.nights.read import dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, ReplacedError, committed, unreplaced
+from ndcg_spark.nights.records import CommittedNight, ReplacedError, committed, last_good, unreplaced
 
 #: What counts as a large loss in the table COMPARISONS.
 _LARGE_LOSS = 0.2
@@ -44,10 +44,10 @@ class Kept:
         own = [night for night in self.nights if night.dataset == dataset]
         if config.night == LAST_GOOD:
             # Only earlier nights: one that is evaluated again must not be compared with what it replaces.
-            found = [night for night in own if night.evaluated_on < evaluated_on and night.is_good]
+            found = last_good([night for night in own if night.evaluated_on < evaluated_on])
         else:
-            found = [night for night in own if night.evaluated_on == str(config.night)]
-        return self.known(max(found, key=lambda night: night.evaluated_on)) if found else None
+            found = next((night for night in own if night.evaluated_on == str(config.night)), None)
+        return self.known(found) if found else None
 
     def known(self, night: CommittedNight) -> Night:
         """What is known of a night."""

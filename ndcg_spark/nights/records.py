@@ -148,6 +148,12 @@ def all_records(store: Store, folder: str = "") -> list[CommittedNight]:
     return sorted(CommittedNight(*night_of(name[1]), int(name[2]), name[3], store) for name in names)
 
 
+def last_good(nights: Sequence[CommittedNight]) -> CommittedNight | None:
+    """The newest of these nights of one dataset that is good; the records of older ones are not read."""
+    newest_first = sorted(nights, key=lambda night: night.evaluated_on, reverse=True)
+    return next((night for night in newest_first if night.is_good), None)
+
+
 def read_records(nights: Sequence[CommittedNight]) -> None:
     """Read the records of many nights at once. Raises as `CommittedNight.record`."""
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
