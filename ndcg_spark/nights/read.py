@@ -1,7 +1,6 @@
 """The rows of the evaluations that count: as a DataFrame of an engine, or read by this process without one."""
 
 import contextlib
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,14 +15,13 @@ from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, measure_first
 
 Row = dict[str, Any]
 _PARQUET = ds.ParquetFileFormat()
-_IN_A_NIGHT = re.compile(r"[^/]+/dataset=[^/]+/evaluated_on=[^/]+/evaluation_id=[^/]+/[^/]+")
 
 
 def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
@@ -57,6 +55,20 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     return read_nights(nights, table, reader)
 
 
+def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:
+    """The QUERY_SCORES of an evaluation that was just published: nothing is read of any other night.
+
+    Raises
+    ------
+    StorageError
+        As `read_nights`, or all its nights were evaluated again in the meantime.
+    """
+    nights = [night for night in committed(output) if night.evaluation_id == evaluation_id]
+    if not nights:
+        raise StorageError(f"output: {evaluation_id} in {masked(output)} was replaced before its scores were read")
+    return read_nights(nights, "query_scores", session)
+
+
 def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSession) -> DataFrame:
     """The rows of these nights, at least one, in a table: in its schema and in no order.
 
@@ -68,7 +80,7 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
     store, schema = nights[0].store, KEPT[table]
     read_records(nights)
     # An engine looks at every file of a table.
-    strays = [path for path in _refuse_lost(nights, table) if not _IN_A_NIGHT.match(path)]
+    strays = [path for path in _refuse_lost(nights, table) if not folder_of(path)]
     if strays:
         raise StorageError(
             f"output: {len(strays)} file(s) in {store.place} belong to no evaluation, e.g. {strays[0]}; move them away"
@@ -111,8 +123,10 @@ def read_rows(
     StorageError
         As `read_nights`, or a file cannot be read.
     """
-    read_records(nights)
     schema = to_arrow_schema(KEPT[table])
+    if not nights:
+        return schema.empty_table()
+    read_records(nights)
     _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
         fragments = [
