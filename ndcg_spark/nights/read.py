@@ -88,8 +88,9 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
     if not any(night.files(table) for night in nights):
         return session.createDataFrame([], schema)
     rows = session.read.schema(schema).parquet(store.for_engine(table))
-    keys = [f"{night.dataset}/{night.evaluation_id}" for night in nights]
-    return rows.where(F.concat_ws("/", "dataset", "evaluation_id").isin(keys)).select(*schema.names)
+    keys = [f"{night.dataset}/{night.evaluated_on}/{night.evaluation_id}" for night in nights]
+    key = F.concat_ws("/", "dataset", F.col("evaluated_on").cast("string"), "evaluation_id")
+    return rows.where(key.isin(keys)).select(*schema.names)
 
 
 def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> list[str]:
@@ -166,7 +167,8 @@ def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
     Raises as `read_rows`.
     """
     columns = measure_first(DATASET_SCORES, COLUMNS)
-    of: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluation_id): [] for night in nights}
+    of: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluated_on): [] for night in nights}
     for row in read_rows(nights, "dataset_scores", columns).to_pylist():
-        of[row["dataset"], row["evaluation_id"]].append({**row, "evaluated_on": row["evaluated_on"].isoformat()})
+        date = row["evaluated_on"].isoformat()
+        of[row["dataset"], date].append({**row, "evaluated_on": date})
     return [sorted(rows, key=lambda row: (row["run"], order_of(row["cutoff"]))) for rows in of.values()]
