@@ -11,7 +11,7 @@ from ndcg_spark.comparison.sides import Night, of_record
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig
 from ndcg_spark.nights.read import dataset_scores, read_nights, read_rows
-from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
+from ndcg_spark.nights.records import CommittedNight, committed, last_good, unreplaced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Kept:
         """The night that a baseline of the configuration stands for, seen from this date; None if there is none."""
         if config.night == LAST_GOOD:
             # Only earlier nights: one that is evaluated again must not be compared with what it replaces.
-            found = (night for night in self._before(dataset, evaluated_on) if night.is_good)
+            found = last_good(self._before(dataset, evaluated_on))
         else:
-            found = (each for each in self.nights if (each.dataset, each.evaluated_on) == (dataset, str(config.night)))
-        night = next(found, None)
-        return self.known(night) if night else None
+            place = (dataset, str(config.night))
+            found = next((each for each in self.nights if (each.dataset, each.evaluated_on) == place), None)
+        return self.known(found) if found else None
 
     def together(self, dataset: str, evaluated_on: str) -> dict[str, str]:
         """The datasets that were evaluated together with this one since its last good night, each with the last date.
@@ -40,16 +40,15 @@ class Kept:
         A dataset that was new in the meantime is no part of the last good night, and is expected all the same.
         """
         found: dict[str, str] = {}
-        for night in self._before(dataset, evaluated_on):
+        for night in reversed(self._before(dataset, evaluated_on)):
             found = {**dict.fromkeys(night.record.get("datasets", ()), night.evaluated_on), **found}
             if night.is_good:
                 break
         return found
 
     def _before(self, dataset: str, evaluated_on: str) -> list[CommittedNight]:
-        """The nights of a dataset before a date, the newest first."""
-        own = [night for night in self.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
-        return sorted(own, key=lambda night: night.evaluated_on, reverse=True)
+        """The nights of a dataset before a date, the newest last."""
+        return [night for night in self.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
 
     def known(self, night: CommittedNight) -> Night:
         """What is known of a night."""

@@ -15,7 +15,7 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.read import dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.records import CommittedNight, committed, last_good, read_again_if_replaced, unreplaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
 
@@ -94,14 +94,14 @@ def _baselines(
     for night in tonight:
         own = [other for other in nights if other.dataset == night.dataset]
         if request.baseline_date == LAST_GOOD:
-            good = [other for other in own if other.evaluated_on < night.evaluated_on and other.is_good]
+            good = last_good([other for other in own if other.evaluated_on < night.evaluated_on])
             missing = f"no night of {night.dataset} before {night.evaluated_on} has passed the gate"
         else:
-            good = [other for other in own if other.evaluated_on == request.baseline_date]
+            good = next((other for other in own if other.evaluated_on == request.baseline_date), None)
             missing = f"no night of {night.dataset} is of {request.baseline_date}"
-        if not good:
+        if good is None:
             raise ConfigurationError(f"baseline-date: {missing}; ndcg-spark nights lists them")
-        found[night.dataset] = max(good, key=lambda other: other.evaluated_on)
+        found[night.dataset] = good
     return found
 
 

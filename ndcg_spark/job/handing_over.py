@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.nights.read import read_scores
+from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.sheets.sorting import DECIMALS, Order
 
 _KEY = ("dataset", "run", "query_id", "cutoff")
@@ -44,8 +44,7 @@ class QueryScores:
 
     def hand_over_night(self, output: str, evaluation_id: str, session: SparkSession) -> None:
         """Hand over the scores of an evaluation that was published. An action."""
-        kept = read_scores(output, "query_scores", session)
-        self.hand_over(kept.where(F.col("evaluation_id") == evaluation_id))
+        self.hand_over(read_evaluation(output, evaluation_id, session))
 
 
 def _order(order: Order | None) -> list[Column]:

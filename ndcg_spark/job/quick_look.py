@@ -3,13 +3,12 @@
 import dataclasses
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.read import read_scores
+from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.plain import did_you_mean
 
 #: What of QUERY_SCORES is needed beside the measures.
@@ -39,7 +38,7 @@ class QuickLook:
 
     def hand_over_night(self, output: str, evaluation_id: str, session: SparkSession) -> None:
         """Compare the scores of an evaluation that was published."""
-        self._compare(read_scores(output, "query_scores", session).where(F.col("evaluation_id") == evaluation_id))
+        self._compare(read_evaluation(output, evaluation_id, session))
 
     def _compare(self, scores: DataFrame) -> None:
         self.found = compare_tables(scores, None, self.baseline, measures=self._measures)

@@ -4,8 +4,8 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ndcg_spark.nights.layout import RECORDS, STAGING, TABLES, Store, night_folder, night_of
-from ndcg_spark.nights.records import CommittedNight, all_records, committed
+from ndcg_spark.nights.layout import STAGING, TABLES, Store, folder_of, night_of
+from ndcg_spark.nights.records import CommittedNight, all_records, committed, last_good
 
 #: What has no record is left alone for a day, because its evaluation may be about to write it.
 SECONDS_WITHOUT_RECORD = 24 * 3600.0
@@ -24,6 +24,8 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
     with store.failures("cannot be removed from"):
         for what, paths in removals:
             was_there = [store.delete(path) for path in paths]
+            for night in {path.rpartition("/")[0] for path in paths if not path.startswith(STAGING)}:
+                store.delete_if_empty(night)
             done += [f"removed {what}"] if any(was_there) else []
     return done
 
@@ -59,15 +61,11 @@ def still_staged(output: str) -> list[str]:
         return [f"left {name}, which may be running; after a day it counts as dead" for name in store.folders(STAGING)]
 
 
-def remove_superseded(records: Sequence[CommittedNight]) -> str:
-    """Remove all evaluations of a night but the one that counts, the last of its `records`, whose id is returned.
-
-    Raises FAILURES.
-    """
-    *others, newest = records
-    for path in (path for other in others for path in _superseded(other, newest).paths):
-        newest.store.delete(path)
-    return newest.evaluation_id
+def remove_superseded(records: Sequence[CommittedNight]) -> None:
+    """Remove all evaluations of a night but the one that counts, the last of its `records`. Raises FAILURES."""
+    for other in records[:-1]:
+        for path in _superseded(other, records[-1]).paths:
+            other.store.delete(path)
 
 
 def _superseded(night: CommittedNight, newest: CommittedNight) -> Removal:
@@ -91,24 +89,22 @@ def old_nights(
     store, nights = Store(output), committed(output)
     needed = {} if baselines else _baselines(nights)
     with store.failures("cannot be read"):
-        # Also nights without a record, whose removal was interrupted.
-        folders = {
-            night_of(f"{name}/{date}")
-            for place in (RECORDS, *TABLES)
-            for name in store.folders(place)
-            for date in store.folders(f"{place}/{name}")
-        }
-        old = sorted((name, date) for name, date in folders if date < oldest and dataset in (None, name))
-        removals = [
-            _night(store, night_folder(*night), "{} of {}".format(*night)) for night in old if night not in needed
-        ]
+        # In this order: rows that were there before, without staging or a record, are left of an interrupted removal.
+        folders = {folder_of(path) for table in TABLES for path in store.files(table)}
+        running = {f"evaluation_id={name}" for name in store.folders(STAGING)}
+        records = all_records(store)
+    paths: dict[tuple[str, str], list[str]] = {}
+    # The records first and the one that counts as the last of them, so that no older one ever counts.
+    for night in records:
+        paths.setdefault((night.dataset, night.evaluated_on), []).append(night.path)
+    recorded = {night.folder for night in records}
+    for folder in sorted(filter(None, folders | recorded)):
+        # What is about to be published stays, as its record may come at any moment.
+        if folder in recorded or folder.rpartition("/")[2] not in running:
+            paths.setdefault(night_of(folder), []).extend(f"{table}/{folder}" for table in TABLES)
+    old = sorted((name, date) for name, date in paths if date < oldest and dataset in (None, name))
+    removals = [Removal("{} of {}".format(*night), paths[night]) for night in old if night not in needed]
     return removals, [f"kept {name} of {date}, {needed[name, date]}" for name, date in old if (name, date) in needed]
-
-
-def _night(store: Store, folder: str, what: str) -> Removal:
-    """A night: its records, the one that counts as the last, so that no older one ever counts; then its rows."""
-    records = [night.path for night in all_records(store, folder)]
-    return Removal(what, [*records, *(f"{place}/{folder}" for place in (RECORDS, *TABLES))])
 
 
 def _baselines(nights: Sequence[CommittedNight]) -> dict[tuple[str, str], str]:
@@ -119,7 +115,7 @@ def _baselines(nights: Sequence[CommittedNight]) -> dict[tuple[str, str], str]:
         gate = own[-1].record["configuration"].get("gate") or {}
         for baseline in gate.get("baseline", []):
             needed[dataset, str(baseline.get("night"))] = f"a baseline of the gate of {own[-1].evaluated_on}"
-        good = next((night for night in reversed(own) if night.is_good), None)
+        good = last_good(own)
         if good is not None:
             needed[dataset, good.evaluated_on] = "the newest that passed or was accepted; --baselines removes it, too"
     return needed

@@ -47,6 +47,7 @@ AT_ONCE = 64
 _LISTINGS = 10
 #: Records contain the configuration, so only the owner and the group may read them.
 _MODE = 0o640
+_IN_A_NIGHT = re.compile(r"[^/]+/(dataset=[^/]+/evaluated_on=[^/]+/evaluation_id=[^/]+)/[^/]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
@@ -187,6 +188,12 @@ class Store:
                 self._system.delete_file(self.at(path))
         return bool(kind != fs.FileType.NotFound)
 
+    def delete_if_empty(self, path: str) -> None:
+        """Delete a folder if it is empty, and local: others have no such operation, or no folders."""
+        if self._system.type_name == "local":
+            with contextlib.suppress(OSError):
+                os.rmdir(self.at(path))  # noqa: PTH106  # as pyarrow has it
+
 
 def _with_plain_scheme(output: str) -> str:
     """The output with its scheme, if any, in lower case. StorageError for a scheme without ://, except file:."""
@@ -211,6 +218,12 @@ def night_folder(dataset: str, evaluated_on: str) -> str:
     """The folder of a night, dataset=.../evaluated_on=..., in Spark's spelling."""
     name = "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in dataset)
     return f"dataset={name}/evaluated_on={evaluated_on}"
+
+
+def folder_of(path: str) -> str | None:
+    """The folder of an evaluation that a file of a table is in, dataset=.../evaluated_on=.../evaluation_id=..."""
+    found = _IN_A_NIGHT.fullmatch(path)
+    return found and found[1]
 
 
 def night_of(folder: str) -> tuple[str, str]:

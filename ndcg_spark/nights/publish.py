@@ -112,7 +112,9 @@ class Publication:
         # What cannot be removed now is removed by the next evaluation.
         with contextlib.suppress(*FAILURES):
             for dataset, date in nights:
-                newest = remove_superseded(all_records(self._store, night_folder(dataset, date)))
+                there = all_records(self._store, night_folder(dataset, date))
+                remove_superseded(there)
+                newest = there[-1].evaluation_id if there else self._id
                 if newest != self._id:
                     superseded.append(f"{dataset} of {date}: {newest}, which was published at the same time, counts")
             self._store.delete(self._staging)

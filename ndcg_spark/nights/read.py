@@ -1,7 +1,7 @@
 """The rows of the evaluations that count: as a DataFrame of an engine, or read by this process without one."""
 
 import contextlib
-import re
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,14 +17,15 @@ from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
 
 Row = dict[str, Any]
 _PARQUET = ds.ParquetFileFormat()
-_IN_A_NIGHT = re.compile(r"[^/]+/dataset=[^/]+/evaluated_on=[^/]+/evaluation_id=[^/]+/[^/]+")
+#: So many nights are each read from their own files alone.
+_FEW = 10
 
 
 def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
@@ -58,6 +59,20 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     return read_nights(nights, table, reader)
 
 
+def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:
+    """The QUERY_SCORES of an evaluation that was just published: nothing is read of any other night.
+
+    Raises
+    ------
+    StorageError
+        As `read_nights`, or all its nights were evaluated again in the meantime.
+    """
+    nights = [night for night in committed(output) if night.evaluation_id == evaluation_id]
+    if not nights:
+        raise StorageError(f"output: {evaluation_id} in {masked(output)} was replaced before its scores were read")
+    return read_nights(nights, "query_scores", session)
+
+
 def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSession) -> DataFrame:
     """The rows of these nights, at least one, in a table: in its schema and in no order.
 
@@ -69,18 +84,21 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
     store, schema = nights[0].store, KEPT[table]
     read_records(nights)
     # An engine looks at every file of a table.
-    strays = [path for path in _refuse_lost(nights, table) if not _IN_A_NIGHT.match(path)]
+    strays = [path for path in _refuse_lost(nights, table) if not folder_of(path)]
     if strays:
         raise StorageError(
             f"output: {len(strays)} file(s) in {store.place} belong to no evaluation, e.g. {strays[0]}; move them away"
         )
     if not any(night.files(table) for night in nights):
         return session.createDataFrame([], schema)
-    if len(nights) == 1:
-        return _of_one(nights[0], table, session)
+    if len(nights) <= _FEW:
+        return functools.reduce(
+            DataFrame.union, (_of_one(night, table, session) for night in nights if night.files(table))
+        )
     rows = session.read.schema(schema).parquet(store.for_engine(table))
-    keys = [f"{night.dataset}/{night.evaluation_id}" for night in nights]
-    return rows.where(F.concat_ws("/", "dataset", "evaluation_id").isin(keys)).select(*schema.names)
+    keys = [f"{night.dataset}/{night.evaluated_on}/{night.evaluation_id}" for night in nights]
+    key = F.concat_ws("/", "dataset", F.col("evaluated_on").cast("string"), "evaluation_id")
+    return rows.where(key.isin(keys)).select(*schema.names)
 
 
 def _of_one(night: CommittedNight, table: str, session: SparkSession) -> DataFrame:
@@ -167,7 +185,8 @@ def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
     Raises as `read_rows`.
     """
     columns = measure_first(DATASET_SCORES, COLUMNS)
-    of: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluation_id): [] for night in nights}
+    of: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluated_on): [] for night in nights}
     for row in read_rows(nights, "dataset_scores", columns).to_pylist():
-        of[row["dataset"], row["evaluation_id"]].append({**row, "evaluated_on": row["evaluated_on"].isoformat()})
+        date = row["evaluated_on"].isoformat()
+        of[row["dataset"], date].append({**row, "evaluated_on": date})
     return [sorted(rows, key=lambda row: (row["run"], order_of(row["cutoff"]))) for rows in of.values()]

@@ -149,6 +149,11 @@ def all_records(store: Store, folder: str = "") -> list[CommittedNight]:
     return sorted(CommittedNight(*night_of(name[1]), int(name[2]), name[3], store) for name in names)
 
 
+def last_good(nights: Sequence[CommittedNight]) -> CommittedNight | None:
+    """The last of these nights of one dataset, sorted by date, that is good; the records of older ones are not read."""
+    return next((night for night in reversed(nights) if night.is_good), None)
+
+
 def read_records(nights: Sequence[CommittedNight]) -> None:
     """Read the records of many nights at once. Raises as `CommittedNight.record`."""
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:

@@ -203,10 +203,15 @@ def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
         target.write_bytes(path.read_bytes())
     (record,) = (copied / "_evaluations/dataset=default/evaluated_on=2026-11-19").glob("*.json")
     kept = json.loads(record.read_text(encoding="utf-8"))
-    for verdict, code in (("fail", 2), ("pass", 0)):
+    for verdict, code in (("fail", 2), ("pass", 0), ("pass", 0)):
         record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict, "reason": "r"}}), encoding="utf-8")
         done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--json")
         assert done.returncode == code, done.stderr
+        if code == 0:
+            # Whatever is older than the last good night is not looked at.
+            older = copied / "_evaluations/dataset=default/evaluated_on=2025-01-01/000001-x.json"
+            older.parent.mkdir(exist_ok=True)
+            older.write_text("damaged", encoding="utf-8")
     assert {row["baseline_night"] for row in json.loads(done.stdout)["comparisons"]} == {"2026-11-19"}
 
 

@@ -79,6 +79,8 @@ def check_that_it_hands_over(hand, paths, tmp_path, published):
     if published:
         # Those of another night in the same folder are not among them.
         returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
+        (record,) = (tmp_path / "out/_evaluations").rglob("*.json")
+        record.write_text("damaged", encoding="utf-8")
     evaluation_id, taken = hand(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [

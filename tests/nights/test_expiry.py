@@ -1,16 +1,18 @@
 """What is removed: nights that are too old but no baseline, and what dead evaluations have left."""
 
+import contextlib
 import datetime
 import os
 import time
 
 import pytest
-from changes import killed
+from changes import failing, killed
 from publish_and_die import EVALUATED_ON, NEW, OLD, WEB, publish, record, staged, whole
-from readers import counting, files, seen
+from readers import cleaned, counting, files, seen
 from staying import command_line
 
 from ndcg_spark.errors import StorageError
+from ndcg_spark.nights import publish as publish_module
 from ndcg_spark.nights.expire import SECONDS_WITHOUT_RECORD, old_nights, remove, still_staged, waste
 from ndcg_spark.nights.layout import STAGING
 from ndcg_spark.nights.records import committed
@@ -112,10 +114,59 @@ def test_a_removal_that_is_killed_after_any_change_never_brings_an_old_evaluatio
         assert counting(output) in ([NEW], [])
         assert seen(output) in ({WEB: whole(0.7, NEW)}, {}), number
         expired(output, 3, 9)
-        assert {path.split("/")[0] for path in files(output)} <= {STAGING}, number
+        # The publication was killed, too, and left its staging: what it has moved may wait for a day.
+        cleaned(output)
+        assert files(output) == set(), number
         if not was_killed:
             break
     assert number > 10
+
+
+@pytest.mark.parametrize("old", [0, 1], ids=["first", "again"])
+def test_a_night_that_is_published_while_it_expires_is_there_whole_or_not_at_all(tmp_path, numbers, old):
+    outcomes = set()
+    for number in numbers:
+        output, happened = str(tmp_path / str(number)), []
+        for _ in range(old):
+            publish(output, OLD, 0.1)
+        publication = staged(output, NEW, 0.7, rejected=True)
+
+        def expires(tried, change, output=output, happened=happened, number=number):
+            if tried == number and not change and not happened:
+                happened.append(expired(output, 3, 9))
+            return False
+
+        # The folder of the night may go just before something is moved into it.
+        with contextlib.suppress(StorageError):
+            failing(publication.commit, record(formula="0.7"), fails=expires)
+        assert seen(output) in ({WEB: whole(0.7, NEW, rejected=True)}, {}), number
+        outcomes.add(bool(seen(output)))
+        if not happened:
+            break
+    assert outcomes == {True, False}
+
+
+def test_a_night_that_expires_before_its_publication_has_cleaned_up_is_published_all_the_same(tmp_path, monkeypatch):
+    publication = staged(str(tmp_path), NEW, 0.7)
+    write = publish_module.write_record
+
+    def written(*given):
+        write(*given)
+        expired(tmp_path, 3, 9)
+
+    monkeypatch.setattr(publish_module, "write_record", written)
+    assert publication.commit(record()) == []
+    assert seen(tmp_path) == {}
+
+
+def test_what_is_no_evaluation_does_not_expire_and_no_empty_folder_is_left_of_a_night(tmp_path):
+    night(tmp_path, 0)
+    stray = tmp_path / "query_scores/web/2020-01-01/evaluation_id=x/part.parquet"
+    stray.parent.mkdir(parents=True)
+    stray.touch()
+    assert expired(tmp_path, 3, 9) == (["removed web of 2026-11-16"], [])
+    assert files(tmp_path) == {str(stray.relative_to(tmp_path))}
+    assert list(tmp_path.rglob("evaluated_on=*")) == []
 
 
 def aged(folder, seconds):

@@ -1,6 +1,7 @@
 """What is read: the rows of every evaluation that counts, whole or with the name of the file that is not."""
 
 import os
+import shutil
 from pathlib import Path
 from unittest import mock
 
@@ -13,6 +14,7 @@ from kept_nights import night as kept_night
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, record, staged, whole
 from pyarrow import fs
 from readers import seen
+from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError
@@ -20,7 +22,7 @@ from ndcg_spark.job.evaluating import run
 from ndcg_spark.nights import layout
 from ndcg_spark.nights.expire import old_nights, waste
 from ndcg_spark.nights.layout import Store, night_folder, night_of
-from ndcg_spark.nights.read import dataset_scores, read_rows
+from ndcg_spark.nights.read import dataset_scores, read_evaluation, read_nights, read_rows
 from ndcg_spark.nights.records import ReplacedError, committed
 
 
@@ -125,6 +127,32 @@ def test_a_table_of_every_evaluation_has_one_row_for_each_night(tmp_path):
     ]
     (path,) = tmp_path.glob(f"evaluations/dataset=shop/*/evaluation_id={NEW}/*.parquet")
     assert pq.read_table(path, columns=["record"], partitioning=None).num_rows == 1
+
+
+def test_a_night_that_was_copied_to_another_date_is_a_night_of_its_own(tmp_path):
+    kept_night(tmp_path, 0, {"a": 0.5})
+    for path in [*tmp_path.glob("*/*/*")]:
+        shutil.copytree(path, path.with_name(f"evaluated_on={date(1)}"))
+    nights = committed(str(tmp_path))
+    assert [[row["ndcg"] for row in rows] for rows in dataset_scores(nights)] == [[0.5], [0.5]]
+    assert Embedded().call(number_of_rows, str(tmp_path), date(1)) == 1
+
+
+def number_of_rows(session, output, day):
+    nights = [night for night in committed(output) if night.evaluated_on == day]
+    return read_nights(nights, "dataset_scores", session).count()
+
+
+def test_a_folder_without_nights_is_listed_as_such(tmp_path):
+    done = command_line("nights", "out", cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "there is no night; check the path"), done.stderr
+
+
+def test_an_evaluation_whose_nights_were_all_replaced_has_no_scores_to_hand_over(tmp_path):
+    publish(str(tmp_path), OLD, 0.1)
+    publish(str(tmp_path), NEW, 0.7)
+    with pytest.raises(StorageError, match=f"{OLD} in .* was replaced before its scores were read"):
+        read_evaluation(str(tmp_path), OLD, None)
 
 
 class Vanishing:
