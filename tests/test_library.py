@@ -198,6 +198,8 @@ def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
+        ({"r": {"q": {"d": 1}}, "s": {}}, "run 's' has no documents"),
+        ({"r": {"q": {"d": 1}}, "s": {"q": {}}}, "run 's' has no documents"),
         ({"q": {"d"}}, "a set of documents, which has no order; give a list, the best first"),
         ({"query_id": ["q"], "doc_id": ["d"]}, "rename it to score, or set order=rank"),
         ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents, a, b"),

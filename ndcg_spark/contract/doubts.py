@@ -59,7 +59,7 @@ def of_the_default(judged: JudgmentCounts, convention: Convention) -> str | None
 
 def of_unjudged_runs(returned: ResultCounts) -> str | None:
     """Which runs answered queries and none that was judged, so that every judged query counts as missing."""
-    strangers = [run for run in returned.runs if not run.judged_queries]
+    strangers = [run for run in returned.runs if run.unjudged_queries and not run.judged_queries]
     if not strangers:
         return None
     first = min(strangers, key=lambda run: (run.dataset or "", run.run))

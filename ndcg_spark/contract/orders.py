@@ -81,7 +81,7 @@ def _looked_at(results: Held, runs: Sequence[RunCounts]) -> list[Row]:
 
     `lists`, and how many of them: `counted` have scores 1, 2, 3, ... or 0, 1, 2, ...; `untied` have more than one
     score, and in `opposite` of these the scores rise with the ranks. `odd_rank` is the largest rank of a list whose
-    ranks have fractions or gaps; null if there is no such list, or a row has no number as its rank.
+    ranks have fractions or gaps, or begin above 1; null if there is no such list, or a row has no number as its rank.
     """
     if not runs:
         return []
@@ -123,7 +123,7 @@ def _looked_at(results: Held, runs: Sequence[RunCounts]) -> list[Row]:
     counted = (F.col("ones") == F.col("rows")) | (F.col("zeros") == F.col("rows"))
     untied = F.col("least") < F.col("most")
     apart = (F.col("last") - F.col("first") + 1 != F.col("rows")) | (F.col("fractions") > 0)
-    odd = (F.col("ranks") == F.col("rows")) & apart
+    odd = (F.col("ranks") == F.col("rows")) & (apart | (F.col("first") > 1))
     by_run = several.groupBy("run").agg(
         F.count("*").alias("lists"),
         F.count_if(counted).alias("counted"),

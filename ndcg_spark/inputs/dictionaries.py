@@ -36,7 +36,8 @@ def nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
     Raises
     ------
     InputError
-        A value is no number, a document is no text and no whole number, or some queries have lists and some scores.
+        A value is no number, a document is no text and no whole number, some queries have lists and some scores, or a
+        run of several has no documents.
     """
     deeper = any(
         isinstance(value, _NESTED)
@@ -48,10 +49,14 @@ def nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
         raise InputError(f"{where}: dictionaries of three levels; judgments are {{query: {{document: grade}}}}")
     columns: dict[str, list[Any]] = {name: [] for name in ("run", "query_id", "doc_id", "number", "rank")}
     for run, of_run in table.items() if deeper else ((RUN, table),):
+        before = len(columns["run"])
         for query, documents in _of_run(of_run, where):
             for document, number, rank in _documents(documents, is_results, f"{where}: query {query!r}"):
                 for name, value in zip(columns, (_id(run), _id(query), document, number, rank), strict=True):
                     columns[name].append(value)
+        # It would vanish, where it lacks every query.
+        if deeper and len(columns["run"]) == before:
+            raise InputError(f"{where}: run {run!r} has no documents; leave it out, or give it some")
     ranked, numbered = (any(value is not None for value in columns[name]) for name in ("rank", "number"))
     if ranked and numbered:
         raise InputError(f"{where}: some queries have a list of documents and some have numbers; give all the same")

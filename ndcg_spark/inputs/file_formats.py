@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, of_each
+from ndcg_spark.inputs.first_lines import head
 from ndcg_spark.inputs.snapshots import TABLES
 
 #: The formats that have types and a footer; the others are text.
@@ -22,14 +23,29 @@ _FORMATS = {
     ".json": "jsonl",
 }
 _MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"\x1f\x8b": "gzip"}
+#: A gzip file of nothing is smaller: 20 bytes, and the name of what was compressed.
+_LARGEST_EMPTY_GZIP = 300
 
 
 def sniffed(files: list[File], where: str) -> list[File]:
     """The files, with `content` set from the first bytes of those whose names name no binary format.
 
+    A gzip file in which nothing was compressed has the size 0, as the file that was compressed.
+
     InputError for a file that cannot be opened.
     """
-    return of_each(files, lambda file: _sniff(file, where))
+    return of_each(files, lambda file: _measured(_sniff(file, where), where))
+
+
+def _measured(file: File, where: str) -> File:
+    if not file.compressed or file.size >= _LARGEST_EMPTY_GZIP:
+        return file
+    try:
+        is_empty = not head(file, where)
+    except InputError:
+        # What is wrong with it is said when it is read.
+        return file
+    return dataclasses.replace(file, size=0) if is_empty else file
 
 
 def _sniff(file: File, where: str) -> File:

@@ -47,13 +47,13 @@ def find(engine: Engine, path: str, name: str) -> list[File]:
 def without_backups(found: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
     """The files that are read, and a sentence about those that are left out: backups in a folder or behind a glob.
 
-    A sentence also names files without a byte. InputError if nothing is left.
+    A sentence also names files without a byte. MissingInputError if nothing is left.
     """
     backups = [file for file in found if _is_left_out(file)]
     left_out = [file.path for file in backups]
     kept = [file for file in found if file.path not in left_out] if backups else found
     if not kept:
-        raise InputError(
+        raise MissingInputError(
             f"{name}: no files in {paths[0]} but {len(left_out)} backup(s), e.g. {left_out[0]}; give the path of the "
             "file itself if it is meant"
         )

@@ -143,9 +143,9 @@ class Reader:
         return partial(write_parquet, partial(batches, self.columns)) if needed else None
 
     def _text(self, files: list[File], units: Mapping[str, int]) -> DataFrame:
-        parse, around = self._parser(files)
         # The embedded engine cannot read compressed and other files together, and finds no line in empty files only.
         written = [file for file in files if file.size] or files[:1]
+        parse, around = self._parser(written)
         groups = [[file for file in written if file.compressed is packed] for packed in (False, True)]
         read = [gathered(self.engine, "text", group, units, self.where) for group in groups if group]
         return parse(lines(united(read), around))

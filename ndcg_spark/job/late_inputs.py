@@ -1,8 +1,8 @@
 """Inputs that are not there yet when a night begins: wait until they are, or refuse the night.
 
-An input is late if nothing is at its path, or no file with content: a folder without files, a pattern without a match,
-empty files. A file that is still being written is there, so what writes should move it into place when it is whole. A
-catalog table is not waited for.
+An input is late if nothing is at its path, or no file with content: a folder without files or with unfinished copies
+only, a pattern without a match, empty files. A file that is still being written is there, so what writes should move it
+into place when it is whole. A catalog table is not waited for.
 """
 
 import time
@@ -56,7 +56,7 @@ def _lateness(opened: Engine, name: str, path: str) -> str | None:
     if path.startswith("table:"):
         return None
     try:
-        found = finding.find(opened, path, name)
+        found, _ = finding.without_backups(finding.find(opened, path, name), [path], name)
     except MissingInputError as error:
         return str(error)
     except InputError:

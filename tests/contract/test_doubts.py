@@ -138,6 +138,8 @@ def test_a_run_that_answered_only_unjudged_queries_is_told_with_their_number():
         "2 run(s) answered no judged query, e.g. run=new1, whose 1,200 queries are all unjudged; check that both "
         "tables write query ids (and datasets) alike",
     )
+    # A run without a row answered nothing, which is told as such.
+    assert doubts.of_unjudged_runs(returned(known, RunCounts(None, "empty", 0, 0, 0))) is None
     of_dataset = doubts.of_unjudged_runs(returned(known, RunCounts("web", "bm25", 1, 0, 1)))
     assert "e.g. run=bm25 dataset=web, whose 1 queries" in (of_dataset or "")
 

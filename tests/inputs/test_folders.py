@@ -130,15 +130,27 @@ def test_folders_whose_columns_are_alike_but_for_their_case_are_refused(engine, 
         returned(engine, tmp_path)
 
 
-def test_a_file_without_a_byte_changes_nothing_beside_others(tmp_path):
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"empty.run": "", "full.run.gz": "q1 Q0 d1 1 2.5 r\n"},
+        {"empty.run.gz": "", "full.run": "q1 Q0 d1 1 2.5 r\n"},
+        {"a.csv": "", "b.csv": "qid,docno,score\nq1,d1,2.5\n"},
+        {"a.csv.gz": "", "b.csv.gz": "qid,docno,score\nq1,d1,2.5\n"},
+        {"a.jsonl.gz": "", "b.jsonl.gz": '{"qid": "q1", "docno": "d1", "score": 2.5}\n'},
+    ],
+)
+def test_a_file_without_a_byte_changes_nothing_beside_others_and_is_told(tmp_path, texts):
     judgments = written(tmp_path / "a.qrels", "q1 0 d1 1\n")
-    for name, text in {"empty.run": "", "full.run.gz": "q1 Q0 d1 1 2.5 r\n"}.items():
+    for name, text in texts.items():
         written(tmp_path / "runs" / name, text)
     done = command_line(
-        *("evaluate", "--judgments", judgments, "--results", tmp_path / "runs", "--format", "json"), cwd=tmp_path
+        *("evaluate", "--judgments", judgments, "--results", tmp_path / "runs", "--run", "r", "--format", "json"),
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert {row["ndcg"] for row in json.loads(done.stdout)["dataset_scores"]} == {1.0}
+    assert "1 file(s) without a byte" in done.stderr
 
 
 def test_a_name_with_a_colon_is_read(engine, tmp_path):

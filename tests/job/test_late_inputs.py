@@ -1,5 +1,6 @@
 """Inputs that are not there yet: what is waited for, for how long, and how a wait ends."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -68,6 +69,14 @@ def test_a_path_a_folder_without_files_and_an_empty_file_are_late(waited):
     ]
     # Looked at every ten seconds.
     assert (told[-1], seconds) == (("waited", "50 s; all inputs are there"), 50.0)
+
+
+def test_an_unfinished_copy_and_a_gzip_file_of_nothing_are_late(waited):
+    put("qrels.txt", QRELS)()
+    arriving = [put("runs/bm25.run.tmp", RUN), lambda: Path("runs/bm25.run.gz").write_bytes(gzip.compress(b""))]
+    told, seconds = waited([*arriving, lambda: Path("runs/bm25.run.gz").write_bytes(gzip.compress(RUN.encode()))])
+    assert (told[-1], seconds) == (("waited", "30 s; all inputs are there"), 30.0)
+    assert told[0] == ("waiting", "at most 120 min for results in runs")
 
 
 def test_a_pattern_and_the_date_of_a_path_are_read_as_an_evaluation_reads_them(waited):

@@ -241,6 +241,11 @@ REFUSED = {
         "the scores of run=r count 1, 2, 3, ... in each of its 1 lists, and its ranks do not, e.g. 9.5; are rank and "
         "score swapped?",
     ),
+    "rank and score swapped, whole scores": (
+        text("r.run", "11 Q0 a 100 1 r", "11 Q0 b 99 2 r", "12 Q0 a 80 1 r"),
+        "the scores of run=r count 1, 2, 3, ... in each of its 1 lists, and its ranks do not, e.g. 100; are rank and "
+        "score swapped?",
+    ),
     "distances beside ranks": (
         text("r.run", "11 Q0 a 1 0.1 r", "11 Q0 b 2 0.2 r", "11 Q0 c 3 0.2 r", "12 Q0 a 0 1 r", "12 Q0 b 1 2 r"),
         "score and rank say the opposite order in each of 2 lists, e.g. in 2 of run=r",
