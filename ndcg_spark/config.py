@@ -259,7 +259,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read, {error.strerror}; check --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: no TOML, {error}; correct the file") from error
+        raise ConfigurationError(f"{file}: not valid TOML, {error}; correct the file") from error
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
