@@ -63,6 +63,13 @@ def date(given: object) -> object:
     return given
 
 
+def remote(given: str) -> str:
+    """The address of a Spark Connect server, or local, which starts one on this machine."""
+    if not given.startswith(("sc://", "local")):
+        raise ValueError(f"{given!r} is not the address of a Spark Connect server; write sc://host:port")
+    return given
+
+
 def duration(given: str) -> str:
     """A time such as 90s, 90m or 2h, as it was written."""
     seconds_of(given)
