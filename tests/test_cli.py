@@ -620,3 +620,10 @@ def test_nights_are_listed_and_expired(folder):
     assert ndcg_spark("recover", "out", cwd=folder).stdout == "nothing to recover\n"
     assert ndcg_spark("expire", "out", "--keep-days", "30", cwd=folder).stdout == "removed tiny of 2020-01-01\n"
     assert ndcg_spark("nights", "out", "--json", cwd=folder).stdout == "[]\n"
+
+
+def test_a_column_that_is_missing_is_told_with_all_that_the_file_has(folder):
+    (folder / "r.csv").write_text("query,run,document,score\nq1,a,d,1\n", encoding="utf-8")
+    done = evaluate(folder, results="r.csv")
+    assert done.returncode == 3
+    assert "2 column(s) missing, query_id, doc_id; it has query, run, document, score; map names" in done.stderr
