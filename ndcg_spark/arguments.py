@@ -32,6 +32,18 @@ def _is_night(given: dict[str, Any]) -> bool:
     return len(given.get("paths") or []) == 1 and not any(given.get(name) for name in read)
 
 
+def _refuse_options_of_inputs(options: Mapping[str, Any]) -> None:
+    """ConfigurationError for an option that says how judgments and results are read or scored."""
+    harmless = ("paths", "date", "engine", "remote")
+    given = [name for name, value in options.items() if value is not None and name not in harmless]
+    if given:
+        option = given[0].strip("_").replace("_", "-")
+        raise ConfigurationError(
+            f"arguments: --{option} is for judgments and results, and only {options['paths'][0]} is given; give the "
+            f"judgments, then the results, or leave --{option} out"
+        )
+
+
 def configured(*without: str, or_night: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add all OPTIONS except these to a command, which is called with the configuration that they result in.
 
@@ -50,6 +62,7 @@ def configured(*without: str, or_night: bool = False) -> Callable[[Callable[...,
         def called(**given: Any) -> None:
             options = {name: given.pop(name, None) for name in OPTIONS if name not in without}
             if or_night and _is_night(options):
+                _refuse_options_of_inputs(options)
                 command(KeptNight(options["paths"][0], options["date"]), **given)
             else:
                 command(_configuration({**dict.fromkeys(OPTIONS), **options}), **given)

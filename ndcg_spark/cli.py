@@ -62,9 +62,10 @@ def check(
     config: "EvaluationConfig",
     json_: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Hold judgments and results to the input contract of a convention; nothing is scored.
+    """Check judgments and results; nothing is scored.
 
-    Unlike an evaluation, it looks for duplicates everywhere, not only where they could change a score.
+    They are held to the input contract of a convention. Unlike an evaluation, this looks for duplicates everywhere, not
+    only where they could change a score.
     """
     from ndcg_spark.job.checking import check as check_input
     from ndcg_spark.report.terminal import Progress, print_check
@@ -99,7 +100,10 @@ def list_nights(
     format_: OutputFormat = None,
     json_: Json = False,
 ) -> None:
-    """List the committed nights with their scores; csv and json have all scores of all runs."""
+    """List the published nights with their scores.
+
+    CSV and JSON have all scores of all runs.
+    """
     from ndcg_spark.nights.read import dataset_scores
     from ndcg_spark.nights.records import committed, read_again_if_replaced
     from ndcg_spark.report.formats import chosen
@@ -114,7 +118,10 @@ def list_nights(
 
 @app.command(cls=Command)
 def recover(output: KeptScores) -> None:
-    """Remove what killed evaluations have left and what was superseded; every evaluation does this first."""
+    """Remove what killed evaluations left and what was superseded.
+
+    Every evaluation does this first.
+    """
     from ndcg_spark.nights.expire import remove, still_staged, waste
 
     stand(_HALF_DONE)
@@ -130,7 +137,10 @@ def expire(
     baselines: Annotated[bool, typer.Option("--baselines", help="Remove baselines of the gate, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; change nothing.")] = False,
 ) -> None:
-    """Remove old nights, and what killed evaluations have left; say what was removed, and which baselines stay."""
+    """Remove old nights, and what killed evaluations left.
+
+    It says what was removed, and which baselines stay.
+    """
     from ndcg_spark.nights.expire import old_nights, remove, waste
 
     today = datetime.datetime.now(datetime.UTC).date()
@@ -162,4 +172,4 @@ def _text(argument: str) -> str:
         # It was no argument of the process, but text.
         return argument
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"arguments: {argument!r} is no UTF-8; rename it") from error
+        raise ConfigurationError(f"arguments: {argument!r} is not UTF-8; rename it") from error

@@ -83,7 +83,7 @@ class EvaluationConfig(Strict):
     documents: Literal["top", "worst"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
-    remote: Annotated[str, Field(pattern=r"^(sc://|local)")] | None = None
+    remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
     #: Of each table's rows, how many may be set aside before the input is refused.
     max_rejected_fraction: Fraction = 0.0
     #: Of a dataset's judged queries, how many a run may lack; of a run's queries, how many may be unjudged.
@@ -259,7 +259,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read, {error.strerror}; check --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: no TOML, {error}; correct the file") from error
+        raise ConfigurationError(f"{file}: not valid TOML, {error}; correct the file") from error
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,15 +48,25 @@ def convention(given: object) -> Convention:
         return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
     if isinstance(given, Convention):
         return given
-    raise ValueError(f"{given!r} is no convention; give a preset's name or a table of options")
+    raise ValueError(f"{given!r} is not a convention; give a preset's name or a table of options")
 
 
 def date(given: object) -> object:
     """A date, also as YYYY-MM-DD."""
     if isinstance(given, str):
-        return datetime.date.fromisoformat(given)
+        try:
+            return datetime.date.fromisoformat(given)
+        except ValueError:
+            raise ValueError(f"{given!r} is not a date; write YYYY-MM-DD") from None
     if not isinstance(given, datetime.date):
-        raise ValueError(f"{given!r} is no date; write YYYY-MM-DD")
+        raise ValueError(f"{given!r} is not a date; write YYYY-MM-DD")
+    return given
+
+
+def remote(given: str) -> str:
+    """The address of a Spark Connect server, or local, which starts one on this machine."""
+    if not given.startswith(("sc://", "local")):
+        raise ValueError(f"{given!r} is not the address of a Spark Connect server; write sc://host:port")
     return given
 
 

@@ -1,6 +1,6 @@
 """A table that was read, or given, brought into a schema: which columns it must have, and in which types."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -85,6 +85,17 @@ def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
     return table.select(*typed_columns(table, schema, where), *added)
 
 
+def missing_columns(missing: Sequence[str], known: Iterable[str], where: str, advice: str | None = None) -> InputError:
+    """The error for columns that a table does not have; `known` are those that it has, and `advice` as in `conform`."""
+    if advice is None:
+        advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
+        if list(missing) == ["relevance"]:
+            advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
+    return InputError(
+        f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
+    )
+
+
 def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> list[Column]:
     """Those columns of the schema that the table has, in the schema's order and types.
 
@@ -97,14 +108,7 @@ def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str 
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
-        known = sorted(named_by_user(has))
-        if advice is None:
-            advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
-            if missing == ["relevance"]:
-                advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
-        raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
-        )
+        raise missing_columns(missing, sorted(named_by_user(has)), where, advice)
     fields = [field for field in schema if field.name in has]
     wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]
     if wrong:

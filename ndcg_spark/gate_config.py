@@ -26,7 +26,7 @@ def _night(given: object) -> object:
     try:
         return datetime.date.fromisoformat(str(given))
     except ValueError as error:
-        raise ValueError(f"{given!r} is no night; write {LAST_GOOD}, or a date as YYYY-MM-DD") from error
+        raise ValueError(f"{given!r} is not a night; write {LAST_GOOD}, or a date as YYYY-MM-DD") from error
 
 
 def _cutoff(given: object) -> Cutoff:
@@ -36,7 +36,7 @@ def _cutoff(given: object) -> Cutoff:
 def _slice(given: str) -> str:
     attribute, equals, value = given.partition("=")
     if not (attribute and equals and value):
-        raise ValueError(f"{given!r} is no slice; write ATTRIBUTE=VALUE, such as language=de")
+        raise ValueError(f"{given!r} is not a slice; write ATTRIBUTE=VALUE, such as language=de")
     return given
 
 

@@ -145,7 +145,9 @@ def evaluate(
     session = session_of(judgments, results)
     chosen = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(chosen, Convention):
-        raise ConfigurationError(f"convention: {convention!r} is none; give the name of a preset, or a Convention")
+        raise ConfigurationError(
+            f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
+        )
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
     wanted = request(measures, given, DEFAULT_CUTOFFS)
     judgments = _graded(judgments, session, chosen, relevance)

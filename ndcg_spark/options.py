@@ -32,7 +32,7 @@ KeptScores = Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder th
 def engine_of(given: str | None) -> str:
     """The engine that an option names. ConfigurationError if there is none of the name."""
     if given not in (None, "auto", "embedded", "spark"):
-        raise ConfigurationError(f"engine: {given!r} is none; one of auto, embedded, spark")
+        raise ConfigurationError(f"engine: unknown engine {given!r}; choose auto, embedded or spark")
     return given or "auto"
 
 
@@ -44,7 +44,11 @@ def _fraction(text: str) -> Any:
 OPTIONS: dict[str, Any] = {
     "paths": Annotated[
         Paths,
-        typer.Argument(metavar="JUDGMENTS RESULTS", help="The same without names of options.", show_default=False),
+        typer.Argument(
+            metavar="JUDGMENTS RESULTS",
+            help="The judgments, then all results: short for the options.",
+            show_default=False,
+        ),
     ],
     "judgments": Annotated[
         Paths,

@@ -31,7 +31,7 @@ def message(text: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`, did you mean 'trec_eval'?` if a known name is near the word, else nothing.
+    """` (did you mean 'trec_eval'?)` if a known name is near the word, else nothing.
 
     Near are names that differ in a letter or two, are spelled with the same letters, or begin with the word.
     """
@@ -42,7 +42,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         *(name for name in folded if sorted(name) == sorted(meant)),
         *(name for name in folded if len(meant) > 2 and name.startswith(meant)),
     ]
-    return f", did you mean {folded[near[0]]!r}?" if near else ""
+    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
 def _spelled(character: str) -> str:

@@ -35,12 +35,12 @@ RULES = {
     for rule in (
         Rule("value_is_no_scalar", "line(s) with a value that is an array, an object, true or false"),
         Rule("lists_of_unequal_length", "row(s) whose lists of documents and of scores or grades differ in length"),
-        Rule("broken_line", "line(s) that are no row"),
+        Rule("broken_line", "line(s) that are not rows"),
         Rule("no_dataset", "row(s) without a dataset", "dataset"),
         Rule("no_run", "row(s) without a run", "run"),
         Rule("no_query_id", "row(s) without a query_id", "query_id"),
         Rule("no_doc_id", "row(s) without a doc_id", "doc_id"),
-        Rule("relevance_is_no_number", "relevance value(s) that are no finite number", "relevance"),
+        Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
         Rule("relevance_negative", "negative grade(s)", "relevance"),
         Rule(
             "relevance_without_gain",
@@ -48,7 +48,7 @@ RULES = {
             "relevance",
         ),
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
-        Rule("score_is_no_number", "score(s) that are no finite number", "score"),
+        Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
         Rule("rank_is_no_rank", "rank(s) that are no whole number from 1", "rank"),
         Rule("judged_twice", "row(s) of documents judged twice for one query"),
         Rule("returned_twice", "row(s) of documents returned twice for one query"),

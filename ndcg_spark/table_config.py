@@ -39,7 +39,7 @@ def _as_of(given: object) -> object:
             return given
     elif isinstance(given, int) and not isinstance(given, bool) and given >= 0:
         return given
-    raise ValueError(f"{given!r} is no version and no time; give a number, or a time as in 2026-11-01T06:00:00Z")
+    raise ValueError(f"{given!r} is neither a version nor a time; give a number, or a time as in 2026-11-01T06:00:00Z")
 
 
 class Strict(BaseModel):

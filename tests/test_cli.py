@@ -62,6 +62,15 @@ def test_help_is_as_it_was_agreed(arguments, golden):
     assert ndcg_spark(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
 
 
+def test_the_list_of_commands_cuts_no_sentence():
+    assert "..." not in ndcg_spark("--help").stdout.partition("Commands:")[2]
+
+
+def test_a_folder_without_nights_has_an_empty_list(tmp_path):
+    done = ndcg_spark("nights", str(tmp_path))
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "there is no night; check the path")
+
+
 def test_without_any_argument_the_help_is_shown():
     done = ndcg_spark()
     assert (done.returncode, done.stderr.split()[:2]) == (2, ["Usage:", "ndcg-spark"])
@@ -213,24 +222,24 @@ def test_so_does_the_help(arguments, where, code, said):
 def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
     command = f"{sys.executable} -m ndcg_spark nights $'o\\xff'"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "ndcg-spark: arguments: 'o\\udcff' is no UTF-8; rename it\n")
+    assert (done.returncode, done.stderr) == (2, "ndcg-spark: arguments: 'o\\udcff' is not UTF-8; rename it\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["conventions", "trec_eval", "--compare", "q", "r"], "not only trec_eval; give one of them"),
-        (["conventions", "--cutoffs", "5"], "are of a comparison; give --compare too"),
-        (["conventions", "--format", "csv"], "are of a comparison; give --compare too"),
-        (["conventions", "trec_eval", "--engine", "spark"], "are of a comparison; give --compare too"),
+        (["conventions", "--cutoffs", "5"], "need a comparison; give --compare too"),
+        (["conventions", "--format", "csv"], "need a comparison; give --compare too"),
+        (["conventions", "trec_eval", "--engine", "spark"], "need a comparison; give --compare too"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--json"],
             "leave --format, --json, --baseline, --accept-baseline, --junit",
         ),
-        (["evaluate", "--judgments", "q", "--results", "r", "--junit", "g.xml"], "--junit is of a gate; add [gate]"),
+        (["evaluate", "--judgments", "q", "--results", "r", "--junit", "g.xml"], "--junit needs a gate; add [gate]"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--accept-baseline", "x"],
-            "--accept-baseline is of a gate",
+            "--accept-baseline needs a gate",
         ),
         (["evaluate", "--judgments", "q", "--results", "r", "--json", "--format", "csv"], "leave one out"),
         (["check", "--judgments", "q", "--results", "r", "--format", "csv"], "No such option: --format"),
@@ -368,18 +377,18 @@ BAD_RESULTS = {
     "no such path": (lambda _: "nowhere.txt", "no such path, nowhere.txt"),
     "an empty folder": (empty_folder, "no files in nothing"),
     "a file without a byte": (text("zero.txt", ""), "without a byte"),
-    "a truncated Parquet file": (truncated_parquet, "t.parquet is no whole Parquet file"),
+    "a truncated Parquet file": (truncated_parquet, "t.parquet is not a complete Parquet file"),
     "a damaged Parquet file": (damaged_parquet, "d.parquet cannot be read"),
     "a truncated gzip file": (truncated_gzip, "t.gz cannot be read"),
     "truncated JSON lines": (truncated_json_lines, "t.jsonl.gz cannot be read"),
-    "JSON lines that are not alike": (unlike_json_lines, "1 score(s) that are no finite number"),
+    "JSON lines that are not alike": (unlike_json_lines, "1 score(s) that are not finite numbers"),
     "bytes that are not UTF-8": (text("l.txt", RUN + "q2 Q0 caf\xe9 2 0.5 bm25\n"), "l.txt"),
-    "a broken line": (text("b.txt", RUN + "q2 Q0 x 3\n"), "1 line(s) that are no row, e.g. q2 Q0 x 3"),
-    "text for a score": (text("s.txt", RUN + "q2 Q0 x 3 high bm25\n"), "1 score(s) that are no finite number"),
+    "a broken line": (text("b.txt", RUN + "q2 Q0 x 3\n"), "1 line(s) that are not rows, e.g. q2 Q0 x 3"),
+    "text for a score": (text("s.txt", RUN + "q2 Q0 x 3 high bm25\n"), "1 score(s) that are not finite numbers"),
     "a score that is NaN": (text("n.txt", RUN + "q2 Q0 x 3 nan bm25\n"), "score=nan"),
     "a null query": (null_query, "1 row(s) without a query_id, e.g. run=r query_id=null doc_id=c"),
     "a score of the wrong type": (boolean_score, "score is boolean"),
-    "a line of CSV that is too short": (short_csv, "1 line(s) that are no row, e.g. r,q2,c;"),
+    "a line of CSV that is too short": (short_csv, "1 line(s) that are not rows, e.g. r,q2,c;"),
     "a document twice": (text("d.txt", RUN + "q2 Q0 c 3 0.5 bm25\n"), "1 document(s) returned twice for one query"),
     "no judged query": (text("o.txt", RUN.replace("q", "p")), "none of 2 queries"),
     "no catalog table": (lambda _: "table:no.such", "no catalog table no.such"),
@@ -404,7 +413,7 @@ def test_bad_results_are_refused_with_a_reason_and_exit_code_3(folder, case):
         ("q1 0 z 7\n", ["--set", "gain={0: 0, 1: 1, 2: 3}"], "relevance=7"),
         ("q1 0 a 2\n", [], "1 document(s) judged twice for one query, e.g. query_id=q1 doc_id=a"),
         ("q3 0 a 1\n", ["--set", "missing_query=error"], "a judged query without results, 1 of them"),
-        ("q1 0 z\n", [], "1 line(s) that are no row, e.g. q1 0 z"),
+        ("q1 0 z\n", [], "1 line(s) that are not rows, e.g. q1 0 z"),
     ],
 )
 def test_bad_judgments_are_refused_with_a_reason_and_exit_code_3(folder, line, options, reason):
@@ -424,14 +433,14 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
     [
         (["--convention", "trec"], "no preset is called 'trec'"),
         (["--convention", "treceval"], "did you mean 'trec_eval'?"),
-        (["--set", "tie=rank"], "no option is called tie, did you mean 'ties'?"),
-        (["--set", "gain=exp"], "gain=exp, did you mean 'exp2'?"),
+        (["--set", "tie=rank"], "no option is called tie (did you mean 'ties'?)"),
+        (["--set", "gain=exp"], "gain=exp (did you mean 'exp2'?)"),
         (["--engine", "embeded"], "did you mean 'embedded'?"),
         (["--run-from", "colum"], "did you mean 'column'?"),
         (["--column", "docid=x"], "did you mean 'doc_id'?"),
         (["--column", "resluts.doc_id=x"], "did you mean 'results'?"),
         (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
-        (["--cutoffs", "0"], "0 is no cutoff"),
+        (["--cutoffs", "0"], "0 is not a cutoff"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
         (["--set", "gain=python:no.such.function"], "cannot be imported"),
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),
@@ -449,9 +458,9 @@ def test_an_unknown_key_of_the_configuration_is_told_with_all_other_problems(fol
     done = ndcg_spark("evaluate", "--config", "c.toml", cwd=folder)
     assert done.returncode == 2
     for problem in (
-        "cutoff: no such key, did you mean 'cutoffs'?",
-        "judgments.pth: no such key, did you mean 'path'?",
-        "exclude.pth: no such key, did you mean 'path'?",
+        "cutoff: no such key (did you mean 'cutoffs'?)",
+        "judgments.pth: no such key (did you mean 'path'?)",
+        "exclude.pth: no such key (did you mean 'path'?)",
         "judgments.path: missing",
         "results",
     ):
@@ -611,3 +620,10 @@ def test_nights_are_listed_and_expired(folder):
     assert ndcg_spark("recover", "out", cwd=folder).stdout == "nothing to recover\n"
     assert ndcg_spark("expire", "out", "--keep-days", "30", cwd=folder).stdout == "removed tiny of 2020-01-01\n"
     assert ndcg_spark("nights", "out", "--json", cwd=folder).stdout == "[]\n"
+
+
+def test_a_column_that_is_missing_is_told_with_all_that_the_file_has(folder):
+    (folder / "r.csv").write_text("query,run,document,score\nq1,a,d,1\n", encoding="utf-8")
+    done = evaluate(folder, results="r.csv")
+    assert done.returncode == 3
+    assert "2 column(s) missing, query_id, doc_id; it has query, run, document, score; map names" in done.stderr

@@ -92,7 +92,7 @@ def test_cutoffs_are_kept_once_ascending_and_the_whole_ranking_last(given, cutof
     [("1,0", "0"), ([-1], "'-1'"), ("1,,3", "''"), ([1.5], "'1.5'"), ([True], "'True'"), ("ten", "'ten'")],
 )
 def test_what_is_no_cutoff_is_refused_by_its_text(given, named):
-    with pytest.raises(ConfigurationError, match=rf"cutoffs: {named} is no cutoff; give whole numbers from 1"):
+    with pytest.raises(ConfigurationError, match=rf"cutoffs: {named} is not a cutoff; give whole numbers from 1"):
         configured(cutoffs=given)
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_not_there_is_refused_by_name(tmp_path):
 def test_a_file_that_is_no_toml_is_refused_by_name(tmp_path, content):
     file = tmp_path / "night.toml"
     file.write_bytes(content)
-    with pytest.raises(ConfigurationError, match=r"night\.toml: no TOML"):
+    with pytest.raises(ConfigurationError, match=r"night\.toml: not valid TOML"):
         load(file, {})
 
 
@@ -217,5 +217,5 @@ def test_columns_are_mapped_to_a_name_each(columns):
 
 
 def test_all_wrong_cutoffs_are_named():
-    with pytest.raises(ConfigurationError, match="0, 'x' are no cutoffs"):
+    with pytest.raises(ConfigurationError, match="0, 'x' are not cutoffs"):
         configured(cutoffs="0,1,x")

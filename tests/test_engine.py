@@ -184,7 +184,7 @@ def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server, mo
 
 @pytest.mark.parametrize("url", ["sc://", "sc://host:1/;a", "sc://host:port", "http://host"])
 def test_what_is_no_address_is_told(url):
-    with pytest.raises(EngineError, match="is no address of a Spark Connect server"):
+    with pytest.raises(EngineError, match="is not the address of a Spark Connect server"):
         patience.ask(url)
 
 

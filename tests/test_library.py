@@ -166,10 +166,10 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ([1, 2], "list is no table; give a Spark, pandas or Polars DataFrame"),
-        (None, "NoneType is no table"),
-        ("qrels.txt", "str is no table"),
-        ({"q": {"d": "high"}}, "a value that is no number"),
+        ([1, 2], "list is not a table; give a Spark, pandas or Polars DataFrame"),
+        (None, "NoneType is not a table"),
+        ("qrels.txt", "str is not a table"),
+        ({"q": {"d": "high"}}, "a value that is not a number"),
         ({"r": {"q": {"d": 1}}}, "dictionaries of three levels"),
         ({"q": {"d": 1}, "p": {"x": {"y": 2}}}, "dictionaries of three levels"),
         (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),

@@ -19,7 +19,7 @@ KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_
     ],
 )
 def test_a_near_name_is_proposed(word, meant):
-    assert did_you_mean(word, KNOWN) == f", did you mean {meant!r}?"
+    assert did_you_mean(word, KNOWN) == f" (did you mean {meant!r}?)"
 
 
 @pytest.mark.parametrize("word", ["nonsense", "random", "", "x", "tr", "\ue000"])

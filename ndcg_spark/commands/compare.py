@@ -49,9 +49,10 @@ def compare(
     engine: EngineName = None,
     remote: Annotated[Text, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
 ) -> None:
-    """Compare published runs with a baseline: how far apart they are.
+    """Compare published runs with a baseline.
 
-    And how sure one can be of it. The baseline is a run of the same night, another night, or a run of another night.
+    It tells how far apart they are, and how sure one can be of it. The baseline is a run of the same night, another
+    night, or a run of another night.
     """
     from ndcg_spark.comparison.measures import measures_of
     from ndcg_spark.job.comparing import compare_nights

@@ -24,12 +24,12 @@ def show_conventions(
     json_: Json = False,
     engine: EngineName = None,
 ) -> None:
-    """List the presets and options, explain a preset, or compare them all on your data."""
+    """List the presets, explain one, or compare all on your data."""
     if compare is not None and name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
     if compare is None and any((cutoffs, measures, input_format, format_, json_, engine)):
         raise ConfigurationError(
-            "arguments: --cutoffs, --measures, --engine and all formats are of a comparison; give --compare too"
+            "arguments: --cutoffs, --measures, --engine and --format need a comparison; give --compare too"
         )
     if compare is not None:
         from ndcg_spark.config import validate

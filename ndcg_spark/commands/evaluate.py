@@ -44,7 +44,7 @@ def evaluate(
         str | None, typer.Option(metavar="RUN", help="Compare the scores of every run with those of this one.")
     ] = None,
 ) -> None:
-    """Score results against judgments: NDCG per query and per dataset.
+    """Score results against judgments, per query and per dataset.
 
     Paths may have {date} in them. With a [gate] in the configuration the night is judged before it is published.
     """
@@ -73,7 +73,7 @@ def evaluate(
 
     if junit is not None:
         if config.gate is None:
-            raise ConfigurationError("arguments: --junit is of a gate; add [gate] to the configuration")
+            raise ConfigurationError("arguments: --junit needs a gate; add [gate] to the configuration")
         refuse_unwritable(junit)
     look = _look(baseline, config)
     taker: Taker | None = QueryScores(take, order) if per_query else look

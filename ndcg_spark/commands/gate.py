@@ -32,7 +32,10 @@ def judge(
     engine: EngineName = None,
     remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
 ) -> None:
-    """Judge a published night again, by the [gate] of a configuration; its scores and its verdict stay as they are."""
+    """Judge a published night again, by a configuration's [gate].
+
+    Its scores and its verdict stay as they are.
+    """
     from ndcg_spark.comparison.verdict import exit_code_of
     from ndcg_spark.config import load_gate
     from ndcg_spark.job.judging_again import judge_again, latest

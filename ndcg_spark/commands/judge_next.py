@@ -18,7 +18,7 @@ def judge_next(
     format_: OutputFormat = None,
     json_: Json = False,
 ) -> None:
-    """List the documents that nobody has judged and whose judgment would tell most about the runs.
+    """List the unjudged documents that matter most to the runs.
 
     Those are the ones that stand highest in most runs, within the deepest cutoff. With --format csv it is a file that a
     judging tool can load.

@@ -78,7 +78,10 @@ def show_trend(
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Show the nights as lines, with breaks where the convention or the judgments changed, and what stands out."""
+    """Show the nights as lines, and what stands out.
+
+    A line breaks where the convention or the judgments changed.
+    """
     from ndcg_spark.comparison.nightly import Wanted, lines
     from ndcg_spark.report import formats, trends
 
@@ -109,10 +112,11 @@ def write_report(
     engine: EngineName = None,
     remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
 ) -> None:
-    """Write a report of a night: one HTML page that needs no network.
+    """Write a report of a night as one HTML page.
 
-    Its runs with intervals, the verdict, differences query by query, the trend, and the queries that lost and won most,
-    each to be opened document by document if the night keeps its documents. Only a baseline needs an engine.
+    It needs no network, and has the runs with intervals, the verdict, differences query by query, the trend, and the
+    queries that lost and won most, each document by document if the night keeps its documents. Only a baseline needs
+    an engine.
     """
     from ndcg_spark.report.against import Baseline
     from ndcg_spark.report.reports import write
@@ -122,7 +126,7 @@ def write_report(
     if baseline or baseline_date:
         against = Baseline(baseline, baseline_date, slices, engine_of(engine), remote)
     elif slices:
-        raise ConfigurationError("arguments: --slices is of a comparison; give --baseline or --baseline-date too")
+        raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     stand("run it again")
     with Progress().running() as progress:
         written = write(output, html, date, dataset, run, against, png, progress.tell)

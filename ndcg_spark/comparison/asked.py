@@ -33,12 +33,14 @@ class Asked:
         if not 0 < self.alpha < 1:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
         if not 0 <= self.tie < float("inf"):
-            raise ConfigurationError(f"tie: {self.tie!r} is no difference from 0 on; 1e-9 makes ties of equal scores")
+            raise ConfigurationError(
+                f"tie: {self.tie!r} is not a difference of 0 or more; 1e-9 makes ties of equal scores"
+            )
         if not 0 < self.large_loss < float("inf"):
-            raise ConfigurationError(f"large_loss: {self.large_loss!r} is no difference above 0; 0.2 is usual")
+            raise ConfigurationError(f"large_loss: {self.large_loss!r} is not a difference above 0; 0.2 is usual")
 
 
 def _refuse_unknown(name: str, given: str, known: tuple[str, ...]) -> None:
     if given not in known:
         near = did_you_mean(str(given), known)
-        raise ConfigurationError(f"{name}: {given!r} is none{near}; one of {', '.join(known)}")
+        raise ConfigurationError(f"{name}: unknown {name} {given!r}{near}; one of {', '.join(known)}")

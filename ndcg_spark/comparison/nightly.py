@@ -70,12 +70,12 @@ def lines(output: str, wanted: Wanted) -> list[Line]:
     try:
         datetime.date.fromisoformat(wanted.anchor or "2026-01-01")
     except ValueError as error:
-        raise ConfigurationError(f"since: {wanted.anchor!r} is no date; write YYYY-MM-DD") from error
+        raise ConfigurationError(f"since: {wanted.anchor!r} is not a date; write YYYY-MM-DD") from error
     rows = read_again_if_replaced(lambda: _read(output, wanted.dataset))
     runs = sorted({row["run"] for _, of_night in rows for row in of_night})
     if wanted.run is not None and wanted.run not in runs:
         near = did_you_mean(wanted.run, runs)
-        raise ConfigurationError(f"run: {wanted.run!r} is none of the {len(runs)} runs{near}, e.g. {runs[0]!r}")
+        raise ConfigurationError(f"run: no run is called {wanted.run!r}{near}; there are {len(runs)}, e.g. {runs[0]!r}")
     found = []
     for dataset in dict.fromkeys(night.dataset for night, _ in rows):
         of_dataset = [(night, of_night) for night, of_night in rows if night.dataset == dataset]
@@ -138,7 +138,9 @@ def _measures(
     for measure, cutoff in columns_of(text or headline, MEASURES):
         names: dict[str, int | None] = {str(each or "all"): each for each in known}
         if cutoff != "each" and cutoff not in names:
-            raise ConfigurationError(f"measures: no score at {cutoff!r} is kept; the cutoffs are {', '.join(names)}")
+            raise ConfigurationError(
+                f"measures: {measure}@{cutoff} was not evaluated; the cutoffs are {', '.join(names)}"
+            )
         valued = [row["cutoff"] for row in newest if row.get(measure) is not None]
         kept = asked.main_cutoff(measure, valued) if cutoff == "each" else names[cutoff]
         if measure != "ndcg" and not any(

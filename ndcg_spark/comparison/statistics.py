@@ -41,7 +41,7 @@ class Moments:
     def of(cls, n: int, mean: float | None, variance: float | None, skewness: float | None) -> "Moments":
         """From the mean, the variance of the population and its skewness; what is undefined counts as 0.
 
-        A mean that is no finite number stays what it is, as 0 would say that nothing was lost.
+        A mean that is not a finite number stays what it is, as 0 would say that nothing was lost.
         """
         variance = max(_number(variance), 0.0)
         return cls(n, 0.0 if mean is None else mean, n * variance, n * _number(skewness) * _to_the_1_5(variance))

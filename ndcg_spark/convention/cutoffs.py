@@ -24,7 +24,7 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     given = list(cutoffs)
     wrong = [repr(cutoff) for cutoff in given if not _is_cutoff(cutoff)]
     if wrong:
-        verb = "is no cutoff" if len(wrong) == 1 else "are no cutoffs"
+        verb = "is not a cutoff" if len(wrong) == 1 else "are not cutoffs"
         raise ConfigurationError(
             f"cutoffs: {', '.join(wrong)} {verb}; give whole numbers from 1, and all for the whole ranking"
         )

@@ -166,7 +166,7 @@ def _read(word: str, also: Collection[str] = ()) -> tuple[str, str, dict[str, st
     if match and match["cutoff"] and given not in {*_NAMES, *others}:
         given = _AT_A_CUTOFF.get(given.lower(), given)
     if match is None or given not in {*_NAMES, *others}:
-        raise _UnknownMeasureError(f"{word!r} is none{_near(word, match, others)}")
+        raise _UnknownMeasureError(f"{word!r} is not a measure{_near(word, match, others)}")
     name, cutoff = _NAMES.get(given, given), match["cutoff"]
     measure = MEASURES.get(name, _COLUMN)
     if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
@@ -185,7 +185,7 @@ def _near(word: str, match: re.Match[str] | None, others: Iterable[str]) -> str:
     written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if found else None
     if found and written:
         cutoff = found["cutoff"]
-        return f", did you mean {MEASURES[_NAMES[written]].written[0] + (f'@{cutoff}' if cutoff else '')!r}?"
+        return f" (did you mean {MEASURES[_NAMES[written]].written[0] + (f'@{cutoff}' if cutoff else '')!r}?)"
     # Of names that differ in their case only, ours is the one that is told.
     return did_you_mean(name, [*others, *reversed(_NAMES)])
 

@@ -33,7 +33,7 @@ def parse_option(text: str) -> tuple[str, Any]:
     """
     option, equals, value = text.partition("=")
     if not equals:
-        raise ConventionError(f"convention: {text!r} is no option=value; write for example gain=linear")
+        raise ConventionError(f"convention: {text!r} is not OPTION=VALUE; write for example gain=linear")
     try:
         parsed = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

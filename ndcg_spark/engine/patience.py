@@ -41,7 +41,7 @@ def ask(url: str) -> None:
         channel = address.toChannel()
     except (PySparkException, ValueError) as error:
         raise EngineError(
-            f"engine: {masked(url)} is no address of a Spark Connect server, {masked(first_line(error))}; "
+            f"engine: {masked(url)} is not the address of a Spark Connect server, {masked(first_line(error))}; "
             "write sc://host:port"
         ) from error
     _UNCLOSED.append(channel)

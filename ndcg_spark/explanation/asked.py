@@ -75,7 +75,9 @@ def unknown(what: str, name: str, near: Iterable[str], count: int, of: str) -> C
     """The error for a name that is not among so many; `near` are all names, or some that include the nearest."""
     known = list(dict.fromkeys(near))
     alike = difflib.get_close_matches(name, known, n=_NEAR, cutoff=0.0)
-    nearest = f", the nearest are {', '.join(map(repr, alike))}" if len(alike) > 1 else f", only {alike[0]!r} is"
+    nearest = (
+        f"; the nearest are {', '.join(map(repr, alike))}" if len(alike) > 1 else f"; the only one is {alike[0]!r}"
+    )
     return ConfigurationError(
-        f"{what}: {name!r} is none of the {count:,} {of}{nearest if alike else ''}; check --{what}"
+        f"{what}: none of the {count:,} {of} is called {name!r}{nearest if alike else ''}; check --{what}"
     )

@@ -71,7 +71,9 @@ def _table(columns: Mapping[str, list[Any]], is_results: bool, ranked: bool, whe
     try:
         numbers = pa.array(columns["number"], pa.float64())
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"{where}: a value that is no number, {error}; give numbers as grades and scores") from error
+        raise InputError(
+            f"{where}: a value that is not a number, {error}; give numbers as grades and scores"
+        ) from error
     return pa.table({**text, "score" if is_results else "relevance": numbers})
 
 

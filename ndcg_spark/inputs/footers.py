@@ -86,7 +86,7 @@ def _footer(file: File, kind: str, where: str) -> Footer:
         schema, rows, of_spark = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(
-            f"{where}: {file.path} is no whole {_NAMES[kind]} file, {first_line(error)}; write it again"
+            f"{where}: {file.path} is not a complete {_NAMES[kind]} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
     refuse_own(schema.names, f"{where}: {file.path}")

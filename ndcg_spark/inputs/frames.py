@@ -91,7 +91,7 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{where}: it cannot be read as a table, {reason}; give each column one type") from error
-    raise InputError(f"{where}: {type(table).__name__} is no table; give {_KNOWN}")
+    raise InputError(f"{where}: {type(table).__name__} is not a table; give {_KNOWN}")
 
 
 def _read(table: Any) -> pa.Table | None:

@@ -38,7 +38,9 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     wanted = config.format in TABLES and f"format is {config.format}"
     reason = wanted or (config.as_of is not None and f"a version is asked for, {config.as_of}")
     if reason and plain:
-        raise ConfigurationError(f"{where}: {reason}, and {plain} is of no table of Delta or Iceberg; leave it out")
+        raise ConfigurationError(
+            f"{where}: {reason}, and {plain} is not a file of a Delta or Iceberg table; leave it out"
+        )
     alone = next((file.path for file in found if file.snapshot and file.snapshot.table is not None), None)
     if alone and len(found) > 1:
         raise InputError(f"{where}: {len(paths)} paths, among them {alone}; give a table that the engine reads alone")

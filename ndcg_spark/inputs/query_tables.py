@@ -51,7 +51,7 @@ def _read(engine: Engine, config: TableConfig, paths: list[str], where: str, sch
         broken = counted.agg(F.count("*").alias("lines"), F.min(BROKEN_LINE).alias("example")).first()
         if broken is not None and broken["lines"]:
             raise InputError(
-                f"{where}: {broken['lines']:,} line(s) of {source.place} that are no row, e.g. "
+                f"{where}: {broken['lines']:,} line(s) of {source.place} that are not rows, e.g. "
                 f"{broken['example'][:100]!r}; correct them"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))

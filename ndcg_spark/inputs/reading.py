@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
-from ndcg_spark.conforming import named_by_user, refuse_alike, refuse_own
+from ndcg_spark.conforming import missing_columns, named_by_user, refuse_alike, refuse_own
 from ndcg_spark.engine import Engine, failures
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import aliases, file_formats, finding, limits, log_tables, run_files, run_names, shapes
@@ -243,6 +243,9 @@ def _renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: Struct
             f"{where}: none of {', '.join(sources.values())} is a column; it has {known}; map names in the "
             "configuration with columns, or name its format"
         )
+    lost = [name for name in ("query_id", "doc_id") if name in sources and sources[name] not in has]
+    if lost:
+        raise missing_columns(lost, named_by_user(has), where)
     return table.select(*kept, *(F.col(quoted(name)) for name in (*INTERNAL, UNIT) if name in has))
 
 

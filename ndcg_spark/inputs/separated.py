@@ -46,7 +46,7 @@ def header_names(line: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=separator, strict=True), [])
     except csv.Error as error:
-        raise ValueError(f"{line[:200]!r} is no header, {error}") from error
+        raise ValueError(f"{line[:200]!r} is not a header, {error}") from error
 
 
 def _unquoted(field: Column) -> Column:

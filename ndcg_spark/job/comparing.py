@@ -98,7 +98,7 @@ def _baselines(
             missing = f"no night of {night.dataset} before {night.evaluated_on} has passed the gate"
         else:
             good = next((other for other in own if other.evaluated_on == request.baseline_date), None)
-            missing = f"no night of {night.dataset} is of {request.baseline_date}"
+            missing = f"{night.dataset} has no night of {request.baseline_date}"
         if good is None:
             raise ConfigurationError(f"baseline-date: {missing}; ndcg-spark nights lists them")
         found[night.dataset] = good
@@ -133,6 +133,8 @@ def _refuse_unknown_runs(
     def runs(nights: Iterable[CommittedNight]) -> list[str]:
         return sorted({row["run"] for rows in dataset_scores(list(nights)) for row in rows})
 
+    if request.baseline_date is None and request.baseline in (request.runs or ()):
+        raise ConfigurationError(f"run: {request.baseline!r} is the baseline itself; name another --run or --baseline")
     for option, wanted, nights in (
         ("run", request.runs or (), tonight),
         ("baseline", (request.baseline,) if request.baseline else (), baselines.values() or tonight),

@@ -50,4 +50,4 @@ def date_of(option: str, given: str | None) -> datetime.date | None:
     try:
         return datetime.date.fromisoformat(given)
     except ValueError:
-        raise ConfigurationError(f"arguments: --{option} {given!r} is no date; write YYYY-MM-DD") from None
+        raise ConfigurationError(f"arguments: --{option} {given!r} is not a date; write YYYY-MM-DD") from None

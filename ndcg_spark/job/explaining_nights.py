@@ -113,8 +113,8 @@ def _cutoff(night: CommittedNight, scores: Iterable[Row], asked: Asked) -> int |
     if cutoff not in known or (cutoff is None and deepest is not None):
         kept = ", ".join(at(each) for each in sorted(each for each in known if each is not None)) or "all"
         raise ConfigurationError(
-            f"cutoff: the night keeps the documents down to {at(deepest)}, and scores at {kept}; {at(cutoff)} is none "
-            "of these, so explain it from --judgments and --results"
+            f"cutoff: the night keeps the documents down to {at(deepest)}, and scores at {kept}; {at(cutoff)} is not "
+            "one of these, so explain it from --judgments and --results"
         )
     return cutoff
 

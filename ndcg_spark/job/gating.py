@@ -23,7 +23,7 @@ def refuse_without_meaning(config: EvaluationConfig, accepted: str | None) -> No
     refuse_without_reason(accepted)
     if config.gate is None:
         if accepted is not None:
-            raise ConfigurationError("arguments: --accept-baseline is of a gate; add [gate] to the configuration")
+            raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
         return
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
@@ -43,7 +43,8 @@ def refuse_unknown_measures(gate: GateConfig) -> None:
     if wrong:
         place, name = wrong[0]
         raise ConfigurationError(
-            f"gate.check.{place}.measure: {name!r} is no measure{did_you_mean(name, known)}; one of {', '.join(known)}"
+            f"gate.check.{place}.measure: {name!r} is not a measure{did_you_mean(name, known)}; "
+            f"one of {', '.join(known)}"
         )
 
 

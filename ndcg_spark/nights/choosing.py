@@ -51,7 +51,7 @@ def left_out(nights: Iterable[CommittedNight], date: str, dataset: str | None = 
 def nights_of(nights: Sequence[CommittedNight], output: str, dataset: str | None) -> list[CommittedNight]:
     """The nights of a dataset, or of all. ConfigurationError if there is no night, or no such dataset."""
     if not nights:
-        raise ConfigurationError(f"output: no committed night in {masked(output)}; check the path")
+        raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
     own = [night for night in nights if dataset in (None, night.dataset)]
     if not own:
         raise ConfigurationError(_unknown(str(dataset), {night.dataset for night in nights}))
@@ -61,6 +61,6 @@ def nights_of(nights: Sequence[CommittedNight], output: str, dataset: str | None
 def _unknown(dataset: str, known: Iterable[str]) -> str:
     names = sorted(known)
     return (
-        f"dataset: {dataset!r} is none of the {len(names)} datasets{did_you_mean(dataset, names)}; "
+        f"dataset: no dataset is called {dataset!r}{did_you_mean(dataset, names)}; "
         f"there are {', '.join(names[:_SHOWN])}"
     )

@@ -55,7 +55,7 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
         raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")
     nights = committed(output)
     if not nights:
-        raise StorageError(f"read_scores: no night is committed in {masked(output)}; check the path")
+        raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
     return read_nights(nights, table, reader)
 
 

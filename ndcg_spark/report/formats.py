@@ -39,7 +39,9 @@ def chosen(given: str | None, json_: bool, known: Sequence[str] = FORMATS) -> st
             f"({', '.join(known)}); give --input-format {given}"
         )
     if given not in known:
-        raise ConfigurationError(f"format: {given!r} is none{did_you_mean(given, known)}; one of {', '.join(known)}")
+        raise ConfigurationError(
+            f"format: {given!r} is not a format{did_you_mean(given, known)}; one of {', '.join(known)}"
+        )
     if json_ and given != "json":
         raise ConfigurationError(f"arguments: --json is --format json, and --format {given} is given; leave one out")
     return given

@@ -89,7 +89,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, held: Held |
     order = list(by_run)
     if run is not None and run not in by_run:
         near = did_you_mean(run, by_run)
-        raise ConfigurationError(f"run: {run!r} is none of the {len(by_run)} runs{near}, e.g. {order[0]!r}")
+        raise ConfigurationError(f"run: no run is called {run!r}{near}; there are {len(by_run)}, e.g. {order[0]!r}")
     compared = held.by_run(cutoff) if held else {}
     chosen = run or _chosen(night, order, compared)
     own = Side(night, NightRows(night), chosen, cutoff)

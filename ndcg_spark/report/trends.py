@@ -185,7 +185,7 @@ def _print_picture(lines: Sequence[Line], style: str) -> None:
     from ndcg_spark.report.charts import picture, trend_chart
 
     if style == "png" and sys.stdout.isatty():
-        raise ConfigurationError("format: png is no text; write it to a file, as in --format png > trend.png")
+        raise ConfigurationError("format: a PNG is not text; write it to a file, as in --format png > trend.png")
     content = picture(trend_chart(lines), style)
     sys.stdout.flush()
     sys.stdout.buffer.write(content)

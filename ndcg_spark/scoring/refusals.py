@@ -57,7 +57,7 @@ NEGATIVE_IN_BOUNDS = Refusal(
     "set negative=as_unjudged, or leave bounds out",
 )
 NOT_FINITE = Refusal(
-    "dcg_is_not_finite", "convention: a DCG that is no finite number", "correct the gains or the discounts"
+    "dcg_is_not_finite", "convention: a DCG that is not a finite number", "correct the gains or the discounts"
 )
 
 

@@ -35,7 +35,7 @@ def load(name: str) -> Callable[[pd.Series], pd.Series]:
             "put its folder on PYTHONPATH, on a cluster in --py-files"
         ) from error
     if not callable(found):
-        raise ConventionError(f"convention: {name} is no function; it takes and returns a pandas Series")
+        raise ConventionError(f"convention: {name} is not a function; it takes and returns a pandas Series")
     return found  # type: ignore[no-any-return]  # what a user's module holds is known when it runs
 
 

@@ -43,6 +43,9 @@ def comparison_sheet(rows: Rows, correction: str, alpha: float, signs: str | Non
     more = ["", "interval", "p", "wins", "ties", "losses", "flags"]
     ends = [abs(row[name]) for row in rows for name in ("interval_low", "interval_high") if row[name] is not None]
     reach = max(ends, default=0.0)
+    if rounded(reach) == rounded(0.0):
+        # Nothing is drawn of what is but the rounding of sums.
+        reach = 0.0
     cells = []
     for row in rows:
         own = {
@@ -174,8 +177,10 @@ def notes_of_test(rows: Rows, family: Rows, correction: str) -> list[str]:
 
 
 def _test(rows: Rows) -> str:
-    is_randomized = all("randomization" in row["test"] for row in rows if row["test"])
-    return "randomization test" if is_randomized and any(row["test"] for row in rows) else "paired t test"
+    # Where no query has changed, p is 1 without a test.
+    tests = [row["test"] for row in rows if row["test"] and "unchanged" not in row["flags"]]
+    is_randomized = tests and all("randomization" in test for test in tests)
+    return "randomization test" if is_randomized else "paired t test"
 
 
 def _baseline(row: Mapping[str, Any]) -> str:

@@ -82,7 +82,7 @@ def order_of(
     if column in COLUMNS and column not in computed:
         raise ConfigurationError(f"sort: {column} is not computed; ask for its measure with --measures")
     if colon and direction not in _DIRECTIONS:
-        raise ConfigurationError(f"sort: {direction!r} is no direction; write {named}:asc or {named}:desc")
+        raise ConfigurationError(f"sort: {direction!r} is not a direction; write {named}:asc or {named}:desc")
     known = [at(each) for each in cutoffs]
     if sign and cutoff not in known:
         raise ConfigurationError(f"sort: no score at {cutoff!r} is computed; the cutoffs are {', '.join(known)}")

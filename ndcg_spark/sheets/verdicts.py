@@ -50,7 +50,7 @@ def _cells(finding: Mapping[str, Any]) -> list[str]:
         *(_written(limit, "+z.4f") for limit in interval),
         _written(finding["p_adjusted"], ".2g"),
         _written(finding["queries"], ","),
-        f"{finding['effect']}: {finding['code']}",
+        f"{'no verdict' if finding['effect'] == 'none' else finding['effect']}: {finding['code']}",
     ]
 
 

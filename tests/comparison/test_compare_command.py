@@ -162,14 +162,15 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
     ("arguments", "code", "words"),
     [
         ([], 2, "there is no baseline; give --baseline RUN"),
-        (["--baseline", "odl"], 2, "no run is called 'odl', did you mean 'old'?; there are new, old"),
-        (["--baseline", "old", "--run", "nwe"], 2, "run: no run is called 'nwe', did you mean 'new'?"),
+        (["--baseline", "odl"], 2, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
+        (["--baseline", "old", "--run", "nwe"], 2, "run: no run is called 'nwe' (did you mean 'new'?)"),
+        (["--baseline", "old", "--run", "old"], 2, "run: 'old' is the baseline itself"),
         (["--baseline", "old", "--date", "2026-11-18"], 2, "no night of 2026-11-18; the newest is of 2026-11-20"),
-        (["--baseline", "old", "--date", "today"], 2, "--date 'today' is no date; write YYYY-MM-DD"),
+        (["--baseline", "old", "--date", "today"], 2, "--date 'today' is not a date; write YYYY-MM-DD"),
         (["--baseline-date", "last_good"], 2, "no night of default before 2026-11-20 has passed the gate"),
-        (["--baseline-date", "2026-11-01"], 2, "no night of default is of 2026-11-01"),
-        (["--baseline-date", "last_god"], 2, "--baseline-date 'last_god' is no date"),
-        (["--baseline", "old", "--measures", "ndgc"], 2, "measures: 'ndgc' is none, did you mean 'ndcg'?"),
+        (["--baseline-date", "2026-11-01"], 2, "default has no night of 2026-11-01"),
+        (["--baseline-date", "last_god"], 2, "--baseline-date 'last_god' is not a date"),
+        (["--baseline", "old", "--measures", "ndgc"], 2, "measures: 'ndgc' is not a measure (did you mean 'ndcg'?)"),
         (
             ["--baseline", "old", "--measures", "ndcg@7"],
             2,
@@ -177,8 +178,12 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         ),
         (["--baseline", "old", "--measures", "ndcg@x"], 2, "ndcg@x has no cutoff that is a whole number"),
         (["--baseline", "old", "--measures", "recall"], 2, "measures: recall was not evaluated in this night"),
-        (["--baseline", "old", "--correction", "tukey"], 2, "correction: 'tukey' is none; one of holm, bh, none"),
-        (["--baseline", "old", "--test", "sign"], 2, "test: 'sign' is none; one of t, randomization"),
+        (
+            ["--baseline", "old", "--correction", "tukey"],
+            2,
+            "correction: unknown correction 'tukey'; one of holm, bh, none",
+        ),
+        (["--baseline", "old", "--test", "sign"], 2, "test: unknown test 'sign'; one of t, randomization"),
         (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
         (["--baseline", "old", "--slices", "old.run"], 3, "has no ending that tells its format"),
         (["--baseline", "old", "--weights", "slices.csv"], 3, "query_weights: 1 column(s) missing, weight"),
@@ -272,7 +277,7 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--baseline", "odl"], "baseline: no run is called 'odl', did you mean 'old'?; there are new, old"),
+        (["--baseline", "odl"], "baseline: no run is called 'odl' (did you mean 'old'?); there are new, old"),
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
         (
             ["--baseline", "old", "--explain-plan"],

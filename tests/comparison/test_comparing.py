@@ -233,17 +233,21 @@ def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column)
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl', did you mean 'old'?; there are new, old"),
-        ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores, did you mean 'ndcg'?"),
+        ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
+        ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores (did you mean 'ndcg'?)"),
         ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
         ({"cutoffs": [3]}, ConfigurationError, "baseline: it has no scores"),
         ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are those at 10"),
-        ({"cutoffs": 0}, ConfigurationError, "cutoffs: 0 is no cutoff"),
-        ({"correction": "bonferroni"}, ConfigurationError, "correction: 'bonferroni' is none; one of holm, bh, none"),
-        ({"test": "wilcoxon"}, ConfigurationError, "test: 'wilcoxon' is none; one of t, randomization"),
+        ({"cutoffs": 0}, ConfigurationError, "cutoffs: 0 is not a cutoff"),
+        (
+            {"correction": "bonferroni"},
+            ConfigurationError,
+            "correction: unknown correction 'bonferroni'; one of holm, bh, none",
+        ),
+        ({"test": "wilcoxon"}, ConfigurationError, "test: unknown test 'wilcoxon'; one of t, randomization"),
         ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
         ({"tie": -1.0}, ConfigurationError, "tie: -1.0"),
-        ({"baseline": None}, InputError, "NoneType is no table"),
+        ({"baseline": None}, InputError, "NoneType is not a table"),
     ],
     ids=str,
 )

@@ -26,7 +26,7 @@ def test_a_refusal_tells_every_breach_with_its_count_its_example_and_the_place()
     with pytest.raises(InputError) as refused:
         refuse_breaches("results", breaches, 10, "runs/bm25.run")
     assert str(refused.value) == (
-        "results: 2 row(s) without a run, e.g. run= doc_id=d1; 1 score(s) that are no finite number, e.g. score=x; "
+        "results: 2 row(s) without a run, e.g. run= doc_id=d1; 1 score(s) that are not finite numbers, e.g. score=x; "
         "correct them in runs/bm25.run"
     )
 
@@ -58,7 +58,7 @@ def test_breaches_past_the_budget_are_refused_with_the_budget():
     with pytest.raises(InputError) as refused:
         refuse_breaches("results", BAD_SCORES, 29, "runs", 0.1)
     assert str(refused.value) == (
-        "results: 3 of 29 rows rejected, max_rejected_fraction is 0.1: 3 score(s) that are no finite number, "
+        "results: 3 of 29 rows rejected, max_rejected_fraction is 0.1: 3 score(s) that are not finite numbers, "
         "e.g. score=x; correct them in runs"
     )
 

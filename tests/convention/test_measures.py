@@ -121,18 +121,21 @@ def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, 
 @pytest.mark.parametrize(
     ("measures", "reason"),
     [
-        ("precison", r"'precison' is none, did you mean 'precision'\?; one of ndcg, precision, .*, or such as P@5"),
-        ("Sucess@5", r"'Sucess@5' is none, did you mean 'success'\?"),
-        ("Rprec", "'Rprec' is none"),
-        ("P_5", "'P_5' is none"),
+        (
+            "precison",
+            r"'precison' is not a measure \(did you mean 'precision'\?\); one of ndcg, precision, .*, or such as P@5",
+        ),
+        ("Sucess@5", r"'Sucess@5' is not a measure \(did you mean 'success'\?\)"),
+        ("Rprec", "'Rprec' is not a measure"),
+        ("P_5", "'P_5' is not a measure"),
         ("P@0", "P@0 has no cutoff that is a whole number from 1; write P@10"),
         ("P@x", "P@x has no cutoff"),
         ("P@٣", "P@٣ has no cutoff"),
-        ("P@", "'P@' is none"),
-        ("P@-1", "'P@-1' is none"),
-        ("P@5)", r"'P@5\)' is none"),
-        ("P(rel=2@5", r"'P\(rel=2@5' is none"),
-        ("@5", "'@5' is none"),
+        ("P@", "'P@' is not a measure"),
+        ("P@-1", "'P@-1' is not a measure"),
+        ("P@5)", r"'P@5\)' is not a measure"),
+        ("P(rel=2@5", r"'P\(rel=2@5' is not a measure"),
+        ("@5", "'@5' is not a measure"),
         ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', and it takes rel=\.\.\."),
         ("P(rel)@5", r"the argument 'rel', and it takes rel="),
         (
@@ -142,13 +145,16 @@ def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, 
         ("nDCG(dcg='log2')@10", r"leave it out, and --set gain=linear, in Python Convention\(gain='linear'\)"),
         ("P(judged_only=True)@10", "and --set unjudged=drop"),
         ("nDCG(p=1)@10", "and it takes no arguments"),
-        ("foo P@5 bar@x P@0 bpref@3", r"'foo' is none; 'bar@x' is none; one of ndcg, .*; P@0 has no.*; bpref@3 has a"),
+        (
+            "foo P@5 bar@x P@0 bpref@3",
+            r"'foo' is not a measure; 'bar@x' is not a measure; one of ndcg, .*; P@0 has no.*; bpref@3 has a",
+        ),
         ("P(rel=2)@20 P@20", "write rel=... in both, or evaluate twice, with one of them each time"),
         ("RBP(rel=2)", r"the argument 'rel=2', and it takes p="),
         ("", "there are none; name some of ndcg, precision"),
         ([], "there are none"),
         (" , ", "there are none"),
-        ("P@9999999999", "is no cutoff"),
+        ("P@9999999999", "is not a cutoff"),
     ],
 )
 def test_what_is_no_measure_is_refused_with_the_reason(measures, reason):
@@ -209,7 +215,7 @@ def test_measures_of_ir_measures_are_taken():
         *(("rbp", None), ("err", 20), ("judged", 10)),
     ]
     assert request([tool.P(rel=2) @ 5], None, DEFAULT).options == {"relevant_from": "2"}
-    with pytest.raises(ConfigurationError, match="'Rprec' is none"):
+    with pytest.raises(ConfigurationError, match="'Rprec' is not a measure"):
         pairs([tool.Rprec])
 
 

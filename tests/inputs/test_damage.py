@@ -35,7 +35,7 @@ def test_whole_parquet_files_with_the_same_columns_pass(tmp_path):
 def test_a_truncated_parquet_file_is_refused_by_name(tmp_path, kept):
     whole, cut = (parquet(tmp_path / name, query_id=["q1"] * 99) for name in ("1.parquet", "2.parquet"))
     spoilt(cut, content(cut)[: int(cut.size * kept) if isinstance(kept, float) else kept])
-    with pytest.raises(InputError, match=r"results: .*/2\.parquet is no whole Parquet file"):
+    with pytest.raises(InputError, match=r"results: .*/2\.parquet is not a complete Parquet file"):
         check_parquet([whole, cut], ["query_id"], "results")
 
 

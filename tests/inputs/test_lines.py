@@ -98,7 +98,7 @@ def test_a_header_that_names_a_column_twice_is_refused(engine, tmp_path):
 
 @pytest.mark.parametrize("header", ["query_id,doc_id\rrelevance", 'query_id,"doc_id,relevance'])
 def test_a_header_that_is_no_line_of_csv_is_refused(engine, tmp_path, header):
-    with pytest.raises(InputError, match=r"a\.csv, .* is no header, "):
+    with pytest.raises(InputError, match=r"a\.csv, .* is not a header, "):
         judged(engine, written(tmp_path / "a.csv", f"{header}\nq1,d1,2\n"))
 
 

@@ -193,11 +193,11 @@ CASES = {
     "the format": (lambda folder: {"path": two_days(folder), "format": "delta"}, {"a": 2, "b": 1}),
     "the format of a file": (
         lambda folder: {"path": plain(folder), "format": "delta"},
-        "format is delta, and .*a.parquet is of no table of Delta or Iceberg",
+        "format is delta, and .*a.parquet is not a file of a Delta or Iceberg table",
     ),
     "a version of a file": (
         lambda folder: {"path": plain(folder), "as_of": 3},
-        "a version is asked for, 3, and .*a.parquet is of no table of Delta or Iceberg",
+        "a version is asked for, 3, and .*a.parquet is not a file of a Delta or Iceberg table",
     ),
     "columns of other tables": (
         lambda folder: log_tables.delta(folder / "t", pa.table({"colour": ["red"]})),
@@ -391,10 +391,10 @@ def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engin
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("resluts=1", "did you mean 'results'?; write TABLE=VERSION or TABLE=TIME"),
+        ("resluts=1", "(did you mean 'results'?); write TABLE=VERSION or TABLE=TIME"),
         ("12", "names no version of a table; write TABLE=VERSION"),
-        ("results=yesterday", "results.as_of: 'yesterday' is no version and no time; give a number, or a time"),
-        ("results=-1", "results.as_of: '-1' is no version and no time"),
+        ("results=yesterday", "results.as_of: 'yesterday' is neither a version nor a time; give a number, or a time"),
+        ("results=-1", "results.as_of: '-1' is neither a version nor a time"),
     ],
 )
 def test_a_version_that_is_none_is_refused_before_anything_starts(tmp_path, given, words):

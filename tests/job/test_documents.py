@@ -192,10 +192,14 @@ def test_documents_without_an_output_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--query", "s7-0"], "is none of the"),
-        (["--query", "s7-00", "--run", "on"], "'on' is none of the 2 runs, the nearest are 'one'"),
-        (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is none"),
-        (["--query", "s7-00", "--cutoff", "3"], "3 is none"),
+        (["--query", "s7-0"], "none of the"),
+        (["--query", "s7-00", "--run", "on"], "none of the 2 runs is called 'on'; the nearest are 'one'"),
+        (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is not one"),
+        (["--query", "s7-00", "--cutoff", "3"], "3 is not one"),
+        (
+            ["--query", "s7-00", "--convention", "sklearn"],
+            "--convention is for judgments and results, and only standard",
+        ),
         (["--query", "s7-00", "--date", "2026-11-19"], "there is no night of 2026-11-19; the newest is of 2026-11-20"),
     ],
 )

@@ -107,7 +107,7 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, config
     without, _ = on_embedded(configured())
     expected = [pytest.approx(row["ndcg"], abs=1e-12) for row in without.dataset_scores]
     assert [row["ndcg"] for row in outcome.dataset_scores] == expected
-    assert "2 rows of results: 1 line(s) that are no row, e.g. q1 Q0 z" in dict(told)["rejected"]
+    assert "2 rows of results: 1 line(s) that are not rows, e.g. q1 Q0 z" in dict(told)["rejected"]
 
 
 TWICE = RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n"

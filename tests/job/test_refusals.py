@@ -14,7 +14,9 @@ INFINITE = "python:numpy.arctanh"
 
 
 def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
-    with pytest.raises(ConventionError, match=r"a DCG that is no finite number, e\.g\. .*; correct the gains or the"):
+    with pytest.raises(
+        ConventionError, match=r"a DCG that is not a finite number, e\.g\. .*; correct the gains or the"
+    ):
         on_embedded(configured(convention={"discount": INFINITE}))
 
 
@@ -48,7 +50,7 @@ def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_o
     (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
         on_embedded(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
-    with pytest.raises(ConventionError, match=r"a DCG that is no finite number"):
+    with pytest.raises(ConventionError, match=r"a DCG that is not a finite number"):
         on_embedded(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
 
 

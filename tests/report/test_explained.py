@@ -59,14 +59,20 @@ def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(fo
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--query", "wirless-mouse"], "'wirless-mouse' is none of the 12 judged queries, the nearest are 'wireless-"),
+        (
+            ["--query", "wirless-mouse"],
+            "none of the 12 judged queries is called 'wirless-mouse'; the nearest are 'wireless-",
+        ),
         (["--query", "gift-ideas"], "'gift-ideas' is in the results, and none of the 12 judged queries"),
-        (["--query", "wireless-mouse", "--run", "hybird"], "'hybird' is none of the 3 runs, the nearest are 'hybrid'"),
-        (["--query", "wireless-mouse", "--baseline", "bm"], "baseline: 'bm' is none of the 3 runs"),
+        (
+            ["--query", "wireless-mouse", "--run", "hybird"],
+            "none of the 3 runs is called 'hybird'; the nearest are 'hybrid'",
+        ),
+        (["--query", "wireless-mouse", "--baseline", "bm"], "baseline: none of the 3 runs is called 'bm'"),
         (["--query", "wireless-mouse", "--run", "bm25", "--baseline", "bm25"], "is the run itself"),
-        (["--query", "wireless-mouse", "--dataset", "shop"], "only 'shop-search' is"),
-        (["--query", "wireless-mouse", "--cutoff", "ten"], "'ten' is no cutoff"),
-        (["--query", "wireless-mouse", "--format", "latex"], "'latex' is none"),
+        (["--query", "wireless-mouse", "--dataset", "shop"], "the only one is 'shop-search'"),
+        (["--query", "wireless-mouse", "--cutoff", "ten"], "'ten' is not a cutoff"),
+        (["--query", "wireless-mouse", "--format", "latex"], "'latex' is not a format"),
     ],
 )
 def test_what_is_not_there_is_an_error_that_names_what_is(arguments, said):

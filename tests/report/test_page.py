@@ -258,10 +258,10 @@ def test_without_a_baseline_the_lowest_and_the_highest_scores_are_opened(kept, t
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"run": "bm52"}, "run: 'bm52' is none of the 3 runs, did you mean 'bm25'?"),
-        ({"baseline": Baseline("bm52")}, "baseline: no run is called 'bm52', did you mean 'bm25'?"),
+        ({"run": "bm52"}, "run: no run is called 'bm52' (did you mean 'bm25'?)"),
+        ({"baseline": Baseline("bm52")}, "baseline: no run is called 'bm52' (did you mean 'bm25'?)"),
         ({"date": "2026-11-18"}, "there is no night of 2026-11-18; the newest is of 2026-11-20"),
-        ({"dataset": "shop"}, "'shop' is none of the 1 datasets, did you mean 'shop-search'?"),
+        ({"dataset": "shop"}, "no dataset is called 'shop' (did you mean 'shop-search'?)"),
     ],
 )
 def test_what_is_not_kept_is_an_error(kept, tmp_path, asked, said):

@@ -157,13 +157,13 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--run", "dens"], "'dens' is none of the 2 runs, did you mean 'dense'?"),
-        (["--dataset", "wbe"], "'wbe' is none of the 1 datasets, did you mean 'web'?"),
-        (["--measures", "ndgc"], "measures: 'ndgc' is none, did you mean 'ndcg'?"),
+        (["--run", "dens"], "no run is called 'dens' (did you mean 'dense'?)"),
+        (["--dataset", "wbe"], "no dataset is called 'wbe' (did you mean 'web'?)"),
+        (["--measures", "ndgc"], "measures: 'ndgc' is not a measure (did you mean 'ndcg'?)"),
         (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
-        (["--measures", "ndcg@7"], "no score at '7' is kept; the cutoffs are 10"),
-        (["--since", "May"], "'May' is no date"),
-        (["--format", "markdown"], "'markdown' is none"),
+        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated; the cutoffs are 10"),
+        (["--since", "May"], "'May' is not a date"),
+        (["--format", "markdown"], "'markdown' is not a format"),
     ],
 )
 def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):

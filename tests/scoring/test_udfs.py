@@ -81,7 +81,7 @@ def test_a_function_is_found_by_its_dotted_name():
             "no_such_package.gains.cubed cannot be imported, ModuleNotFoundError: No module named",
         ),
         ("python:house_gains.cubed", "house_gains.cubed cannot be imported, .*no attribute 'cubed'; put its folder on"),
-        ("python:house_gains.not_callable", "house_gains.not_callable is no function"),
+        ("python:house_gains.not_callable", "house_gains.not_callable is not a function"),
     ],
 )
 def test_a_function_that_cannot_be_had_is_a_convention_error(name, reason):

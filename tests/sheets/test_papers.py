@@ -13,7 +13,15 @@ def score(run, ndcg, cutoff=10, dataset="web", **more):
 
 def comparison(run, mean, p=0.5, baseline_mean=0.4, measure="ndcg", cutoff=10, **more):
     row = {"dataset": "web", "run": run, "baseline": "bm25", "baseline_night": None, "measure": measure}
-    row |= {"cutoff": cutoff, "attribute": None, "weight_effective_n": None, "mean": mean, "p_adjusted": p, "test": "t"}
+    row |= {
+        "cutoff": cutoff,
+        "attribute": None,
+        "weight_effective_n": None,
+        "mean": mean,
+        "p_adjusted": p,
+        "flags": [],
+        "test": "t",
+    }
     return {**row, "baseline_mean": baseline_mean, **more}
 
 

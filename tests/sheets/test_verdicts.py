@@ -30,6 +30,13 @@ def test_a_finding_is_a_row_with_what_was_measured_and_what_is_allowed():
     assert found.notes[0].startswith("fail: ndcg@10 of hybrid for language=de fell by 0.0500")
 
 
+def test_a_finding_without_a_verdict_is_called_what_the_verdict_is_called():
+    every, tonight = gate({"max_drop": 0.01}), night()
+    found = verdict_sheet(decide(every, tonight, [against(every, tonight=tonight, night=None)]).as_json())
+    assert found.rows[0][-1] == "no verdict: no_baseline"
+    assert found.notes[0].startswith("no verdict: ")
+
+
 def test_what_speaks_against_a_night_comes_first_and_is_never_left_out():
     runs = [f"r{n:02}" for n in range(70)]
     every = gate({"max_drop": 0.01}, correction="none")

@@ -233,8 +233,8 @@ REFUSED = {
     ),
     "TREC, a blank in a document's id": (
         text("r.run", "11 Q0 iphone 12 1 9.5 r", "11 Q0 b 2 8.5 r", "11 Q0 iphone pro 3 7.5 r"),
-        "2 line(s) that are no row, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run; is there a blank in a "
-        "document's id?",
+        "2 line(s) that are not rows, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run; is there a blank in "
+        "a document's id?",
     ),
     "rank and score swapped": (
         text("r.run", "11 Q0 a 9.5 1 r", "11 Q0 b 8.5 2 r", "12 Q0 a 7 1 r"),
@@ -265,11 +265,11 @@ REFUSED = {
     ),
     "JSON, a run without queries": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {}}'),
-        '1 line(s) that are no row, e.g. {"s": {}}',
+        '1 line(s) that are not rows, e.g. {"s": {}}',
     ),
     "JSON, a run without documents": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),
-        '1 line(s) that are no row, e.g. {"s": {}}',
+        '1 line(s) that are not rows, e.g. {"s": {}}',
     ),
     "nothing but backups": (
         lambda folder: _with_backups(folder / "runs"),
@@ -296,10 +296,10 @@ REFUSED = {
     "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not one whole JSON object"),
     "JSON, true": (text("r.json", '{"11": {"a": true, "b": 1}}'), "1 line(s) with a value that is an array, an object"),
     "JSON, an array": (text("r.json", '{"11": {"b": 1, "a": [1]}}'), '{"11": {"a": ["1"]}}'),
-    "JSON, NaN": (text("r.json", '{"11": {"b": 1, "a": NaN}}'), '1 line(s) that are no row, e.g. {"11": {"a": NaN}}'),
-    "JSON, null": (text("r.json", '{"11": {"b": 1, "a": null}}'), "1 score(s) that are no finite number"),
-    "JSON, no list of documents": (text("r.json", '{"11": {"b": 1}, "12": 5}'), "1 line(s) that are no row"),
-    "JSON, half a pair": (text("r.json", '{"11": {"b": 1, "\\ud800": 2}}'), "1 line(s) that are no row"),
+    "JSON, NaN": (text("r.json", '{"11": {"b": 1, "a": NaN}}'), '1 line(s) that are not rows, e.g. {"11": {"a": NaN}}'),
+    "JSON, null": (text("r.json", '{"11": {"b": 1, "a": null}}'), "1 score(s) that are not finite numbers"),
+    "JSON, no list of documents": (text("r.json", '{"11": {"b": 1}, "12": 5}'), "1 line(s) that are not rows"),
+    "JSON, half a pair": (text("r.json", '{"11": {"b": 1, "\\ud800": 2}}'), "1 line(s) that are not rows"),
     "JSON, one document twice": (text("r.json", '{"11": {"a": 1.5, "a": 2}}'), None),
     "lists of unequal length, JSON": (
         text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c"], "scores": [2, 1]}'),
