@@ -16,7 +16,8 @@ from ndcg_spark.gate_config import GateConfig
 from ndcg_spark.job.gating import Gated
 from ndcg_spark.job.preparing import SliceTables
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.records import acceptance, read_again_if_replaced
+from ndcg_spark.nights.record_format import acceptance
+from ndcg_spark.nights.records import read_again_if_replaced
 from ndcg_spark.schemas import KEPT, QUERY_SCORES
 from ndcg_spark.scoring.evaluation import Evaluation
 

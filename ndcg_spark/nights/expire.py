@@ -69,10 +69,9 @@ def remove_superseded(records: Sequence[CommittedNight]) -> None:
 
 
 def _superseded(night: CommittedNight, newest: CommittedNight) -> Removal:
-    """The rows of an evaluation, then its record; only the record if it is that of `newest` before an acceptance."""
-    tables = TABLES if night.evaluation_id != newest.evaluation_id else ()
+    """The rows of an evaluation, then its record."""
     what = f"{night.evaluation_id} of {night.dataset} on {night.evaluated_on}, superseded by {newest.evaluation_id}"
-    return Removal(what, [*(f"{table}/{night.folder}" for table in tables), night.path])
+    return Removal(what, [*(f"{table}/{night.folder}" for table in TABLES), night.path])
 
 
 def old_nights(

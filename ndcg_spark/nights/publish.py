@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.expire import remove_superseded
 from ndcg_spark.nights.layout import FAILURES, STAGING, TABLES, Store, night_folder, night_of
-from ndcg_spark.nights.records import EVALUATION_FILE, all_records, evaluation_row, write_record
+from ndcg_spark.nights.record_format import EVALUATION_FILE, evaluation_row
+from ndcg_spark.nights.records import all_records, write_record
 from ndcg_spark.schemas import PARTITIONS
 
 #: The rows and bytes of every Parquet file of a staged table, by its path in it.

@@ -1,28 +1,17 @@
-"""The records of an output: which evaluation of a night counts, what its record says, and its acceptance."""
+"""The records of an output: which evaluation of a night counts, and what makes one count or accepts it."""
 
 import concurrent.futures
 import contextlib
 import dataclasses
-import datetime
-import io
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import pyarrow as pa
-from pyarrow import parquet as pq
-from pydantic import BaseModel, ValidationError
-from pyspark.sql.pandas.types import to_arrow_schema
-
-from ndcg_spark.convention.convention import Convention
-from ndcg_spark.errors import ConventionError, NdcgSparkError, StorageError
+from ndcg_spark.errors import NdcgSparkError, StorageError
+from ndcg_spark.nights import record_format
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, RECORDS, Store, night_folder, night_of
-from ndcg_spark.schemas import EVALUATIONS, PARTITIONS
 
 _PATH = re.compile(rf"{RECORDS}/([^/]+/[^/]+)/([0-9]+)-([^/]+)\.json")
-#: The file of a night in the table `evaluations`.
-EVALUATION_FILE = "evaluation.parquet"
 _T = TypeVar("_T")
 
 
@@ -31,32 +20,6 @@ class ReplacedError(StorageError):
 
     def __init__(self, night: "CommittedNight") -> None:
         super().__init__(f"output: {night} in {night.store.place} was replaced while it was read; run this again")
-
-
-class _File(BaseModel):
-    rows: int
-    #: None for what an acceptance replaces.
-    bytes: int | None
-
-
-class _Verdict(BaseModel):
-    verdict: str
-    reason: str
-    findings: list[dict[str, Any]] = []
-    baselines: list[dict[str, Any]] = []
-
-
-class _Record(BaseModel):
-    """What readers rely on in a record; it holds more than this."""
-
-    convention: str
-    options: dict[str, Any]
-    configuration: dict[str, Any]
-    inputs: dict[str, dict[str, Any]]
-    files: dict[str, dict[str, _File]]
-    datasets: list[str] = []
-    verdict: _Verdict | None = None
-    accepted: dict[str, str] | None = None
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -98,7 +61,7 @@ class CommittedNight:
 
     def _read(self) -> Mapping[str, Any]:
         try:
-            return _checked(json.loads(self.store.read(self.path)))
+            return record_format.read(self.store.read(self.path))
         except FileNotFoundError as error:
             raise ReplacedError(self) from error
         except FAILURES as error:
@@ -106,7 +69,7 @@ class CommittedNight:
             raise StorageError(f"output: {place} cannot be read, {error}; check its rights") from error
         except (ValueError, RecursionError) as error:
             raise StorageError(
-                f"output: {self.store.place}/{self.path} is not a record that this version can read, {_reason(error)}; "
+                f"output: {self.store.place}/{self.path} is not a record that this version can read, {error}; "
                 "restore the file, or evaluate that night again"
             ) from error
 
@@ -195,12 +158,8 @@ def write_record(
     """Write a record with the next number of its night: from here on this evaluation counts. Raises FAILURES."""
     before = all_records(store, night_folder(dataset, evaluated_on))
     night = CommittedNight(dataset, evaluated_on, before[-1].number + 1 if before else 1, evaluation_id, store)
-    store.write(night.path, _as_json(record))
+    store.write(night.path, record_format.written(record))
     return night
-
-
-def _as_json(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n").encode()
 
 
 def accept(night: CommittedNight, reason: str) -> None:
@@ -216,50 +175,8 @@ def accept(night: CommittedNight, reason: str) -> None:
     StorageError
         The storage fails.
     """
-    store, record = night.store, {**night.record, "accepted": acceptance(reason)}
+    store, record = night.store, {**night.record, "accepted": record_format.acceptance(reason)}
     with unreplaced([night]), store.failures("cannot be written"):
         refuse_replaced([night])
-        store.write(f"evaluations/{night.folder}/{EVALUATION_FILE}", evaluation_row(record))
-        store.write(night.path, _as_json(record))
-
-
-def acceptance(reason: str) -> dict[str, str]:
-    """What a record says of an acceptance."""
-    return {"reason": reason, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
-
-
-def evaluation_row(record: Mapping[str, Any]) -> bytes:
-    """The row of EVALUATIONS of a night with this record, as a Parquet file."""
-    verdict, inputs = record.get("verdict") or {}, record.get("inputs", {})
-    row = {
-        "verdict": verdict.get("verdict"),
-        "reason": verdict.get("reason"),
-        "accepted": (record.get("accepted") or {}).get("reason"),
-        **{name: record.get(name) for name in ("committed_at", "convention", "formula", "engine")},
-        **{f"{table}_fingerprint": inputs.get(table, {}).get("fingerprint") for table in ("judgments", "results")},
-        "counts": list(record.get("counts", {}).items()),
-        "seconds": list(record.get("seconds", {}).items()),
-        "record": json.dumps(record, ensure_ascii=False, default=str),
-    }
-    schema = to_arrow_schema(EVALUATIONS)
-    stored = pa.schema([field for field in schema if field.name not in PARTITIONS])
-    content = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([row], stored), content)
-    return content.getvalue()
-
-
-def _checked(record: Any) -> Mapping[str, Any]:
-    """The record, as it was read. ValueError unless it has what readers rely on."""
-    _Record.model_validate(record)
-    unknown = sorted({*record["options"]} - {*Convention().options()})
-    if unknown:
-        raise ValueError(f"it has the option {unknown[0]!r}, which this version does not know")
-    Convention(**record["options"])
-    return dict(record)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'the record'}: {first['msg']}"
-    return str(error) if isinstance(error, ConventionError) else f"{type(error).__name__}: {error}"
+        store.write(f"evaluations/{night.folder}/{record_format.EVALUATION_FILE}", record_format.evaluation_row(record))
+        store.write(night.path, record_format.written(record))
