@@ -13,7 +13,6 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSpar
 from ndcg_spark.inputs.damage import damaged
 from ndcg_spark.inputs.reading import Source
 from ndcg_spark.job.preparing import scores_of
-from ndcg_spark.nights.layout import is_refusal
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.refusals import (
     JUDGED_TWICE,
@@ -23,6 +22,15 @@ from ndcg_spark.scoring.refusals import (
     RANK_TWICE,
     RETURNED_TWICE,
     refused,
+)
+
+#: What an operating system says of a disk that cannot be written, which engines pass on as text.
+_REFUSALS = (
+    "No space left on device",
+    "Read-only file system",
+    "Disk quota exceeded",
+    "File too large",
+    "Not a directory",
 )
 
 
@@ -71,7 +79,7 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         if type(error).__name__ == "PythonException":
             raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error
-        if is_refusal(str(error)):
+        if any(words in str(error) for words in _REFUSALS):
             raise StorageError(
                 f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
                 "where the output is and where the engine spills"

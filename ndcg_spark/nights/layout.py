@@ -29,14 +29,6 @@ STAGING = "_staging"
 
 #: The exceptions of a storage that fails.
 FAILURES = (OSError, pa.ArrowException)
-#: What an operating system says of a disk that cannot be written, which engines pass on as text.
-_REFUSALS = (
-    "No space left on device",
-    "Read-only file system",
-    "Disk quota exceeded",
-    "File too large",
-    "Not a directory",
-)
 #: The storages that rename a folder at once. Others (S3, GCS, Azure) copy every file.
 _RENAMES_FOLDERS = ("local", "hdfs")
 #: What Spark percent-encodes in the name of a partition. pysail encodes more, so its names are spelled again.
@@ -207,11 +199,6 @@ def _with_plain_scheme(output: str) -> str:
             f"output: {scheme[0]}... is neither a path nor a URI; write {plain}://... or ./{scheme[0]}..."
         )
     return plain + rest
-
-
-def is_refusal(message: str) -> bool:
-    """Whether the message of an engine says that a storage cannot be written."""
-    return any(words in message for words in _REFUSALS)
 
 
 def night_folder(dataset: str, evaluated_on: str) -> str:
