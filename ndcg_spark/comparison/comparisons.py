@@ -127,6 +127,8 @@ def compare(
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
         seed=seed,
     )
+    if not found.rows:
+        raise ConfigurationError("query_scores: there is no run to compare with the baseline; give the scores of two")
     # The table is small and computed, so a notebook shows it at once.
     shown, lost = comparison_sheet(found.rows, correction, alpha).cut(_MOST_ROWS)
     more = [f"and {lost:,} more rows"] if lost else []

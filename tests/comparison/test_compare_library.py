@@ -125,6 +125,12 @@ def test_the_examples_of_the_docstring_run(evaluate_embedded):
     assert (failed, attempted > 3) == (0, True), said
 
 
+def test_a_baseline_alone_is_nothing_to_compare(evaluate_embedded):
+    alone = pd.DataFrame({"run": ["old"] * 2, "query_id": ["1", "2"], "ndcg": [0.5, 0.25]})
+    with pytest.raises(ConfigurationError, match="there is no run to compare with the baseline"):
+        evaluate_embedded.call(compared, alone)
+
+
 def test_what_lacks_a_column_is_told_what_to_do_in_python(evaluate_embedded):
     scores = pd.DataFrame(COLUMNS)
     with pytest.raises(ConfigurationError, match="no column 'ap' in query_scores; it has ndcg"):
