@@ -98,11 +98,13 @@ def evaluate(
 
 
 def _print(outcome: "Outcome", look: "QuickLook | None", style: str, order: "Order | None") -> None:
-    from ndcg_spark.report.comparisons import print_beside_scores
     from ndcg_spark.report.formats import print_outcome
 
     with printing():
         if look and look.found:
+            # Imported here, because an evaluation without a baseline need not wait for statistics.
+            from ndcg_spark.report.comparisons import print_beside_scores
+
             print_beside_scores(outcome, look.found, style, order)
         else:
             print_outcome(outcome, style, order)
