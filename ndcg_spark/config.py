@@ -84,6 +84,9 @@ class EvaluationConfig(Strict):
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
+    #: A folder that this process and the engine see, for what this process reads in place of the engine; by default in
+    #: the output.
+    staging: Annotated[str, Field(min_length=1)] | None = None
     #: Of each table's rows, how many may be set aside before the input is refused.
     max_rejected_fraction: Fraction = 0.0
     #: Of a dataset's judged queries, how many a run may lack; of a run's queries, how many may be unjudged.

@@ -81,7 +81,7 @@ def conform(table: DataFrame, schema: StructType, where: str, advice: str | None
 
 def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
     """As `conform`, with the columns that reading adds, so that rows which break a rule can still be told apart."""
-    added = [name for name in table.columns if name in INTERNAL or name.startswith(OWN)]
+    added = [name for name in table.columns if name in INTERNAL]
     return table.select(*typed_columns(table, schema, where), *added)
 
 

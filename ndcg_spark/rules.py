@@ -13,7 +13,7 @@ from pyspark.sql.types import DoubleType, IntegerType
 from ndcg_spark.conforming import as_type
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR, UNEQUAL
+from ndcg_spark.schemas import FAULT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +55,9 @@ RULES = {
         Rule("rank_twice", "row(s) of documents that share a rank of their list"),
     )
 }
+
+#: The rules that a line of a file breaks before it is a row.
+_OF_LINES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
 
 #: By table, the rule that is broken by a document that occurs twice for one query.
 TWICE = {"judgments": RULES["judged_twice"], "results": RULES["returned_twice"]}
@@ -141,9 +144,8 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
 
 def broken_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
     """The rules for lines and names. Lines come first, because a broken line has no names at all."""
-    broken = [_broken("value_is_no_scalar", F.col(NO_SCALAR))] if NO_SCALAR in types else []
-    broken += [_broken("lists_of_unequal_length", F.col(UNEQUAL))] if UNEQUAL in types else []
-    broken += [_broken("broken_line", F.col(BROKEN_LINE).isNotNull())] if BROKEN_LINE in types else []
+    faults = _OF_LINES if FAULT in types else ()
+    broken = [_broken(code, F.coalesce(F.col(FAULT) == code, F.lit(False))) for code in faults]
     for name in names:
         if name in types:
             text = F.col(name).cast("string")

@@ -50,20 +50,17 @@ QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMB
 #: The columns of the tables above that an input may do without.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: In a table as it was read, the column with the text of a line that is not a row; null for every other line. Its name
-#: has a private character, so no column of a user's file has the same.
-BROKEN_LINE = "\ue000broken_line"
+#: In a table as it was read: the code of the rule that a row breaks as it stands in its file, null for a row; and the
+#: text of a line that is no row. Their names have a private character, so no column of a user's file has the same.
+FAULT, LINE = "\ue000fault", "\ue000line"
 
-#: Whether a line is broken only because a value is an array, an object, true or false. Only JSON lines have the column.
-NO_SCALAR = "\ue000no_scalar"
-
-#: Whether a row is broken because its lists, of documents and of scores or grades, differ in length.
-UNEQUAL = "\ue000unequal"
+#: By a column of numbers, the column with the text of a number as it was written, in rows that a rule may refuse.
+WRITTEN = {"relevance": "\ue000relevance", "score": "\ue000score", "rank": "\ue000rank"}
 
 #: The columns of a table as it was read that are ours and not the user's.
-INTERNAL = (BROKEN_LINE, NO_SCALAR, UNEQUAL)
+INTERNAL = (FAULT, LINE, *WRITTEN.values())
 
-#: How the columns begin that tell where a row stood: the values of its folders, numbered, and its file.
+#: How the names of the folders begin that tell an engine the values of a file's own folders.
 OWN = "ndcg_own_"
 
 #: What engines call the folder of a partition whose value is null.

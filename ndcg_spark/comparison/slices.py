@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.conforming import conform, refuse_alike
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.loading import quoted
+from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.schemas import QUERY_ATTRIBUTES, query_key
 
 WHERE = "query_attributes"

@@ -7,8 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.conforming import as_type
-from ndcg_spark.inputs.run_files import UNIT
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, query_key
+from ndcg_spark.schemas import JUDGMENTS, LINE, RESULTS, query_key
 from ndcg_spark.scoring.floors import FLOOR, Floors
 from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning
 
@@ -48,7 +47,7 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     """A hash of all values of a row but those of the key."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
-    return F.xxhash64(*values, *([BROKEN_LINE] if BROKEN_LINE in kinds else []))
+    return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
 
 
 def grades(table: DataFrame, reason: Column) -> Question:
@@ -129,14 +128,3 @@ def floors_of(floors: Floors, table: DataFrame, reason: Column) -> Question:
     columns = floors.columns(dict(table.dtypes), _row_hash(table, ["run", *query_key(table.columns)]))
     of_rows = {name: F.when(reason.isNull(), column) for name, column in columns.items()}
     return Question(of_rows, {FLOOR: floors.aggregate()}, {})
-
-
-def split_queries(reason: Column) -> Question:
-    """How many queries of a run are spread over two units of files (`inputs.run_files`), and one as an example."""
-    split = F.col("first_unit") != F.col("last_unit")
-    example = F.min(F.when(split, F.struct("query_id", "first_unit", "last_unit")))
-    return Question(
-        {"unit": F.when(reason.isNull(), F.col(UNIT))},
-        {"first_unit": F.min("unit"), "last_unit": F.max("unit")},
-        {"split": F.count_if(split), "example": example},
-    )

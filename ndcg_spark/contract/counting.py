@@ -1,7 +1,7 @@
 """What both tables contain, each counted in one scan: rows, rows that break a rule, queries, and a fingerprint."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -9,9 +9,8 @@ from pyspark.sql import functions as F
 from ndcg_spark.contract import asking
 from ndcg_spark.contract.asking import LOW, Question
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
-from ndcg_spark.inputs.run_files import UNIT, SplitRun
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import BROKEN_LINE, INTERNAL, query_key
+from ndcg_spark.schemas import INTERNAL, LINE, WRITTEN, query_key
 from ndcg_spark.scoring.floors import FLOOR, Floors
 from ndcg_spark.scoring.pruning import Pruning, Untrusted, untrusted_of
 
@@ -68,15 +67,15 @@ def count_results_and_floors(
     reason: Column,
     judged_queries: DataFrame,
     floors: Floors,
-    set_down: Callable[[DataFrame], DataFrame],
+    materialize: Callable[[DataFrame], DataFrame],
 ) -> tuple[ResultCounts, DataFrame]:
     """The counts of `count_results`, and one row per list: run, the query's key and FLOOR. One scan. An action.
 
-    `set_down` writes a table to a place from which it is read twice.
+    `materialize` writes a table to a place from which it is read twice.
     """
     questions = [*_about_results(table, reason), asking.floors_of(floors, table, reason)]
     key = query_key(table.columns)
-    lists = set_down(_by_query(table, ["run", *key], questions))
+    lists = materialize(_by_query(table, ["run", *key], questions))
     return _counts_of(lists, key, questions, judged_queries), lists.select("run", *key, FLOOR)
 
 
@@ -84,8 +83,6 @@ def _about_results(table: DataFrame, reason: Column) -> list[Question]:
     questions = [asking.row_counts(reason), asking.fingerprint(table, ["run", *query_key(table.columns)])]
     if "score" in table.columns:
         questions.append(asking.scores_of_lists(table, reason))
-    if UNIT in table.columns:
-        questions.append(asking.split_queries(reason))
     return questions
 
 
@@ -103,14 +100,13 @@ def _counts_of(
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
         untrusted=_untrusted(rows) if "untrusted" in asked else None,
-        split_runs=tuple(SplitRun(row["run"], row["split"], *row["example"]) for row in rows if _is_split(row)),
     )
 
 
 def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
     """One breach per rule that a row of the table breaks, in the order of the rules. An action."""
-    names = [name for name in table.columns if name not in (*INTERNAL, UNIT)]
-    example = example_of(names, BROKEN_LINE if BROKEN_LINE in table.columns else None)
+    names = [name for name in table.columns if name not in INTERNAL]
+    example = example_of({name: shown_as(table, name) for name in names}, LINE if LINE in table.columns else None)
     shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
     breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
@@ -174,9 +170,16 @@ def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
     return found
 
 
-def example_of(names: Sequence[str], line: str | None = None) -> Column:
+def shown_as(table: DataFrame, name: str) -> Column:
+    """A column as text: what was written where a number was, else the value."""
+    written = WRITTEN.get(name)
+    value = F.col(name).cast("string")
+    return F.coalesce(F.col(written), value) if written in table.columns else value
+
+
+def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
     """A row as `name=value` pairs, or the text of a line that could not be read as a row, cut to fit a message."""
-    parts = (F.concat(F.lit(f"{n}="), F.coalesce(F.col(n).cast("string"), F.lit("null"))) for n in names)
+    parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
     row = F.concat_ws(" ", *parts)
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
@@ -204,7 +207,3 @@ def _totals(questions: Sequence[Question]) -> list[Column]:
 def _fingerprint(rows: Sequence[Row]) -> str:
     """The sums of both halves of all queries' hashes, each modulo 2^32, as 16 hexadecimal digits."""
     return "".join(f"{sum(row[half] for row in rows) & LOW:08x}" for half in ("high", "low"))
-
-
-def _is_split(row: Row) -> bool:
-    return "split" in row and bool(row["split"])

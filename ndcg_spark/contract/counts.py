@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping
 
-from ndcg_spark.inputs.run_files import SplitRun
 from ndcg_spark.scoring.pruning import Untrusted
 
 
@@ -24,7 +23,7 @@ class JudgmentCounts:
     rows: int
     #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
-    #: Which rules bad rows break; empty until someone has looked (see `held`).
+    #: Which rules bad rows break; empty until someone has looked (see `screening`).
     breaches: list[Breach] = dataclasses.field(default_factory=list)
     #: How many rows break a rule.
     bad: int = 0
@@ -73,7 +72,5 @@ class ResultCounts:
     fingerprint: str = ""
     #: The lists whose ranks do not tell their best documents; None if that was not asked.
     untrusted: Untrusted | None = None
-    #: Runs with a query in more than one file; see `inputs.run_files`.
-    split_runs: tuple[SplitRun, ...] = ()
     #: Good rows that the table `exclude` takes off the lists; the runs are counted without them.
     excluded: int = 0

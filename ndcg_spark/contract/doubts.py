@@ -7,7 +7,7 @@ from ndcg_spark.config import ResultsConfig
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 
 #: Nobody compares so many systems by less than two results of each; a column of scores or lengths looks like that.
 _MOST_RUNS = 100
@@ -106,7 +106,8 @@ def of_ranks(returned: ResultCounts, convention: Convention) -> str | None:
 
 def of_large_scores(returned: ResultCounts, results: Source, convention: Convention) -> str | None:
     """Which runs have scores that are stored exactly and are too large to be compared so."""
-    if not convention.needs_score or dict(results.table.dtypes).get("score") in ("float", "double"):
+    is_double = not results.is_text and dict(results.table.dtypes).get("score") in ("float", "double")
+    if not convention.needs_score or is_double:
         return None
     large = [run for run in returned.runs if run.largest_score is not None and run.largest_score >= _MOST_EXACT]
     if not large:

@@ -97,9 +97,13 @@ def _by_query(table: DataFrame, key: list[str], column: str) -> DataFrame:
             F.sum(F.when(is_duplicate, 0).otherwise(copies)).alias("good"),
             F.count_if(is_duplicate).alias("different"),
             F.sum(F.when(is_duplicate, copies).otherwise(0)).alias("copies"),
-            F.min(F.when(is_duplicate, example_of(_full_key(table, column)))).alias("example"),
+            F.min(F.when(is_duplicate, _example(table, column))).alias("example"),
         )
     )
+
+
+def _example(table: DataFrame, column: str) -> Column:
+    return example_of({name: F.col(name).cast("string") for name in _full_key(table, column)})
 
 
 def _totals() -> list[Column]:

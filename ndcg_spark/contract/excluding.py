@@ -8,8 +8,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import conforming, rules
 from ndcg_spark.contract import counting, thresholds
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.inputs.lost_rows import refuse_lost_rows
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import EXCLUDE
 
 
@@ -39,7 +38,7 @@ def _refuse_bad_rows(excluded: Source) -> None:
     reason = rules.reason_of(rules.broken_names(dict(excluded.table.dtypes), EXCLUDE.names))
     rows = excluded.table.select(reason.alias("reason")).agg(F.count("*").alias("rows"), F.count("reason").alias("bad"))
     found = rows.collect()
-    refuse_lost_rows(excluded, found[0]["rows"])
+    thresholds.refuse_lost_rows(excluded, found[0]["rows"])
     bad = found[0]["bad"]
     breaches = counting.breaches_of("exclude", excluded.table, reason) if bad else []
     thresholds.refuse_breaches("exclude", breaches, found[0]["rows"], excluded.place)

@@ -4,21 +4,21 @@ The scan of the contract tells which runs may be such, from the least and the la
 of its first rank (`asking`). Only if some may be are they looked at once more, row by row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Row, Window
+from pyspark.sql import Column, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.conforming import as_type
 from ndcg_spark.contract.counts import ResultCounts, RunCounts
-from ndcg_spark.contract.held import Held
+from ndcg_spark.contract.screening import Screened
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import query_key
+from ndcg_spark.schemas import WRITTEN, query_key
 
 
-def refuse_two_readings(results: Held, counts: ResultCounts, config: EvaluationConfig) -> None:
+def refuse_two_readings(results: Screened, counts: ResultCounts, config: EvaluationConfig) -> None:
     """InputError if scores may be ranks, or say the opposite of the ranks in every list, unless the user chose `order`.
 
     Runs a job only if the counts make it likely.
@@ -36,7 +36,7 @@ def refuse_two_readings(results: Held, counts: ResultCounts, config: EvaluationC
     _refuse_swapped_columns(results, counts)
 
 
-def _refuse_ranks_in_json(results: Held, counts: ResultCounts, config: EvaluationConfig) -> None:
+def _refuse_ranks_in_json(results: Screened, counts: ResultCounts, config: EvaluationConfig) -> None:
     likely = [run for run in counts.runs if run.lists and run.counting_lists == run.lists]
     found = [row for row in _looked_at(results, likely) if row["counted"] == row["lists"]]
     if not found:
@@ -51,7 +51,7 @@ def _refuse_ranks_in_json(results: Held, counts: ResultCounts, config: Evaluatio
     )
 
 
-def _refuse_opposite_order(results: Held, counts: ResultCounts) -> None:
+def _refuse_opposite_order(results: Screened, counts: ResultCounts) -> None:
     ranked = sum(run.ranked_lists for run in counts.runs)
     if not ranked or sum(run.reversed_lists for run in counts.runs) < ranked:
         return
@@ -65,7 +65,7 @@ def _refuse_opposite_order(results: Held, counts: ResultCounts) -> None:
         )
 
 
-def _refuse_swapped_columns(results: Held, counts: ResultCounts) -> None:
+def _refuse_swapped_columns(results: Screened, counts: ResultCounts) -> None:
     likely = [run for run in counts.runs if run.lists and run.counting_lists == run.lists and not run.ranked_lists]
     for row in _looked_at(results, likely):
         if row["counted"] == row["lists"] and row["odd_rank"] is not None:
@@ -76,7 +76,14 @@ def _refuse_swapped_columns(results: Held, counts: ResultCounts) -> None:
             )
 
 
-def _looked_at(results: Held, runs: Sequence[RunCounts]) -> list[Row]:
+def _number(name: str, kinds: Mapping[str, str]) -> Column:
+    """A column as double, also where it was written as text that is no rank; null if there is no such column."""
+    forms = [column for column in (name, WRITTEN[name]) if column in kinds]
+    numbers = (as_type(F.col(column), DoubleType(), kinds[column]) for column in forms)
+    return F.coalesce(*numbers) if forms else F.lit(None).cast("double")
+
+
+def _looked_at(results: Screened, runs: Sequence[RunCounts]) -> list[Row]:
     """What the lists of at least two rows of each of these runs are like, one row per run, by name. An action.
 
     `lists`, and how many of them: `counted` have scores 1, 2, 3, ... or 0, 1, 2, ...; `untied` have more than one
@@ -87,11 +94,8 @@ def _looked_at(results: Held, runs: Sequence[RunCounts]) -> list[Row]:
         return []
     table = results.source.table
     key, kinds = ["run", *query_key(table.columns)], dict(table.dtypes)
-    number = {
-        name: as_type(F.col(name), DoubleType(), kinds[name]) if name in kinds else F.lit(None).cast("double")
-        for name in ("score", "rank")
-    }
-    good = table.where(results.reason_in(table).isNull() & F.col("run").isin(*{run.run for run in runs}))
+    number = {name: _number(name, kinds) for name in ("score", "rank")}
+    good = table.where(results.reason.isNull() & F.col("run").isin(*{run.run for run in runs}))
     rows = good.select(
         *(F.col(name).cast("string").alias(name) for name in key),
         "doc_id",

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.contract.counts import ResultCounts
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import query_key
 
 #: The results of so many queries are looked at before those of all.

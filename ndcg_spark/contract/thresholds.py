@@ -8,6 +8,7 @@ from typing import Any
 from ndcg_spark.contract import doubts
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import NULL_FOLDER
 
@@ -29,6 +30,15 @@ def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: st
 def in_words(breaches: Iterable[Breach]) -> str:
     """Each breach in words, with its number of rows and an example."""
     return "; ".join(f"{breach.rows} {RULES[breach.reason].words}, e.g. {breach.example}" for breach in breaches)
+
+
+def refuse_lost_rows(source: Source, rows: int) -> None:
+    """InputError if `rows`, the number of rows that an engine read, is not what the files hold."""
+    if source.expected_rows not in (None, rows):
+        raise InputError(
+            f"{source.name}: the engine read {rows:,} rows of {source.place}, which hold {source.expected_rows:,}; "
+            "rename or write the files again, or read them on another engine"
+        )
 
 
 def refuse_names(datasets: Iterable[str]) -> None:

@@ -13,12 +13,10 @@ from ndcg_spark.contract import asking, counting, doubts, duplicates, excluding,
 from ndcg_spark.contract.checked import Checked, Cut
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.duplicates import Duplicates
-from ndcg_spark.contract.held import Held, held
+from ndcg_spark.contract.screening import Screened
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, DuplicatesError
-from ndcg_spark.inputs import run_files
-from ndcg_spark.inputs.lost_rows import refuse_lost_rows
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
@@ -69,15 +67,14 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
     """
     allowed, convention = config.max_rejected_fraction, config.convention
     typed(judgments, results, config)
-    grades = held(judgments, JUDGMENTS, lambda table: _reason_of_judgment(table, convention))
+    grades = Screened(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, convention))
     judged = grades.with_breaches(counting.count_judgments(grades.rows, grades.reason))
-    refuse_lost_rows(judgments, judged.rows)
+    thresholds.refuse_lost_rows(judgments, judged.rows)
     thresholds.refuse_breaches("judgments", judged.breaches, judged.rows, judgments.place, allowed)
     good_judgments = grades.good(judged)
-    lists = held(results, RESULTS, lambda table: _reason_of_result(table, convention))
+    lists = Screened(results, RESULTS, _reason_of_result(results.table, convention))
     returned, pruning, cut = _counted(lists, _queries(good_judgments), judged, config)
-    refuse_lost_rows(results, returned.rows)
-    run_files.refuse_split_runs(returned.split_runs, results.units, results.name)
+    thresholds.refuse_lost_rows(results, returned.rows)
     thresholds.refuse_breaches("results", returned.breaches, returned.rows, results.place, allowed)
     doubts.refuse_foreign_runs(returned, results, config.results)
     orders.refuse_two_readings(lists, returned, config)
@@ -99,24 +96,23 @@ def check(judgments: Source, results: Source, config: EvaluationConfig) -> Check
 
 
 def _counted(
-    lists: Held, judged_queries: DataFrame, judged: JudgmentCounts, config: EvaluationConfig
+    lists: Screened, judged_queries: DataFrame, judged: JudgmentCounts, config: EvaluationConfig
 ) -> tuple[ResultCounts, Pruning | None, Cut | None]:
     """The counts of the results, and how what is proved to be too deep can be left out: by ranks, or by floors."""
     results, columns, convention = lists.source, lists.rows.columns, config.convention
-    # A filter on text parses each line anew for every column it names, which took four times what it saved.
     # A list from which documents are taken needs more of what is below the deepest cutoff.
-    whole = lists.is_parsed_again or results.without is not None
+    whole = results.without is not None
     pruning = None if whole else pruning_of(convention, config.cutoffs, columns)
-    rows, queries, set_down = results.expected_rows or 0, sum(judged.queries.values()), results.set_down
-    floors = None if whole or set_down is None else floors_of(convention, config.cutoffs, columns, rows, queries)
+    rows, queries, materialize = results.expected_rows or 0, sum(judged.queries.values()), results.materialize
+    floors = None if whole or materialize is None else floors_of(convention, config.cutoffs, columns, rows, queries)
     if floors and rows >= MANY_A_QUERY * queries and not _are_mostly_judged(lists.rows, judged_queries):
         floors = None
-    if floors is None or set_down is None:
+    if floors is None or materialize is None:
         both = convention.order == "score" and {"score", "rank"} <= set(columns)
         further = [asking.ranks_beside_scores(lists.rows, lists.reason)] if both else []
         counts = counting.count_results(lists.rows, lists.reason, judged_queries, pruning, further)
         return lists.with_breaches(counts), pruning, None
-    counts, of_lists = counting.count_results_and_floors(lists.rows, lists.reason, judged_queries, floors, set_down)
+    counts, of_lists = counting.count_results_and_floors(lists.rows, lists.reason, judged_queries, floors, materialize)
     several = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of queries that nobody judged, leaving these out is enough.
@@ -140,14 +136,14 @@ def without_duplicates(checked: Checked, judgments: Source, results: Source, con
     """
     once = checked
     if config.convention.judgment_duplicates == "error":
-        once = _judged_once(checked, judgments.place, config)
+        once = _judged_once(checked, judgments, config)
     searched = config.convention.duplicates == "error"
     if searched:
         found, runs = duplicates.in_results(once.results, _queries(once.judgments))
-        once = _once(once, found, runs, results.place, config)
+        once = _once(once, found, runs, results, config)
     if config.convention.order == "rank":
         found, runs = duplicates.in_ranks(once.results, _queries(once.judgments))
-        once = _once(once, found, runs, results.place, config)
+        once = _once(once, found, runs, results, config)
     elif once is not checked and not searched:
         # Queries may have lost all their judgments, so the runs are counted again.
         once = _with_runs(once, counting.count_runs(once.results, _queries(once.judgments)))
@@ -162,27 +158,27 @@ def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
     return 2 * some.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
 
 
-def _judged_once(checked: Checked, place: str, config: EvaluationConfig) -> Checked:
+def _judged_once(checked: Checked, source: Source, config: EvaluationConfig) -> Checked:
     counts = checked.judgment_counts
     found, queries = duplicates.in_judgments(checked.judgments)
     if not found:
         return checked
     breaches = [*counts.breaches, found.breach]
-    _refuse_duplicates(found, breaches, counts.rows, place, config)
+    _refuse_duplicates(found, breaches, counts.rows, source, config)
     good, copies = found.set_aside(checked.judgments)
     counts = dataclasses.replace(counts, queries=queries, breaches=breaches)
     return dataclasses.replace(checked, judgments=good, judgment_counts=counts, rejected=(*checked.rejected, copies))
 
 
 def _once(
-    checked: Checked, found: Duplicates | None, runs: list[RunCounts], place: str, config: EvaluationConfig
+    checked: Checked, found: Duplicates | None, runs: list[RunCounts], source: Source, config: EvaluationConfig
 ) -> Checked:
     """The checked tables without the rows of results that were `found`; `runs` are the counts of what is left."""
     if not found:
         return _with_runs(checked, runs)
     counts = checked.result_counts
     breaches = [*counts.breaches, found.breach]
-    _refuse_duplicates(found, breaches, counts.rows, place, config)
+    _refuse_duplicates(found, breaches, counts.rows, source, config)
     good, copies = found.set_aside(checked.results)
     counts = dataclasses.replace(counts, breaches=breaches)
     # What the ranks or the scores of a list prove was found with the duplicates in it.
@@ -215,13 +211,14 @@ def _reason_of_result(table: DataFrame, convention: Convention) -> Column:
 
 
 def _refuse_duplicates(
-    found: Duplicates, breaches: list[Breach], rows: int, place: str, config: EvaluationConfig
+    found: Duplicates, breaches: list[Breach], rows: int, source: Source, config: EvaluationConfig
 ) -> None:
     if config.max_rejected_fraction == 0:
-        name = found.breach.table
         what, to_do = _TWICE[found.breach.reason]
-        raise DuplicatesError(f"{name}: {found.different} {what}, e.g. {found.breach.example}; {to_do}")
-    thresholds.refuse_breaches(found.breach.table, breaches, rows, place, config.max_rejected_fraction)
+        if source.name == "results" and len(source.files) > 1 and not source.runs:
+            to_do += f"; if the {len(source.files):,} files are runs that share a name, --run-from file"
+        raise DuplicatesError(f"{source.name}: {found.different} {what}, e.g. {found.breach.example}; {to_do}")
+    thresholds.refuse_breaches(source.name, breaches, rows, source.place, config.max_rejected_fraction)
 
 
 def _queries(judgments: DataFrame) -> DataFrame:

@@ -39,12 +39,25 @@ class Engine:
     name: str
     #: Whether the files that it reads are the files that this process sees.
     sees_local_files: bool
+    #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of a machine.
+    default_storage: str = ""
+    #: A folder that it and this process see, for what this process gives it; None if there is none.
+    shared: str | None = None
     #: Stops everything that was started for it, including a listening port; a second call does nothing.
     close: Callable[[], None] = lambda: None
     #: Stops its work at once, without waiting for anything, when a signal ends the process.
     abort: Callable[[], object] = lambda: None
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
+
+    @property
+    def reads_lakehouses(self) -> bool:
+        """Whether it may have readers of Delta and Iceberg that know versions."""
+        return self.kind != "embedded"
+
+    def addressed(self, path: str) -> str:
+        """A path as this engine means it, with the storage that one without a scheme is in."""
+        return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path
 
 
 def created(builder: SparkSession.Builder, what: str) -> SparkSession:

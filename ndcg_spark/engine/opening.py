@@ -1,6 +1,7 @@
 """Choose an engine, open it, and close it at the end."""
 
 import contextlib
+import dataclasses
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -17,10 +18,10 @@ from ndcg_spark.masking import masked
 
 
 @contextlib.contextmanager
-def open_engine(choice: str = "auto", remote: str | None = None, *, little_data: bool = False) -> Iterator[Engine]:
+def open_engine(choice: str = "auto", remote: str | None = None, shared: str | None = None) -> Iterator[Engine]:
     """The engine for one evaluation, stopped at the end if it was started here.
 
-    With `little_data` an engine that is started here may be one that starts faster and computes more slowly.
+    `shared` is a folder that this process and the engine see, in case that it reads other files.
 
     `auto` takes a running session, SPARK_REMOTE or spark-submit's session first, then the embedded engine if it is
     installed, then local Spark if there is Java.
@@ -33,6 +34,7 @@ def open_engine(choice: str = "auto", remote: str | None = None, *, little_data:
     running = None if remote else SparkSession.getActiveSession()
     if running is not None:
         engine = classic.described(running) if classic.is_classic(running) else described(running)
+        engine = dataclasses.replace(engine, shared=shared)
         with _working(engine):
             yield engine
         return
@@ -44,7 +46,8 @@ def open_engine(choice: str = "auto", remote: str | None = None, *, little_data:
     elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
         engine = sail.embedded()
     else:
-        engine = classic.local(little_data=little_data)
+        engine = classic.local()
+    engine = dataclasses.replace(engine, shared=shared)
     try:
         with interrupts.cleaned_up_by(engine.abort), _working(engine):
             yield engine

@@ -2,14 +2,12 @@
 
 import dataclasses
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.files import File, of_each
-from ndcg_spark.inputs.first_lines import head
-from ndcg_spark.inputs.snapshots import TABLES
+from ndcg_spark.inputs.files import TABLES, File, of_each
 
 #: The formats that have types and a footer; the others are text.
 BINARY = ("parquet", "orc")
@@ -34,40 +32,34 @@ def sniffed(files: list[File], where: str) -> list[File]:
 
     InputError for a file that cannot be opened.
     """
-    return of_each(files, lambda file: _measured(_sniff(file, where), where))
+    return of_each(files, lambda file: _sniffed(file, where))
 
 
-def _measured(file: File, where: str) -> File:
-    if not file.compressed or file.size >= _LARGEST_EMPTY_GZIP:
-        return file
-    try:
-        is_empty = not head(file, where)
-    except InputError:
-        # What is wrong with it is said when it is read.
-        return file
-    return dataclasses.replace(file, size=0) if is_empty else file
-
-
-def _sniff(file: File, where: str) -> File:
-    if file.path.endswith((".parquet", ".orc", ".gz")) or file.size == 0:
-        return file
-    system, place = file.located(where)
-    try:
-        with system.open_input_stream(place, compression=None) as stream:
-            start = stream.read(4)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; check its rights") from error
-    content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
-    return dataclasses.replace(file, content=content)
+def _sniffed(file: File, where: str) -> File:
+    if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
+        system, place = file.located(where)
+        try:
+            with system.open_input_stream(place, compression=None) as stream:
+                start = stream.read(4)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; check its rights") from error
+        content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+        file = dataclasses.replace(file, content=content)
+    if file.compressed and file.size < _LARGEST_EMPTY_GZIP and not file.head(where):
+        return dataclasses.replace(file, size=0)
+    return file
 
 
 def format_of(files: Iterable[File], where: str) -> str:
-    """The format that names and contents tell, TREC text where they tell nothing; InputError where they disagree."""
+    """The format that names and contents tell, TREC text where they tell nothing; InputError where they disagree.
+
+    What only the engine can open is Parquet unless its name says otherwise.
+    """
     by_format: dict[str, str] = {}
     for file in files:
-        suffix = Path(file.path.removesuffix(".gz")).suffix.lower()
+        suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
         binary = file.content if file.content in (*BINARY, *TABLES) else None
-        by_format.setdefault(binary or _FORMATS.get(suffix, "trec"), file.path)
+        by_format.setdefault(binary or _FORMATS.get(suffix, "trec" if file.found else "parquet"), file.path)
     if len(by_format) > 1:
         examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
@@ -75,8 +67,14 @@ def format_of(files: Iterable[File], where: str) -> str:
 
 
 def refuse_unreadable(files: list[File], kind: str, where: str) -> None:
-    """InputError if the files have no content at all, or the first bytes of one contradict the format `kind`."""
-    if sum(file.size for file in files) == 0:
+    """InputError if files have no content, are not of the format `kind`, or are text that this process cannot open."""
+    unseen = [file.path for file in files if not file.found and file.snapshot is None]
+    if unseen and kind not in BINARY:
+        raise InputError(
+            f"{where}: {unseen[0]} is {kind}, which this process reads, and it cannot open the storage; write Parquet, "
+            "or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
+        )
+    if not unseen and sum(file.size for file in files) == 0 and not any(file.snapshot for file in files):
         raise InputError(
             f"{where}: {len(files)} file(s) without a byte, e.g. {files[0].path}; an empty table is refused"
         )

@@ -1,31 +1,41 @@
-"""The files behind a path, looked at before an engine reads them.
+"""The files of a table: where each is, what its folders tell of its rows, and how it is opened."""
 
-Engines disagree about a path that does not exist (the embedded one reads zero rows) and about a damaged file (it does
-not say which one). So both are looked for here, with pyarrow, where this process sees the files.
-"""
-
+import contextlib
 import dataclasses
-import os
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
+from pyspark.sql import DataFrame
 
-from ndcg_spark.errors import InputError, MissingInputError, first_line
-from ndcg_spark.inputs import listing, table_formats
-from ndcg_spark.inputs.local_listing import Entry
-from ndcg_spark.inputs.snapshots import Snapshot
-from ndcg_spark.inputs.storage import is_local, storage
-from ndcg_spark.masking import masked
+from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs.storage import storage
 from ndcg_spark.schemas import NULL_FOLDER
 
 #: How many files are looked into at the same time.
 _READERS = 8
+#: The bytes of a file that tell its shape, and how many are read at most to see one whole line.
+_HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
+
+#: The formats of tables whose log tells which rows they have.
+TABLES = ("delta", "iceberg")
 
 _Seen = TypeVar("_Seen")
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """A version of a table of such a format; None if it has none yet, or if only the engine knows."""
+
+    version: int | None
+    schema: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
+    #: Reads the columns of these names; whatever it raises is a reason to refuse the table.
+    scan: Callable[[list[str]], Iterable[pa.RecordBatch]] = lambda _: ()
+    #: The table, where the engine reads it by itself.
+    table: DataFrame | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +50,7 @@ class File:
     root: str = dataclasses.field(default="", compare=False)
     #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip. Of a table: its format.
     content: str | None = dataclasses.field(default=None, compare=False)
-    #: Where pyarrow found it: the file system and the place there.
+    #: Where pyarrow found it: the file system and the place there. None if only the engine can open it.
     found: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -54,36 +64,25 @@ class File:
         """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
         return self.found or storage(self.path, where)
 
+    @contextlib.contextmanager
+    def opened(self, where: str) -> Iterator[pa.NativeFile]:
+        """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
+        system, place = self.located(where)
+        try:
+            with system.open_input_stream(place, compression="gzip" if self.compressed else None) as stream:
+                yield stream
+        except (OSError, EOFError, pa.ArrowException, UnicodeDecodeError) as error:
+            raise InputError(f"{where}: {self.path} cannot be read, {first_line(error)}; write it again") from error
 
-def find(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path.
-
-    Folders are searched to any depth. Hidden files (`_SUCCESS`, `.part.crc`) are left out, as Spark does.
-
-    Raises
-    ------
-    InputError
-        Nothing is there, or only empty folders; what is there cannot be read or is not a file (a pipe, a link to
-        nothing); it belongs to a table whose format keeps deleted files; or the storage does not answer.
-    """
-    address, key = _split(path)
-    system, place = storage(f"{address}/" if address else path, where)
-    bucket = place.rstrip("/") if address else ""
-    try:
-        root, entries = _entries(system, (bucket + key).rstrip("/") or "/" if address else place, path, where)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{where}: {masked(path)} cannot be listed, {first_line(error)}; check it and its rights"
-        ) from error
-
-    def named(place: str) -> str:
-        return address + place.removeprefix(bucket)
-
-    files = (
-        File(named(entry.place), entry.size, partition_of(root, entry.place), named(root), found=(system, entry.place))
-        for entry in entries
-    )
-    return sorted(files, key=lambda file: file.path)
+    def head(self, where: str) -> str:
+        """Its first 64 KiB, or as much as has one whole line; bytes that are not UTF-8 are replaced."""
+        with self.opened(where) as stream:
+            read = bytes(stream.read(_HEAD))
+            while b"\n" not in read and len(read) < _LONGEST_HEAD and (more := stream.read(len(read))):
+                read += more
+        # A line that is cut off is none, unless it is the only one.
+        whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
+        return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def partition_of(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
@@ -97,52 +96,3 @@ def of_each(files: list[File], look: Callable[[File], _Seen]) -> list[_Seen]:
     """What `look` returns for each file, in their order; several files are looked into at the same time."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(look, files))
-
-
-def _split(path: str) -> tuple[str, str]:
-    """The `scheme://authority` of a path and the rest of it; no address for a local path.
-
-    Only the address is given to pyarrow as a URI. In the rest no %20 is decoded and no ? begins parameters, because
-    engines take it literally.
-    """
-    if is_local(path):
-        return "", path
-    scheme, _, rest = path.partition("://")
-    authority, slash, key = rest.partition("/")
-    return f"{scheme}://{authority}", slash + key
-
-
-def _entries(system: fs.FileSystem, place: str, path: str, where: str) -> tuple[str, list[Entry]]:
-    """The folder that partitions are counted from, and the files at a place that may be a glob."""
-    entries = listing.entries(system, place, where)
-    if not entries:
-        raise MissingInputError(
-            f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it"
-        )
-    if is_local(path) and place.startswith(("/dev/", "/proc/")):
-        # In another process such a name stands for another file.
-        place = os.path.realpath(place)
-        entries = [dataclasses.replace(entry, place=place) for entry in entries]
-    literal = entries[0].place.rstrip("/") == place.rstrip("/")
-    fixed = place if literal else listing.before_wildcards(place)
-    _refuse_table_formats(system, {fixed, *(entry.place.rstrip("/").rpartition("/")[0] for entry in entries)}, where)
-    found = [file for entry in entries for file in listing.below(system, entry, where)]
-    if not found:
-        raise MissingInputError(
-            f"{where}: no files in {masked(path)}, an empty folder; check what should have written it"
-        )
-    if is_local(path):
-        _refuse_table_formats(system, _linked_folders(fixed, found), where)
-    return fixed, found
-
-
-def _linked_folders(root: str, found: list[Entry]) -> set[str]:
-    """Where links lead to out of the folder `root`, and that folder itself without links."""
-    real_root = os.path.realpath(root)
-    real = (os.path.realpath(entry.place) for entry in found)
-    return {real_root, *(place.rpartition("/")[0] for place in real if not place.startswith(f"{real_root}/"))}
-
-
-def _refuse_table_formats(system: fs.FileSystem, folders: set[str], where: str) -> None:
-    for folder in sorted(folders):
-        table_formats.refuse_above(system, folder, where)

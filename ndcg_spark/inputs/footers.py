@@ -2,7 +2,7 @@
 
 import base64
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, of_each
 
 _NAMES = {"parquet": "Parquet", "orc": "ORC"}
-_OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +20,6 @@ class Footer:
 
     columns: dict[str, pa.DataType]
     rows: int
-    #: What Spark has written of the columns, if it has written the file: its own schema as JSON.
-    of_spark: str | None = None
 
 
 def footers(files: list[File], kind: str, where: str) -> list[Footer]:
@@ -56,7 +53,7 @@ def refuse_different_types(files: list[File], found: list[Footer], columns: Iter
                 )
 
 
-def signatures(found: list[Footer]) -> list[tuple[tuple[str, str], ...]]:
+def signatures(found: Sequence[Footer]) -> list[tuple[tuple[str, str], ...]]:
     """For each file, the types of those columns that have different types in different files.
 
     Files with equal signatures can be read together.
@@ -83,32 +80,30 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _footer(file: File, kind: str, where: str) -> Footer:
     system, place = file.located(where)
     try:
-        schema, rows, of_spark = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
+        schema, rows = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(
             f"{where}: {file.path} is not a complete {_NAMES[kind]} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
     refuse_own(schema.names, f"{where}: {file.path}")
-    return Footer({field.name: field.type for field in schema}, rows, of_spark)
+    return Footer({field.name: field.type for field in schema}, rows)
 
 
-def _of_parquet(system: Any, place: str) -> tuple[pa.Schema, int, str | None]:
+def _of_parquet(system: Any, place: str) -> tuple[pa.Schema, int]:
     from pyarrow import parquet
 
     footer = parquet.read_metadata(place, filesystem=system)
-    said = footer.metadata or {}
-    of_spark = said[_OF_SPARK].decode(errors="replace") if _OF_SPARK in said else None
-    declared = said.get(b"ARROW:schema")
+    declared = (footer.metadata or {}).get(b"ARROW:schema")
     if not declared:
-        return footer.schema.to_arrow_schema(), footer.num_rows, of_spark
+        return footer.schema.to_arrow_schema(), footer.num_rows
     # The types that the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), footer.num_rows, of_spark
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), footer.num_rows
 
 
-def _of_orc(system: Any, place: str) -> tuple[pa.Schema, int, str | None]:
+def _of_orc(system: Any, place: str) -> tuple[pa.Schema, int]:
     from pyarrow import orc
 
     with system.open_input_file(place) as stream:
         stored = orc.ORCFile(stream)
-        return stored.schema, stored.nrows, None
+        return stored.schema, stored.nrows

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from ndcg_spark.conforming import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.aliases import is_known, resolved
+from ndcg_spark.inputs.columnar import is_list, plain_type
 from ndcg_spark.inputs.dictionaries import is_nested, nested
+from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.inputs.lists import unlisted, unpacked
-from ndcg_spark.inputs.loading import quoted
 
 _KNOWN = (
     "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, {query: {document: number}} or "
@@ -110,21 +111,11 @@ def _is_wanted(field: pa.Field, wanted: Sequence[str] | None) -> bool:
     """Whether this may be one of the wanted columns, or an array of structs that has some."""
     if wanted is None or any(is_known(name, field.name) for name in wanted):
         return True
-    return _is_list(field.type) and pa.types.is_struct(field.type.value_type)
+    return is_list(field.type) and pa.types.is_struct(field.type.value_type)
 
 
 def _none_of(wanted: Sequence[str], has: Sequence[str], where: str) -> InputError:
     return InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {', '.join(has)}; rename them")
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return any(
-        is_kind(kind)
-        for is_kind in (
-            *(pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
-            *(pa.types.is_list_view, pa.types.is_large_list_view),
-        )
-    )
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -136,17 +127,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
             _plain(pa.chunked_array([part.dictionary])).combine_chunks().take(part.indices) for part in column.chunks
         ]
         return pa.chunked_array(decoded or [pa.array([], pa.string())])
-    plain = _plain_type(kind)
-    return column if plain == kind else column.cast(plain)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if _is_list(kind):
-        return pa.list_(_plain_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
     # The largest unsigned numbers as text, which holds all of them; what should be a number is read as one.
-    if kind in (pa.large_string(), pa.string_view(), pa.uint64()):
-        return pa.string()
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.float16(): pa.float32()}
-    return wider.get(kind, kind)
+    plain = pa.string() if kind == pa.uint64() else plain_type(kind)
+    return column if plain == kind else column.cast(plain)

@@ -7,8 +7,7 @@ from typing import Any
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.snapshots import Snapshot
+from ndcg_spark.inputs.files import File, Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
 from ndcg_spark.plain import printable
 from ndcg_spark.table_config import moment

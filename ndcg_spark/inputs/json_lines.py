@@ -1,92 +1,143 @@
-"""JSON lines: one object per line, whose wanted keys are read as text by one rule on every engine.
+"""JSON lines: one object a line, of a document, or of a query with lists of its documents and their numbers.
 
-A line must be exactly one object of strict JSON (RFC 8259). It is broken if anything follows the object, such as a
-second object; if it has single quotes, comments, trailing commas, NaN, Infinity or half of a surrogate pair; if its
-values nest deeper than 16; or if it has none of the wanted keys, or one that the first lines lack. If a key is repeated
-its last value counts. Names are case-sensitive. A number keeps the text it is written with, so long ids stay exact. A
-wanted value that is an array, an object, true or false also makes the line bad, and NO_SCALAR says that this is why.
+A line must be exactly one object of strict JSON (RFC 8259). It is broken if anything follows the object; if it has
+single quotes, comments, trailing commas, NaN, Infinity or half of a surrogate pair; or if it has none of the wanted
+keys, or one that the first lines lack, so that nothing is lost silently. If a key is repeated its last value counts.
+Names are case-sensitive. A number keeps the text it is written with, so long ids stay exact.
 """
 
-import functools
+import dataclasses
+import io
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+import pyarrow as pa
 
-from ndcg_spark.inputs.json_keys import keys_of
-from ndcg_spark.inputs.loading import carried, quoted
-from ndcg_spark.schemas import BROKEN_LINE, NO_SCALAR
+from ndcg_spark.inputs import strict_json
+from ndcg_spark.inputs.text import Columns, Row, is_text, lines
 
-_DEEPEST = 16
-#: The key of an object that is put after each line's own. It is only found again if the line before it is whole.
-_END = "\ue000end"
-_STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-_BLANK = r"[ \t\r]*"
-_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_SURROGATE = r"\\u[dD][89a-fA-F]"
+_AROUND = "\ufeff \t\r\f"
+#: The columns that have a value for each document of a list.
+_OF_DOCUMENTS = ("doc_id", "relevance", "score", "rank")
+#: How a number is stored for each of our columns; ids and grades keep their text only as whole numbers.
+_NUMBERS: Mapping[str, Mapping[type, pa.DataType]] = {"score": {int: pa.float64(), float: pa.float64()}}
+_WHOLE: Mapping[type, pa.DataType] = {int: pa.int64()}
+_MINUS_ZERO = re.compile(rb"-0\s*[,}]")
 
 
-def json_lines(table: DataFrame, names: list[str], where: str, place: str, first: str | None = None) -> DataFrame:
-    """The wanted keys of each line's object as text columns, and BROKEN_LINE and NO_SCALAR of `schemas`.
+@dataclasses.dataclass(frozen=True)
+class JsonLines:
+    """Objects with these keys."""
 
-    The first lines tell which of the keys there are. A later line that has another of them is broken, so that nothing
-    is lost silently. `place` is where the lines are, for messages; `first` is the first of them, if it is known.
-    Raises InputError as `json_keys.keys_of`.
-    """
-    kept = keys_of(table, names, where, place, first)
-    wanted = list(dict.fromkeys([*kept, *names]))
-    parsed = table.select("value", _parsed(F.col("value"), wanted).alias("row"), *carried(table))
-    values = {name: F.col(f"row.{quoted(name)}") for name in wanted}
-    nothing = functools.reduce(Column.__and__, (values[name].isNull() for name in kept))
-    unseen = functools.reduce(Column.__or__, (values[n].isNotNull() for n in values if n not in kept), F.lit(False))
-    nested = functools.reduce(Column.__or__, (_is_no_scalar(values[name], name) for name in kept))
-    broken = nothing | unseen | ~F.is_valid_utf8("value")
-    faults = {BROKEN_LINE: F.when(broken | nested, F.col("value")), NO_SCALAR: ~broken & nested}
-    kept_values = (values[name].alias(name) for name in kept)
-    return parsed.select(*kept_values, *(fault.alias(name) for name, fault in faults.items()), *carried(table))
+    #: The keys of our columns, by our names.
+    names: Mapping[str, str]
+    #: The keys of those of our columns that the first lines lack.
+    absent: Sequence[str] = ()
+    #: Whether lines hold lists of documents.
+    has_lists: bool = False
+    #: Whether the position in such a list, from 1, is the rank.
+    is_ranked: bool = False
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Our names of the columns."""
+        return [*self.names, *(["rank"] if self.is_ranked else [])]
+
+    def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
+        """The columns, if every line is one object whose values are like those of the first."""
+        block = block.replace(b"\r\n", b"\n").strip(b"\n")
+        count = block.count(b"\n") + 1
+        kinds = {} if as_text or self.has_lists or not is_text(block) else self._kinds(block.partition(b"\n")[0])
+        if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith(b"}"):
+            return None
+        if any(f'"{name}"'.encode() in block for name in self.absent):
+            return None
+        # As a whole number -0 loses its sign, and an id is text.
+        if pa.int64() in kinds.values() and _MINUS_ZERO.search(block):
+            return None
+        table = _read(block, kinds)
+        if table is None or len(table) != count or all(table.column(name).null_count for name in kinds):
+            return None
+        columns = {ours: table.column(theirs) for ours, theirs in self.names.items()}
+        return {
+            name: column.cast(pa.string()) if pa.types.is_integer(column.type) and name != "rank" else column
+            for name, column in columns.items()
+        }
+
+    def rows(self, block: bytes) -> Iterator[Row]:
+        """The rows of any lines."""
+        for line, is_valid in lines(block, _AROUND):
+            try:
+                # As the first lines are not lists, most lines are read by Arrow.
+                found = (strict_json.DECODER if self.has_lists else strict_json.LINE).decode(line) if is_valid else None
+            except (ValueError, RecursionError):
+                found = None
+            if self.has_lists:
+                yield from self._of_lists(dict(found) if isinstance(found, strict_json.Members) else {}, line)
+            else:
+                yield self._of_scalars(found if isinstance(found, dict) else {}, line)
+
+    def _of_scalars(self, found: Mapping[str, Any], line: str) -> Row:
+        values = [found.get(name) for name in self.names.values()]
+        nothing = all(value is None for value in values)
+        if nothing or any(found.get(name) is not None for name in self.absent) or _has_half_a_pair(line, found):
+            return Row([None] * len(values), "broken_line", line)
+        if not all(value is None or isinstance(value, str) for value in values):
+            return Row([None] * len(values), "value_is_no_scalar", line)
+        return Row(values)
+
+    def _of_lists(self, found: Mapping[str, Any], line: str) -> Iterator[Row]:
+        """One row per document; a query without a list is a row without a document, an empty list has no rows."""
+        lists = {name: found.get(self.names[name]) for name in _OF_DOCUMENTS if name in self.names}
+        given = [value for value in lists.values() if value is not None]
+        known = any(name in found for name in self.names.values())
+        if not known or any(type(value) is not list for value in given):
+            yield strict_json.broken(self.columns, line)
+        elif len({len(value) for value in given}) > 1:
+            yield strict_json.broken(self.columns, line, "lists_of_unequal_length")
+        else:
+            for at in range(len(given[0]) if given else 1):
+                values = [_at(lists[name], at) if name in lists else found.get(key) for name, key in self.names.items()]
+                rank = [str(at + 1)] if self.is_ranked else []
+                yield strict_json.row_of(self.columns, [*values, *rank], line)
+
+    def _kinds(self, line: bytes) -> dict[str, pa.DataType]:
+        """The types of the values in the first line, by their keys; none if one is not there, or no plain value."""
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return {}
+        kinds = {}
+        for ours, theirs in self.names.items():
+            value = found.get(theirs) if isinstance(found, dict) else None
+            kind = pa.string() if isinstance(value, str) else _NUMBERS.get(ours, _WHOLE).get(type(value))
+            if kind is None:
+                return {}
+            kinds[theirs] = kind
+        return kinds
 
 
-def _parsed(line: Column, names: list[str]) -> Column:
-    """The object of a line, with the names as text; null if the line is anything but one object."""
-    # Unless numbers are quoted, engines turn 1e3 into the text 1000.0, and round long ids. What looks like one of these
-    # keys but is not one is in a line that is not JSON, or in a value that is not wanted.
-    number = f'"({_either(names)})"({_BLANK}:{_BLANK})({_NUMBER})({_BLANK}[,}}])'
-    text = F.regexp_replace(line, number, '"$1"$2"$3"$4')
-    schema = ArrayType(StructType([StructField(name, StringType()) for name in (*names, _END)]))
-    # Spark's parser stops at the end of a value and ignores the rest, except within an array.
-    rows = F.from_json(F.concat(F.lit("["), text, F.lit(f',{{"{_END}":""}}]')), schema, _STRICT)
-    one = F.get(rows, F.lit(1)).getField(_END).isNotNull() & line.startswith("{") & ~line.contains(_END)
-    # The condition is around the index and not the rows, or the embedded engine would parse each line three times.
-    return F.get(rows, F.when(one & ~_has_half_a_pair(line) & ~_nests_too_deep(line), F.lit(0)))
+def _read(block: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
+    from pyarrow import json as arrow_json
+
+    try:
+        return arrow_json.read_json(
+            io.BytesIO(block),
+            read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=pa.schema(list(kinds.items())), unexpected_field_behavior="ignore"
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
 
 
-def _has_half_a_pair(line: Column) -> Column:
-    unescaped = F.replace(line, F.lit(r"\\"), F.lit(""))
-    rest = F.regexp_replace(unescaped, _PAIR, "")
-    return F.when(line.rlike(_SURROGATE), rest.rlike(_SURROGATE)).otherwise(F.lit(False))
+def _at(values: list[Any] | None, at: int) -> Any:
+    return None if values is None else values[at]
 
 
-def _nests_too_deep(line: Column) -> Column:
-    brackets = F.length(line) - F.length(F.translate(line, "[{", ""))
-    strings = F.regexp_replace(F.regexp_replace(line, r"\\.", ""), '"[^"]*"', "")
-    left = F.regexp_replace(strings, r"[^\[\]{}]", "")
-    for _ in range(_DEEPEST):
-        left = F.regexp_replace(left, r"\[\]|\{\}", "")
-    return F.when(brackets > _DEEPEST, left != "").otherwise(F.lit(False))
-
-
-def _is_no_scalar(value: Column, name: str) -> Column:
-    """Whether a value is neither text nor a number in its line. The line is only searched if the value looks so."""
-    key = f'"(?:{_either([name])})"{_BLANK}:{_BLANK}'
-    line = F.col("value")
-    looks_so = value.startswith("[") | value.startswith("{") | value.isin("true", "false")
-    return F.when(looks_so, line.rlike(f"{key}(?:[\\[{{]|true|false)") | ~line.rlike(f'{key}"')).otherwise(F.lit(False))
-
-
-def _either(names: list[str]) -> str:
-    """A regular expression for the names, in each way that JSON may write them."""
-    spelled = {json.dumps(name, ensure_ascii=ascii_only)[1:-1] for name in names for ascii_only in (True, False)}
-    return "|".join(re.escape(name) for name in sorted(spelled))
+def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:
+    """Whether a text has half of a surrogate pair, which is no character."""
+    return "\\ud" in line.lower() and not strict_json.is_whole([json.dumps(found, ensure_ascii=False)])

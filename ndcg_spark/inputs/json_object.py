@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
-import pyarrow as pa
-
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import strict_json
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.strict_json import DECODER, Members, Row
+from ndcg_spark.inputs.strict_json import DECODER, Members
+from ndcg_spark.inputs.text import Row
 
 _PIECE = 1 << 20
 #: The depth of an object that has runs around the queries.
@@ -30,25 +29,19 @@ def json_columns(columns: Sequence[str], depth: int) -> list[str]:
     return [*(["run"] if depth == 3 else []), "query_id", "doc_id", *([value] if value in columns else [])]
 
 
-def object_batches(columns: Sequence[str], depth: int, file: File, where: str) -> Iterator[pa.RecordBatch]:
-    """The values of an object of this depth as rows of `columns`, the outermost key first; see `strict_json.batches`.
+def object_rows(columns: Sequence[str], depth: int, file: File, where: str) -> Iterator[Row]:
+    """The values of an object of this depth as rows of `columns`, the outermost key first.
 
     A value that is neither text nor a number, and what should be the documents of a query and is not, is a broken row.
 
     Raises
     ------
     InputError
-        The file is not one whole object of strict JSON.
-    OSError
-        The file cannot be read.
+        The file cannot be read, or is not one whole object of strict JSON.
     """
-    system, place = file.located(where)
-    compression = "gzip" if file.compressed else None
-    with io.TextIOWrapper(
-        system.open_input_stream(place, compression=compression), encoding="utf-8-sig", newline=""
-    ) as text:
+    with file.opened(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         try:
-            yield from strict_json.batches(columns, _rows(columns, depth, text))
+            yield from _rows(columns, depth, text)
         except (ValueError, RecursionError) as error:
             # Positions are those in what was read of it, which would mislead.
             said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
@@ -77,8 +70,8 @@ def _of_queries(columns: Sequence[str], entries: Iterable[tuple[tuple[str, ...],
             continue
         for document, value in documents:
             values = (*keys, document, value)
-            if value is None or isinstance(value, str):
-                yield values, None, None
+            if (value is None or isinstance(value, str)) and strict_json.is_whole(values):
+                yield Row(values)
             else:
                 inner = Members([(document, value)])
                 yield strict_json.row_of(columns, values, strict_json.shown(Members([(keys[-1], inner)])))

@@ -8,8 +8,8 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.aliases import resolved
-from ndcg_spark.inputs.loading import carried, quoted
-from ndcg_spark.schemas import BROKEN_LINE, UNEQUAL
+from ndcg_spark.inputs.engine_files import quoted
+from ndcg_spark.schemas import FAULT, LINE
 
 #: The columns that have a value for each document of the list.
 _OF_DOCUMENTS = ("relevance", "score", "rank")
@@ -49,7 +49,7 @@ def unlisted(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     """One row per document; the table itself where `doc_id` is no array.
 
     With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks. A row whose
-    arrays differ in length stays one row, with UNEQUAL, and BROKEN_LINE that shows it. A row without an array is one
+    arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row without an array is one
     row without a document; an empty array has no rows. InputError for a score that is no array beside one.
     """
     kinds = dict(table.dtypes)
@@ -71,18 +71,15 @@ def unlisted(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     nothing = F.array(
         F.struct(*(F.lit(None).cast(kind).alias(name) for name, kind in zip(lists, element, strict=True)))
     )
-    flagged = table.withColumn(UNEQUAL, unequal)
-    rows = F.when(F.col(UNEQUAL) | F.col("doc_id").isNull(), nothing).otherwise(F.arrays_zip(*lists))
+    flagged = table.withColumn(FAULT, F.when(unequal, F.lit("lists_of_unequal_length")))
+    rows = F.when(F.col(FAULT).isNotNull() | F.col("doc_id").isNull(), nothing).otherwise(F.arrays_zip(*lists))
     others = [name for name in table.columns if name not in lists]
     sizes = [F.concat(F.lit(f" {name}: "), F.coalesce(F.size(name), F.lit(0))) for name in lists]
     shown = F.concat(
         F.lit("query_id="), F.coalesce(F.col("query_id").cast("string"), F.lit("null")), F.lit(","), *sizes
     )
-    line = F.when(F.col(UNEQUAL), shown) if "query_id" in table.columns else F.when(F.col(UNEQUAL), F.lit("lists"))
-    exploded = flagged.withColumn(BROKEN_LINE, line).select(
-        *others, UNEQUAL, BROKEN_LINE, F.posexplode(rows).alias("position", "row")
-    )
+    line = F.when(F.col(FAULT).isNotNull(), shown if "query_id" in table.columns else F.lit("lists"))
+    exploded = flagged.withColumn(LINE, line).select(*others, FAULT, LINE, F.posexplode(rows).alias("position", "row"))
     values = [F.col("row").getField(name).alias(name) for name in lists]
     rank = [(F.col("position") + 1).alias("rank")] if ranked and "rank" not in table.columns else []
-    kept = [name for name in others if name not in carried(table)]
-    return exploded.select(*kept, *values, *rank, UNEQUAL, BROKEN_LINE, *carried(table))
+    return exploded.select(*others, *values, *rank, FAULT, LINE)

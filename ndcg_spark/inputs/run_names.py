@@ -1,14 +1,18 @@
 """The name of a run that its rows do not tell, or should not: that of its file."""
 
 import dataclasses
+import re
 from pathlib import PurePosixPath
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.run_files import unit_of
 
 #: The ends of a file's name that tell its format and not its run.
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
+#: The names of the files of parallel writes, by Spark, Hadoop and Dask; DuckDB; BigQuery and Polars; pysail.
+_PART = re.compile(r"(part[-_.]([rm]-)?\d|data_\d+\.|0\d{5,}[._]|[A-Za-z0-9]{16}_\d+\.)[^/]*")
+#: The part of such a name that tells the write.
+_WRITE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|^[A-Za-z0-9]{16}(?=_\d+\.)")
 
 
 def named_by_file(files: list[File], column: str, where: str) -> list[File]:
@@ -19,7 +23,7 @@ def named_by_file(files: list[File], column: str, where: str) -> list[File]:
     named = []
     units: dict[str, str] = {}
     for file in files:
-        unit = unit_of(file.path)
+        unit = _unit_of(file.path)
         name = run_name(file.path)
         if units.setdefault(name, unit) != unit:
             raise InputError(
@@ -44,10 +48,19 @@ def of_files(files: list[File], run: str | None, dataset: str) -> tuple[tuple[st
 def run_name(path: str) -> str:
     """The name of a file without .gz and the end that tells its format; of a part file, that of its folder."""
     place = PurePosixPath(path)
-    if unit_of(path) != path:
+    if _unit_of(path) != path:
         folders = [part for part in place.parent.parts if "=" not in part]
         return run_name(folders[-1]) if folders else place.name
     name = place.name.removeprefix("table:").removesuffix(".gz")
     stem, dot, _ = name.rpartition(".")
     known = dot and stem and PurePosixPath(name).suffix.lower() in _SUFFIXES
     return stem if known else name
+
+
+def _unit_of(path: str) -> str:
+    """What has one name: a file, or all files of a parallel write, by the id of the write or its folder."""
+    folder, _, name = path.rpartition("/")
+    if not _PART.match(f"{name}."):
+        return path
+    written = _WRITE.search(name)
+    return written.group() if written else folder

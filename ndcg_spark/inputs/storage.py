@@ -16,6 +16,10 @@ _HDFS_USER = re.compile(r"^(hdfs|viewfs)://[^/@:?;&]+@[^?;&]*$")
 _CONNECT_SECONDS, _REQUEST_SECONDS, _TRIES = 10, 60, 3
 
 
+class NoStorageError(InputError):
+    """A path in a storage that this process cannot open; an engine may know it."""
+
+
 def is_local(path: str) -> bool:
     """Whether a path is on this machine: it has no scheme, or file://."""
     return "://" not in _FILE_SCHEME.sub("", path, count=1)
@@ -46,7 +50,7 @@ def refuse_credentials(path: str, where: str) -> None:
         )
 
 
-def storage(path: str, where: str, error: type[NdcgSparkError] = InputError) -> tuple[fs.FileSystem, str]:
+def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError) -> tuple[fs.FileSystem, str]:
     """The file system of a path, and the place there. A path without a scheme is local.
 
     Raises `error` if pyarrow knows no such storage.

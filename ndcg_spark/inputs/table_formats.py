@@ -1,7 +1,7 @@
 """Delta, Iceberg and Hudi: tables that also keep files with rows that were deleted or replaced.
 
 Only the log of such a table tells which files count. Tables are recognised by their log and refused, because read as
-plain files they would still have the deleted rows. What can be read by its log, `log_tables` reads instead.
+plain files they would still have the deleted rows. What can be read by its log, `lakehouse` reads instead.
 """
 
 import re
@@ -19,10 +19,6 @@ _MARKS = {
     "Hudi": re.compile(r"(^|/)\.hoodie(/|$|_partition_metadata)"),
     "Iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: By format, the folder of its log in the folder of a table, and the end of a name that must be in it.
-_LOGS = {"Delta": ("_delta_log", ""), "Hudi": (".hoodie", ""), "Iceberg": ("metadata", "metadata.json")}
-
-
 #: What installs the library that reads a format.
 _EXTRAS = {"Delta": "delta", "Iceberg": "iceberg"}
 
@@ -60,27 +56,8 @@ def refuse(paths: Iterable[str], where: str) -> None:
                 raise KeptByLogError(name, path[: found.start()] or "/", where)
 
 
-def refuse_above(system: fs.FileSystem, place: str, where: str) -> None:
-    """KeptByLogError if a file or folder belongs to such a table, whose log is in a folder above it.
-
-    On other storage than this machine, the search goes on only above folders of partitions and one called data.
-    """
-    folders = place.rstrip("/").split("/")
-    local = isinstance(system, fs.LocalFileSystem)
-    for depth in range(len(folders), 0 if local else 1, -1):
-        folder = "/".join(folders[:depth])
-        for name, (log, end) in _LOGS.items():
-            if _has(system, f"{folder}/{log}", end):
-                raise KeptByLogError(name, folder or "/", where)
-        inner = folders[depth - 1]
-        if not local and depth < len(folders) and "=" not in inner and inner != "data":
-            return
-
-
-def _has(system: fs.FileSystem, log: str, end: str) -> bool:
-    if system.get_file_info(log).type != fs.FileType.Directory:
-        return False
-    if not end:
-        return True
-    names = (info.base_name for info in system.get_file_info(fs.FileSelector(log)))
-    return any(name.removesuffix(".gz").endswith(f".{end}") for name in names)
+def refuse_table(system: fs.FileSystem, folder: str, where: str) -> None:
+    """KeptByLogError if a folder is that of such a table."""
+    for place in (folder, f"{folder}/metadata"):
+        if system.get_file_info(place).type == fs.FileType.Directory:
+            refuse((info.path for info in system.get_file_info(fs.FileSelector(place))), where)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 
 #: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not tell); of a local file
 #: also its inode, and when anything of it was changed last. None if the file does not exist.
@@ -15,32 +15,25 @@ Stamp = tuple[int, ...] | None
 
 
 def stamps_of(sources: Iterable[Source]) -> dict[str, Stamp]:
-    """The stamp of every file of the tables, by path. Files that this process cannot see have none."""
-    return {
-        path: stamp
-        for each in sources
-        for source in each.sources
-        if source.seen
-        for path, stamp in _stamps(source).items()
-    }
+    """The stamp of every file of the tables, by path. Files that this process cannot open have none."""
+    return {path: stamp for each in sources for source in each.sources for path, stamp in _stamps(source).items()}
 
 
 def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> None:
     """InputError if a file has another size or time than before, or is gone."""
     for source in (source for each in sources for source in each.sources):
-        if source.seen:
-            changed = [path for path, stamp in _stamps(source).items() if stamp is None or stamp != before[path]]
-            if changed:
-                raise InputError(
-                    f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "
-                    "was published, run again when they are complete"
-                )
+        changed = [path for path, stamp in _stamps(source).items() if stamp is None or stamp != before[path]]
+        if changed:
+            raise InputError(
+                f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "
+                "was published, run again when they are complete"
+            )
 
 
 def _stamps(source: Source) -> dict[str, Stamp]:
     by_system: dict[int, tuple[fs.FileSystem, dict[str, str]]] = {}
     # The version of a table never changes, and what was copied of it is what is scored.
-    for file in (file for file in source.files if file.snapshot is None):
+    for file in (file for file in source.files if file.found):
         system, place = file.located(source.name)
         by_system.setdefault(id(system), (system, {}))[1][place] = file.path
     stamps: dict[str, Stamp] = {}

@@ -6,7 +6,7 @@ from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.convention.measures import GRADED
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.outcome import Tell
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import validation
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 
 _Result = TypeVar("_Result")

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import engine
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSparkError, StorageError
-from ndcg_spark.inputs.damage import damaged
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.preparing import scores_of
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.refusals import (
@@ -55,8 +54,6 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
     ------
     PlanRefusedError
         A row was refused while the scores were computed.
-    InputError
-        A file of the sources is damaged. The files are looked at here, because engines do not always say so.
     ConventionError
         A user's gain or discount failed.
     StorageError
@@ -72,10 +69,6 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
             raise PlanRefusedError(refusal.code, refusal.sentence) from error
         if engine.lost(error):
             raise
-        for source in (source for each in sources for source in each.sources):
-            damage = damaged(source.files, source.format) if source.seen else None
-            if damage:
-                raise InputError(f"{source.name}: {damage}; write it again") from error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         if type(error).__name__ == "PythonException":
             raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error

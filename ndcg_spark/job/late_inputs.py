@@ -11,7 +11,7 @@ from ndcg_spark.config import TABLES, EvaluationConfig
 from ndcg_spark.config_values import seconds_of
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, MissingInputError
-from ndcg_spark.inputs import finding
+from ndcg_spark.inputs import discover
 from ndcg_spark.job.outcome import Tell
 
 #: How often is looked, and for a short wait in how many parts.
@@ -56,7 +56,7 @@ def _lateness(opened: Engine, name: str, path: str) -> str | None:
     if path.startswith("table:"):
         return None
     try:
-        found, _ = finding.without_backups(finding.find(opened, path, name), [path], name)
+        found, _ = discover.without_backups(discover.find(opened, path, name), [path], name)
     except MissingInputError as error:
         return str(error)
     except InputError:

@@ -13,7 +13,7 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.convention.measures import Asked
 from ndcg_spark.convention.requests import asked_by
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 
 #: Called when a step is done, with the name of the step and a sentence for the user.

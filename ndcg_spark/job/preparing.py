@@ -10,9 +10,8 @@ from pyspark.sql import DataFrame
 from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.inputs import sizing
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
-from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
@@ -36,11 +35,9 @@ class SliceTables:
 
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
-    """The engine that the configuration asks for, started for as much data as it will read. Raises EngineError."""
-    paths = [config.dated(path) for table in (config.judgments, config.results) for path in table.path]
-    # How large inputs are is not known while they may be late.
-    little = config.wait_for_input is None and sizing.is_little(paths)
-    return open_engine(config.engine, config.remote, little_data=little)
+    """The engine that the configuration asks for, not yet open. Raises EngineError."""
+    staging = config.staging or (f"{config.dated(config.output).rstrip('/')}/_staging" if config.output else None)
+    return open_engine(config.engine, config.remote, staging)
 
 
 def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:

@@ -12,7 +12,7 @@ import ndcg_spark
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.masking import masked_within
 from ndcg_spark.scoring.evaluation import Evaluation
 

@@ -6,7 +6,7 @@ Neither engine tells through the API that all share how far a query is, so nothi
 from collections.abc import Callable, Sequence
 
 from ndcg_spark.contract.checked import Checked
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 
 #: Called when a step begins, with what it does.
 Doing = Callable[[str], object]

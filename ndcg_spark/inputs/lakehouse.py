@@ -1,18 +1,15 @@
-"""Tables of Delta and Iceberg, known by their logs: which version is read, and who reads it."""
+"""Tables of Delta, Iceberg and catalogs, known by their logs: which version is read, and who reads it."""
 
 import contextlib
 import re
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs import delta, finding, iceberg
-from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.loading import loaded
-from ndcg_spark.inputs.snapshots import TABLES, Snapshot
+from ndcg_spark.inputs import delta, discover, iceberg
+from ndcg_spark.inputs.files import TABLES, File, Snapshot
 from ndcg_spark.inputs.table_formats import KeptByLogError
 from ndcg_spark.table_config import moment
 
@@ -26,7 +23,7 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     Raises
     ------
     InputError
-        As `finding.find`; a table cannot be read, or needs a library that is not installed.
+        As `discover.find`; a table cannot be read, or needs a library that is not installed.
     ConfigurationError
         A version is asked for, or the format is that of a table, and there is no table.
     """
@@ -47,11 +44,20 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     return found
 
 
+def versions(files: list[File]) -> list[str]:
+    """Which versions of tables are read, in sentences for people."""
+    return [
+        f"{file.path} is read at version {file.snapshot.version}"
+        for file in files
+        if file.snapshot and file.snapshot.version is not None
+    ]
+
+
 def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list[File]:
     if path.startswith(_CATALOG):
         return [_of_catalog(engine, path, config.as_of, where)]
     try:
-        return finding.find(engine, path, where)
+        return discover.find(engine, path, where)
     except KeptByLogError as kept:
         if not kept.is_all_of(path) or kept.format not in TABLES:
             raise
@@ -59,11 +65,10 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
             raise InputError(
                 f"{where}: {path} is a table of {kept.format}, and format is {config.format}; leave the format out"
             ) from kept
-        if kept.format == "delta" and engine.sees_local_files and delta.library():
-            return [delta.snapshot_of(path, config.as_of, where)]
-        if kept.format == "iceberg" and engine.sees_local_files and iceberg.library():
-            return [iceberg.snapshot_of(path, config.as_of, where)]
-        if kept.format == "delta" and engine.kind != "embedded":
+        library = delta if kept.format == "delta" else iceberg
+        if engine.sees_local_files and library.library():
+            return [library.snapshot_of(path, config.as_of, where)]
+        if kept.format == "delta" and engine.reads_lakehouses:
             return [_by_engine(engine, path, config.as_of, kept)]
         raise
 
@@ -73,7 +78,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     asked = "" if as_of is None else f" as of {as_of}"
     refused: Exception | None = None
     # The embedded engine would read a table as it is, whatever version is asked for.
-    if as_of is None or engine.kind != "embedded":
+    if as_of is None or engine.reads_lakehouses:
         try:
             table = engine.session.read.options(**_options(as_of)).table(name)
             _ = table.schema  # Connect only looks the table up when something is asked of it
@@ -81,7 +86,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
             refused = error
         else:
             return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
-    found = iceberg.of_catalog(name, as_of, where) if engine.sees_local_files else None
+    found = iceberg.of_catalog(name, as_of, where)
     if found:
         return found
     reason = first_line(refused) if refused else "which only pyiceberg can read with this engine"
@@ -114,15 +119,6 @@ def _last_version(engine: Engine, path: str) -> int | None:
     """The number of the last commit in the log, so that nothing that is written from now on is read."""
     numbers = []
     with contextlib.suppress(InputError):
-        log: DataFrame = loaded(engine, "binaryFile", [f"{path.rstrip('/')}/_delta_log/*"], "log").select("path")
+        log = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/_delta_log/*").select("path")
         numbers = [int(found[1]) for row in log.collect() if (found := _COMMIT.search(row["path"]))]
     return max(numbers, default=None)
-
-
-def said(files: list[File]) -> list[str]:
-    """Which versions of tables are read, in sentences for people."""
-    return [
-        f"{file.path} is read at version {file.snapshot.version}"
-        for file in files
-        if file.snapshot and file.snapshot.version is not None
-    ]

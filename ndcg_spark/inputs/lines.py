@@ -1,0 +1,123 @@
+"""Text without a header, such as TREC's: fields between blanks, by their position in a line."""
+
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_spark.inputs.layouts import NUMBER, WHOLE_NUMBER, Layout
+from ndcg_spark.inputs.text import Columns, Row, is_text, lines
+
+_AROUND = "\ufeff \t\r\f"
+_BLANK, _NEW_LINE = ord(" "), ord("\n")
+_BLANKS = bytes.maketrans(b"\t\r\f", b"   ")
+_SEVERAL = re.compile(r"[ \t\r\f]+")
+#: How a line ends that has a blank in the document's id, and not in the run's name: a rank, a score and a run.
+_ENDS_WITH_RANK_SCORE_RUN = re.compile(rf" {WHOLE_NUMBER} {NUMBER} [^ ]+\Z")
+_NUMBER = re.compile(NUMBER)
+#: The bytes that are compared with a blank together: few enough for a processor's own memory.
+_SLICE = 1 << 17
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """Lines of a layout.
+
+    A line of a TREC run has at least six fields, as trec_eval allows: what follows belongs to the run's name. It is
+    broken where the blank may be in the document's id instead.
+    """
+
+    layout: Layout
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns in the order of their fields."""
+        return self.layout.names
+
+    def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
+        """The columns, if all lines have as many fields; blanks may be repeated, and lines may end in CR LF."""
+        if not is_text(block) or "\ufeff".encode() in block:
+            return None
+        separator = b"\t" if b"\t" in block else b" "
+        if not _is_plain(block, separator):
+            block, separator = _single_blanks(block), b" "
+        positions = {name: str(at) for name, at in self.layout.positions.items()}
+        kinds = {positions[name]: column_type(name, as_text=as_text) for name in positions}
+        table = read_csv(block, [str(at) for at in range(self.layout.fields)], separator.decode(), kinds)
+        return None if table is None else {name: table.column(at) for name, at in positions.items()}
+
+    def rows(self, block: bytes) -> Iterator[Row]:
+        """One row per line; a line with another number of fields, or that is no text, is broken."""
+        places = [self.layout.positions[name] for name in self.columns]
+        nothing = [None] * len(places)
+        for line, is_valid in lines(block, _AROUND):
+            fields = _SEVERAL.sub(" ", line).split(" ")
+            if is_valid and self._are_whole(fields):
+                yield Row([fields[at] for at in places])
+            else:
+                yield Row(nothing, "broken_line", line)
+
+    def _are_whole(self, fields: list[str]) -> bool:
+        if not self.layout.open or len(fields) <= self.layout.fields:
+            return len(fields) == self.layout.fields
+        rank = fields[self.layout.positions["rank"]]
+        return bool(_NUMBER.fullmatch(rank)) and not _ENDS_WITH_RANK_SCORE_RUN.search(" ".join(fields))
+
+
+def read_csv(
+    block: bytes, names: Sequence[str], separator: str, kinds: dict[str, pa.DataType], quote: str | bool = False
+) -> pa.Table | None:
+    """The columns that `kinds` has, in its types, of lines of these fields; None if a line or a number is another."""
+    from pyarrow import csv
+
+    try:
+        return csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(delimiter=separator, quote_char=quote),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds,
+                include_columns=list(kinds),
+                null_values=[""] if quote else [],
+                strings_can_be_null=bool(quote),
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def column_type(name: str, *, as_text: bool) -> pa.DataType:
+    """The type in which a column is read: few grades are quicker as text, and Arrow would read 0x1F as a rank."""
+    if name in ("score", "rank") and not as_text:
+        return pa.float64()
+    return pa.string() if name in ("doc_id", "score") else pa.dictionary(pa.int32(), pa.string())
+
+
+def _is_plain(block: bytes, separator: bytes) -> bool:
+    """Whether fields have one separator between them, and lines end without a blank."""
+    other = b" " if separator == b"\t" else b"\t"
+    if any(byte in block for byte in (other, b"\r", b"\f")) or block.endswith(separator) or block[0] <= _BLANK:
+        return False
+    codes = np.frombuffer(block, np.uint8)
+    for at in range(0, len(codes), _SLICE):
+        # Separators, line ends and what comes before them in ASCII: two in a row are an empty field, or an empty line.
+        low = codes[at : at + _SLICE + 1] <= _BLANK
+        if (low[1:] & low[:-1]).any():
+            return False
+    return True
+
+
+def _single_blanks(block: bytes) -> bytes:
+    """The block with one blank between fields, and none around lines."""
+    codes = np.frombuffer(block.translate(_BLANKS), np.uint8)
+    parts = []
+    before = _NEW_LINE
+    for at in range(0, len(codes), _SLICE):
+        part = codes[at : at + _SLICE]
+        previous = np.concatenate(([before], part[:-1]))
+        parts.append(part[(part != _BLANK) | ((previous != _BLANK) & (previous != _NEW_LINE))].tobytes())
+        before = part[-1]
+    return b"".join(parts).replace(b" \n", b"\n").removesuffix(b" ")

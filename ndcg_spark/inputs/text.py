@@ -1,0 +1,110 @@
+"""Text read in blocks of whole lines, and the rows that become of it: columns as they were written, and what is wrong.
+
+A format has a rule in plain Python, which makes rows of the lines of a block, and a quick way by Arrow for blocks in
+which nothing is odd. Both give the same columns.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.schemas import FAULT, LINE
+
+#: The bytes of text that become columns together.
+BLOCK_BYTES = 8 << 20
+_LONGEST_LINE = 256 << 20
+_BYTE_ORDER_MARK = "\ufeff".encode()
+#: The rows of what is no text of lines that become columns together.
+_ROWS = 1 << 16
+
+#: Columns by our names; those of numbers may be text still.
+Columns = Mapping[str, pa.ChunkedArray]
+
+
+class Row(NamedTuple):
+    """The values of a row as they were written; or the code of the rule that a line breaks, and its text."""
+
+    values: Sequence[str | None]
+    fault: str | None = None
+    line: str | None = None
+
+
+class TextFormat(Protocol):
+    """How the blocks of a file become columns."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Our names of the columns that the lines have."""
+
+    def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
+        """The columns of a block in which every line is regular, else None; with `as_text` numbers stay text."""
+
+    def rows(self, block: bytes) -> Iterator[Row]:
+        """The rows of any block."""
+
+
+def blocks(file: File, where: str, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """The text in parts of about this many bytes, each of whole lines, without a byte order mark at its beginning.
+
+    InputError if the file cannot be read, or for a line that does not fit into memory.
+    """
+    with file.opened(where) as stream:
+        rest, mark = b"", _BYTE_ORDER_MARK
+        while part := stream.read(size):
+            end = part.rfind(b"\n") + 1
+            if end:
+                # Most parts are whole, and are not copied.
+                yield (part if end == len(part) and not rest else rest + part[:end]).removeprefix(mark)
+                rest, mark = part[end:], b""
+            else:
+                rest += part
+            if len(rest) > _LONGEST_LINE:
+                raise InputError(
+                    f"{where}: {file.path} has a line of more than {_LONGEST_LINE >> 20} MiB; write one row a line"
+                )
+        if rest:
+            yield rest.removeprefix(mark)
+
+
+def is_text(block: bytes) -> bool:
+    """Whether a block is UTF-8."""
+    if block.isascii():
+        return True
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def lines(block: bytes, around: str) -> Iterator[tuple[str, bool]]:
+    """The lines that are not blank, without the characters `around` each, and whether they are UTF-8.
+
+    Bytes that are not are replaced.
+    """
+    for raw in block.split(b"\n"):
+        line = raw.decode("utf-8", "replace").strip(around)
+        if line.strip(" "):
+            yield line, "\ufffd" not in line or is_text(raw)
+
+
+def columns_of(names: Sequence[str], rows: Iterator[Row]) -> Iterator[Columns]:
+    """The rows as columns of text, with FAULT and LINE of `schemas`, some thousands at a time."""
+    part: list[Row] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == _ROWS:
+            yield _columns(names, part)
+            part = []
+    if part:
+        yield _columns(names, part)
+
+
+def _columns(names: Sequence[str], rows: list[Row]) -> Columns:
+    values, faults, texts = zip(*rows, strict=True)
+    columns = [*zip(*values, strict=True), faults, texts]
+    named = zip((*names, FAULT, LINE), columns, strict=True)
+    return {name: pa.chunked_array([pa.array(column, pa.string())]) for name, column in named}
