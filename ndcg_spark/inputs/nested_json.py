@@ -4,8 +4,8 @@ They are known by the keys of these tools, never by their values. What OpenSearc
 search returns it, or one document after another, with or without the lines of a bulk request between them.
 """
 
+import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -24,41 +24,23 @@ _LIST, _CASE, _BOOK = "judgmentRatings", "queries", "query_doc_pairs"
 _HITS = "query_response_hit_ids"
 #: The keys of the lines that say what a bulk request does.
 _ACTIONS = ("index", "create")
-_PLACES = frozenset(
-    {
-        *((key, "[") for key in (_LIST, _CASE, _BOOK)),
-        ("hits", "hits", "["),
-        ("_index", "text"),
-        *((action, "_index", "text") for action in _ACTIONS),
-    }
-)
+#: What a document of these tools has at its beginning: by key, the character that its value begins with, or its keys.
+_SIGNS: Mapping[str, Any] = {
+    **dict.fromkeys((_LIST, _CASE, _BOOK), "["),
+    "hits": {"hits": "["},
+    "_index": '"',
+    **{action: {"_index": '"'} for action in _ACTIONS},
+}
 #: The code of a scorer may stand before the queries of a case.
 _LONGEST_BEGINNING = 1 << 16
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 def is_nested(beginning: str) -> bool:
     """Whether a file that begins with this text is read here. {query: {document: number}} never is."""
-    # The keys around a mark; None for an array.
-    path: list[str | None] = []
-    is_key = False
-    for found in _MARK.finditer(beginning, 0, _LONGEST_BEGINNING):
-        mark = found.group()
-        if mark in ("{", "["):
-            if (*path, mark) in _PLACES:
-                return True
-            path, is_key = [*path, "" if mark == "{" else None], mark == "{"
-        elif mark in ("}", "]"):
-            path, is_key = path[:-1], False
-        elif mark in (":", ","):
-            is_key = mark == "," and path != [] and path[-1] is not None
-        elif is_key:
-            path[-1] = mark.strip('"')
-        elif mark.startswith('"') and (*path, "text") in _PLACES:
-            return True
-        if not path:
-            break
-    return False
+    try:
+        return _has_sign(JsonStream(io.StringIO(beginning[:_LONGEST_BEGINNING])), _SIGNS)
+    except (ValueError, RecursionError):
+        return False
 
 
 def rows(text: TextIO, table: str, where: str, query_key: str = "query_id") -> Iterator[Row]:
@@ -91,6 +73,16 @@ def rows(text: TextIO, table: str, where: str, query_key: str = "query_id") -> I
         said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
         reason = "its values nest too deep" if isinstance(error, RecursionError) else said
         raise InputError(f"{where} is not whole JSON, {reason}; write it again") from error
+
+
+def _has_sign(stream: JsonStream, signs: Mapping[str, Any]) -> bool:
+    for key in stream.members():
+        begins, sign = stream.next(), signs.get(key)
+        if begins == sign or (begins == "{" and isinstance(sign, Mapping) and _has_sign(stream, sign)):
+            return True
+        if begins != "{" or not isinstance(sign, Mapping):
+            stream.value()
+    return False
 
 
 class _Reader:
