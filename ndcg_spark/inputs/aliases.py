@@ -96,10 +96,11 @@ def refuse_list_as_text(columns: Mapping[str, str], where: str) -> None:
         )
 
 
-def has_unrated_rows(columns: Iterable[str]) -> bool:
-    """Whether these are the columns of an export of Quepid, in which a row without a rating is no judgment.
+def is_of_quepid(columns: Iterable[str]) -> bool:
+    """Whether these are the columns of an export of Quepid that has rows for what is not there.
 
-    There, it is a document that nobody has rated or a query without documents. `columns` are all of the file, in their
+    In judgments, a row without a rating is a document that nobody has rated, or a query without any; in results, a row
+    without a document is a query that has found none. Neither is an error. `columns` are all of the file, in their
     order and as they are written.
     """
     names = list(columns)

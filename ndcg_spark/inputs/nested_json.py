@@ -43,6 +43,27 @@ def is_nested(beginning: str) -> bool:
         return False
 
 
+def is_nested_object(table: Mapping[Any, Any]) -> bool:
+    """Whether `object_rows` reads this. {query: [document, ...]} never is, as no document is a dictionary."""
+    hits = table.get("hits")
+    found = hits.get("hits") if isinstance(hits, Mapping) else None
+    return any(
+        isinstance(listed, list) and listed != [] and all(isinstance(entry, Mapping) for entry in listed)
+        for listed in (*(table.get(key) for key in (_LIST, _CASE, _BOOK)), found)
+    )
+
+
+def object_rows(value: Any, table: str, where: str, query_key: str = "query_id") -> Iterator[Row]:
+    """The `rows` of a file with this value, for what somebody has read from JSON already."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{where}: it cannot be written as JSON, {first_line(error)}; give what json.load gives"
+        ) from error
+    return rows(io.StringIO(text), table, where, query_key)
+
+
 def rows(text: TextIO, table: str, where: str, query_key: str = "query_id") -> Iterator[Row]:
     """One row per document, with the COLUMNS of the table. Of the file, one query at a time is in memory.
 

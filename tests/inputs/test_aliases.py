@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import doubtful_run, has_unrated_rows, is_known, refuse_list_as_text, resolved
+from ndcg_spark.inputs.aliases import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolved
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
@@ -119,10 +119,10 @@ def test_lists_are_refused_where_a_field_is_text():
     refuse_list_as_text({}, "results: r.csv")
 
 
-def test_only_exports_of_quepid_have_rows_that_nobody_has_rated():
+def test_only_exports_of_quepid_have_rows_for_what_is_not_there():
     others = (["query", "doc_id", "rating"], ["Query", "DocID", "Rating"], [*BASIC, "judge"], SNAPSHOT, RAGAS)
-    assert all(map(has_unrated_rows, (BASIC, DETAILED, [*DETAILED[:5], "Rating"])))
-    assert not any(map(has_unrated_rows, others))
+    assert all(map(is_of_quepid, (BASIC, DETAILED, [*DETAILED[:5], "Rating"])))
+    assert not any(map(is_of_quepid, others))
 
 
 def test_a_snapshot_names_its_run_beyond_doubt():

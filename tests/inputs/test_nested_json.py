@@ -172,3 +172,31 @@ def test_only_one_query_is_in_memory():
     next(nested_json.rows(text, "judgments", "judgments: a.json"))
     assert sum(read_so_far) < len(text.getvalue()) / 2
     assert max(read_so_far) == json_stream._PIECE
+
+
+def test_what_somebody_has_read_from_json_is_the_same():
+    value = field_files.found_by_opensearch(field_files.opensearch_list())
+    for one in (value, field_files.opensearch_list()):
+        assert nested_json.is_nested_object(one)
+        assert graded(list(nested_json.object_rows(one, "judgments", "judgments"))) == field_files.JUDGED_ROWS
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"queries": ["d1", "d2"]},
+        {"queries": [("d1", 0.5)]},
+        {"queries": {"d1": 1}},
+        {"hits": {"hits": 1}},
+        {"hits": {"hits": []}},
+        {"query_id": ["q"], "items": [["d"]]},
+        {},
+    ],
+)
+def test_dictionaries_of_queries_are_not_taken_for_it(table):
+    assert not nested_json.is_nested_object(table)
+
+
+def test_an_object_that_no_json_can_hold_is_refused():
+    with pytest.raises(InputError, match=r"judgments cannot be written as JSON, .*; give what json\.load gives"):
+        nested_json.object_rows({"judgmentRatings": [{"query": {1, 2}}]}, "judgments", "judgments")
