@@ -198,5 +198,5 @@ def test_dictionaries_of_queries_are_not_taken_for_it(table):
 
 
 def test_an_object_that_no_json_can_hold_is_refused():
-    with pytest.raises(InputError, match=r"judgments cannot be written as JSON, .*; give what json\.load gives"):
+    with pytest.raises(InputError, match=r"judgments: it cannot be written as JSON, .*; give what json\.load gives"):
         nested_json.object_rows({"judgmentRatings": [{"query": {1, 2}}]}, "judgments", "judgments")
