@@ -1,11 +1,11 @@
 """What other tools call our columns, so that their files are read as they are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ndcg_spark.errors import InputError
 
-#: By column, its names in lower case, with _ for -: those of ir_datasets, PyTerrier, BEIR, MS MARCO and TREC; of
-#: MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
+#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC
+#: and Quepid; of MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"),
     "doc_id": (
@@ -16,14 +16,28 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "relevance": ("relevance", "rel", "label", "grade", "score", "rating"),
     "score": ("score", "scores", "prediction", "rating"),
     "rank": ("rank",),
-    "run": ("run", "run_id", "runid", "tag", "system", "model"),
+    "run": ("run", "run_id", "runid", "tag", "system", "model", "snapshot_name"),
 }
+#: The names that count only where a table has none of those above, as they are also names of other things: the texts of
+#: queries in Quepid, OpenSearch and RAGAS, and positions, which are no ranks where there are scores.
+_SECOND_NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query", "query_text", "user_query", "user_input"),
+    "rank": ("position", "doc_position"),
+}
+#: The lists of documents in RAGAS and UBI, each of one table: what was returned, or what should have been.
+_RETURNED_LISTS = ("retrieved_context_ids", "query_response_hit_ids")
+_JUDGED_LISTS = ("reference_context_ids",)
 #: A name that PyTerrier gives to a number of its own, beside the name of the document.
 _INNER = {"docid": "docno"}
+#: The position of a document in Quepid, beside which a rating is a grade and no score.
+_OF_QUEPID = "doc_position"
 #: Names of the run that are also names of other things, such as a category of documents.
 _DOUBTFUL_RUNS = ("tag", "system", "model")
 #: In a table with one of these columns, a score is what a run has given and no grade.
 _OF_RESULTS = ("run", "rank")
+#: The columns of Quepid's basic exports, and those that tell its detailed export, which has more.
+_BASIC_EXPORT = ["query", "docid", "rating"]
+_DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
 
 
 def resolved(
@@ -36,12 +50,14 @@ def resolved(
     command line maps names.
     """
     columns = list(dict.fromkeys(has))
+    wanted = list(names)
     found = dict(given)
-    for name in names:
+    for name in wanted:
         if name in given or name in columns:
             found.setdefault(name, name)
             continue
-        candidates = [column for column in _called(name, columns) if column not in given.values()]
+        named = _called(name, columns) or _called_second(name, columns, {*wanted, *given}, given)
+        candidates = [column for column in named if column not in given.values()]
         if len(candidates) > 1:
             both = " and ".join(candidates)
             what_to_do = advice or f"say which, --column {name}={candidates[0]}"
@@ -58,19 +74,62 @@ def doubtful_run(columns: Mapping[str, str], given: Mapping[str, str], folders: 
     folders give, which name runs on purpose.
     """
     column = columns.get("run", "run")
-    is_doubtful = column.lower().replace("-", "_") in _DOUBTFUL_RUNS
-    return column if is_doubtful and "run" not in given and column not in folders else None
+    return column if _plain(column) in _DOUBTFUL_RUNS and "run" not in given and column not in folders else None
 
 
 def is_known(name: str, column: str) -> bool:
     """Whether a column of this name may be our column `name`."""
-    return column == name or bool(_called(name, [column]))
+    second = (*_RETURNED_LISTS, *_JUDGED_LISTS) if name == "doc_id" else _SECOND_NAMES.get(name, ())
+    return column == name or bool(_called(name, [column])) or _plain(column) in second
+
+
+def refuse_list_as_text(columns: Mapping[str, str], where: str) -> None:
+    """InputError if the documents are in a column of lists, for CSV and TSV, where a list is only its text in Python.
+
+    `columns` are what the files call ours.
+    """
+    column = columns.get("doc_id", "doc_id")
+    if _plain(column) in (*_RETURNED_LISTS, *_JUDGED_LISTS):
+        raise InputError(
+            f"{where}: {column} has a list of documents, which CSV cannot hold; write JSON lines, as to_jsonl of RAGAS "
+            "does, or Parquet"
+        )
+
+
+def is_of_quepid(columns: Iterable[str]) -> bool:
+    """Whether these are the columns of an export of Quepid that has rows for what is not there.
+
+    In judgments, a row without a rating is a document that nobody has rated, or a query without any; in results, a row
+    without a document is a query that has found none. Neither is an error. `columns` are all of the file, in their
+    order and as they are written.
+    """
+    names = list(columns)
+    return names == _BASIC_EXPORT or set(names) >= _DETAILED_EXPORT
+
+
+def _plain(column: str) -> str:
+    return column.lower().replace("-", "_").replace(" ", "_")
 
 
 def _called(name: str, columns: list[str]) -> list[str]:
-    plain = {column: column.lower().replace("-", "_") for column in columns}
+    plain = {column: _plain(column) for column in columns}
     named = [column for column in columns if plain[column] in _NAMES.get(name, ())]
+    if name == "score" and (_OF_QUEPID in plain.values() or columns == _BASIC_EXPORT):
+        named = [column for column in named if plain[column] != "rating"]
     return [column for column in named if _INNER.get(plain[column]) not in plain.values()]
+
+
+def _called_second(name: str, columns: list[str], wanted: Collection[str], given: Collection[str]) -> list[str]:
+    """The columns that may be ours where no better name is; `wanted` are ours that the table may have or is given.
+
+    The text of a query names it only where documents are listed: in other tables it may describe a query with an id.
+    """
+    has_scores = "score" in given or "score" in columns or bool(_called("score", columns))
+    if (name == "query_id" and "doc_id" not in wanted) or (name == "rank" and has_scores):
+        return []
+    lists = _RETURNED_LISTS if {"score", "rank"} & set(wanted) else _JUDGED_LISTS
+    second = lists if name == "doc_id" else _SECOND_NAMES.get(name, ())
+    return [column for column in columns if _plain(column) in second]
 
 
 def _is_of_results(column: str, columns: list[str]) -> bool:

@@ -1,0 +1,267 @@
+"""Files as Quepid, OpenSearch and RAGAS write them, with small invented content, and the rows that they hold.
+
+Every builder writes a file to a folder and returns its path. All judgments are GRADES and all results RETURNED, but
+where a builder says what else it holds; the texts of queries have a comma and quotes, and one query has no judgment.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+TV, LAMP, NOTHING = "4k tv", 'lamp, "warm" light', "warp drive"
+GRADES: dict[str, dict[str, int]] = {TV: {"tv-1": 3, "tv-2": 0, "tv-3": 1}, LAMP: {"100": 2, "101": 1}}
+#: In their order; tv-9 and 107 are not judged, and a query was not found.
+RETURNED: dict[str, list[str]] = {TV: ["tv-3", "tv-1", "tv-9", "tv-2"], LAMP: ["107", "101", "100"]}
+
+JUDGED_ROWS = sorted((query, doc, str(grade)) for query, docs in GRADES.items() for doc, grade in docs.items())
+RETURNED_ROWS = sorted(
+    (query, doc, str(rank)) for query, docs in RETURNED.items() for rank, doc in enumerate(docs, start=1)
+)
+
+
+def _ruby_csv(rows: Iterable[Sequence[object]]) -> str:
+    """As CSV.generate_line of Ruby: nil is an empty field."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(["" if value is None else value for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _javascript_csv(rows: Iterable[Sequence[object]]) -> str:
+    """As Quepid writes CSV in the browser: quotes are doubled always, and around a field only if it has a comma."""
+
+    def field(value: object) -> str:
+        text = "" if value is None else str(value).replace('"', '""')
+        return f'"{text}"' if "," in text or "\n" in text else text
+
+    return "".join(",".join(map(field, row)) + "\r\n" for row in rows)
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode())
+    return path
+
+
+def quepid_basic(folder: Path) -> Path:
+    """Ratings are floats, and a query without any has a row of its own."""
+    rows = [(query, doc, float(grade)) for query, docs in GRADES.items() for doc, grade in docs.items()]
+    return _written(folder / "tv_basic.csv", _ruby_csv([("query", "docid", "rating"), *rows, (NOTHING, None, None)]))
+
+
+def quepid_basic_snapshot(folder: Path) -> Path:
+    """What a snapshot returned with its ratings, empty for documents that nobody has rated."""
+    rows = [(query, doc, _float(GRADES[query].get(doc))) for query, docs in RETURNED.items() for doc in docs]
+    text = _ruby_csv([("query", "docid", "rating"), *rows, (NOTHING, None, None)])
+    return _written(folder / "tv_basic_snapshot.csv", text)
+
+
+def quepid_detailed(folder: Path) -> Path:
+    """What was returned with its ratings, and a field of the documents; a query without documents has empty fields."""
+    before = ("Search, EU", "Shop", 12)
+    rows = [
+        (*before, query, doc, at, f"The {doc}", GRADES[query].get(doc), "Acme")
+        for query, docs in RETURNED.items()
+        for at, doc in enumerate(docs, start=1)
+    ]
+    names = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
+    return _written(folder / "Shop_detailed.csv", _javascript_csv([names, *rows, (*before, NOTHING, *[None] * 5)]))
+
+
+def quepid_snapshot(folder: Path) -> Path:
+    """Results alone, of one run; `rating` is a field of the shop's documents."""
+    rows = [
+        ("Nightly", "2026-11-20T03:04:05.000Z", 12, query, doc, at, 9.5 - at)
+        for query, docs in RETURNED.items()
+        for at, doc in enumerate(docs, start=1)
+    ]
+    names = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID", "Doc Position", "rating"]
+    return _written(folder / "Shop_snapshot.csv", _javascript_csv([names, *rows]))
+
+
+def quepid_case(folder: Path) -> Path:
+    """The case with its judgments; a query without any, and one document that has a rating without a value."""
+    queries = [
+        {
+            "arranged_at": at,
+            "query_text": query,
+            "options": None,
+            "notes": None,
+            "information_need": "",
+            "ratings": [
+                *({"doc_id": doc, "rating": float(grade), "user_email": "a@b.example"} for doc, grade in docs.items()),
+                {"doc_id": "tv-8", "rating": None},
+            ],
+        }
+        for at, (query, docs) in enumerate({**GRADES, NOTHING: {}}.items())
+    ]
+    case = {
+        "case_name": "Shop",
+        "owned": True,
+        "owner_email": "a@b.example",
+        "options": None,
+        "scorer": {"name": "nDCG@10", "code": "for (const doc of docs) { queries[doc] = [1, 2]; }"},
+        "queries": queries,
+        "try": {"name": "Try 1", "query_params": '{"query": {"match_all": {}}}', "curator_variables": []},
+    }
+    return _written(folder / "Shop_case.json", json.dumps(case, indent=2))
+
+
+def quepid_older_case(folder: Path) -> Path:
+    """Ratings as an object, which is absent where there are none."""
+    rated = [{"query_text": query, "ratings": docs} for query, docs in GRADES.items()]
+    case = {"case_name": "Shop", "queries": [*rated, {"query_text": NOTHING, "options": {}}]}
+    return _written(folder / "Shop_older_case.json", json.dumps(case))
+
+
+def quepid_ratings(folder: Path) -> Path:
+    """The ratings alone, from the API."""
+    return _written(
+        folder / "12.json",
+        json.dumps({"queries": [{"query": query, "ratings": docs} for query, docs in GRADES.items()]}),
+    )
+
+
+def quepid_book(folder: Path) -> Path:
+    """Each document with what its judges said: one rating, or that it cannot be rated, or nothing yet."""
+    pairs = [
+        (query, doc, [{"rating": float(grade), "unrateable": False, "user_email": "a@b.example"}])
+        for query, docs in GRADES.items()
+        for doc, grade in docs.items()
+    ]
+    cannot = {"rating": None, "unrateable": True, "judge_later": False, "user_email": "a@b.example"}
+    pairs += [(TV, "tv-9", [cannot]), (LAMP, "107", [])]
+    book = {
+        "name": "Shop",
+        "show_rank": False,
+        "query_doc_pairs": [
+            {
+                "query_text": query,
+                "doc_id": doc,
+                "position": 1,
+                "document_fields": '{"a": [1]}',
+                "judgements": judgements,
+            }
+            for query, doc, judgements in pairs
+        ],
+    }
+    return _written(folder / "Shop_book.json", json.dumps(book))
+
+
+def opensearch_list(*, text: bool = True) -> dict[str, Any]:
+    """A judgment list as it is sent to OpenSearch, its ratings as text or as numbers."""
+    return {
+        "name": "Imported Judgments",
+        "description": "Judged elsewhere",
+        "type": "IMPORT_JUDGMENT",
+        "judgmentRatings": [
+            {
+                "query": query,
+                "ratings": [{"docId": doc, "rating": f"{grade}.000" if text else grade} for doc, grade in docs.items()],
+            }
+            for query, docs in GRADES.items()
+        ],
+    }
+
+
+def found_by_opensearch(*documents: dict[str, Any], index: str = "search-relevance-judgment") -> dict[str, Any]:
+    """What OpenSearch returns where it finds these documents."""
+    hits = [{"_index": index, "_id": f"id-{at}", "_score": 1.0, "_source": doc} for at, doc in enumerate(documents)]
+    return {
+        "took": 3,
+        "timed_out": False,
+        "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
+        "hits": {"total": {"value": len(hits), "relation": "eq"}, "max_score": 1.0, "hits": hits},
+    }
+
+
+def opensearch_sent(folder: Path) -> Path:
+    return _written(folder / "sent.json", json.dumps(opensearch_list(), indent=2))
+
+
+def opensearch_sent_numbers(folder: Path) -> Path:
+    return _written(folder / "numbers.json", json.dumps(opensearch_list(text=False)))
+
+
+def opensearch_returned(folder: Path) -> Path:
+    kept = {"id": "id-0", "timestamp": "2026-11-20T03:04:05.000Z", "status": "COMPLETED", "metadata": {}}
+    return _written(folder / "got.json", json.dumps(found_by_opensearch({**kept, **opensearch_list()}), indent=2))
+
+
+def ubi_queries() -> list[dict[str, Any]]:
+    """The queries of UBI: their ids are those of searches, and their texts those of GRADES. One has found nothing."""
+    return [
+        {
+            "application": "shop",
+            "query_id": f"0b7e-{at}",
+            "client_id": "c-1",
+            "user_query": query,
+            "query": '{"query": {"match": {"title": "tv"}}}',
+            "query_response_id": f"r-{at}",
+            "query_response_hit_ids": docs,
+            "query_attributes": {},
+            "timestamp": "2026-11-20T03:04:05.000Z",
+        }
+        for at, (query, docs) in enumerate({**RETURNED, NOTHING: []}.items())
+    ]
+
+
+def _lines(values: Iterable[object]) -> str:
+    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values)
+
+
+def ubi_lines(folder: Path) -> Path:
+    """One query a line."""
+    return _written(folder / "ubi_queries.jsonl", _lines(ubi_queries()))
+
+
+def ubi_returned(folder: Path) -> Path:
+    """What a search in the index returns."""
+    return _written(folder / "ubi.json", json.dumps(found_by_opensearch(*ubi_queries(), index="ubi_queries"), indent=2))
+
+
+def ubi_dumped(folder: Path) -> Path:
+    """The documents as they are in the index, one a line, as elasticdump writes them."""
+    return _written(
+        folder / "ubi_dump.json", _lines(found_by_opensearch(*ubi_queries(), index="ubi_queries")["hits"]["hits"])
+    )
+
+
+def ubi_bulk(folder: Path) -> Path:
+    """A bulk request: a line that says what to do before every document."""
+    lines = [line for query in ubi_queries() for line in ({"index": {"_index": "ubi_queries", "_id": "x"}}, query)]
+    return _written(folder / "ubi.ndjson", _lines(lines))
+
+
+def ragas_samples() -> list[dict[str, Any]]:
+    """Samples of RAGAS; the references are the documents with a grade above 0, and have no grades themselves."""
+    return [
+        {
+            "user_input": query,
+            "retrieved_contexts": ["A text." for _ in docs],
+            "retrieved_context_ids": docs,
+            "reference_context_ids": [doc for doc, grade in GRADES[query].items() if grade],
+            "response": "An answer.",
+            "reference": "The answer.",
+        }
+        for query, docs in RETURNED.items()
+    ]
+
+
+def ragas_lines(folder: Path) -> Path:
+    """As EvaluationDataset.to_jsonl writes it."""
+    return _written(folder / "samples.jsonl", _lines(ragas_samples()))
+
+
+def ragas_csv(folder: Path) -> Path:
+    """As EvaluationDataset.to_csv writes it: lists are the text that Python has for them."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(ragas_samples()[0]))
+    writer.writeheader()
+    writer.writerows(ragas_samples())
+    return _written(folder / "samples.csv", text.getvalue())
+
+
+def _float(grade: int | None) -> float | None:
+    return None if grade is None else float(grade)
