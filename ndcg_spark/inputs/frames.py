@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.conforming import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import is_known, resolved
+from ndcg_spark.inputs import nested_json
+from ndcg_spark.inputs.aliases import is_known, is_of_quepid, resolved
 from ndcg_spark.inputs.columnar import is_list, plain_type
 from ndcg_spark.inputs.dictionaries import is_nested, nested
 from ndcg_spark.inputs.engine_files import quoted
@@ -72,15 +73,21 @@ def frame(
             f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
         )
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
+    if is_of_quepid(own.columns):
+        named = named.where(F.col("relevance" if "relevance" in wanted else "doc_id").isNotNull())
     return unlisted(named, "rank" in wanted, where)
 
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Table, list[str]]:
     """What may be wanted of the table, as pyarrow has it in types that every engine takes, and all its columns."""
-    of_documents = wanted is not None and "doc_id" in wanted
-    if of_documents and isinstance(table, Mapping) and is_nested(table, wanted or ()):
-        rows = nested(table, "score" in (wanted or ()), where)
-        return rows, rows.column_names
+    if wanted is not None and "doc_id" in wanted and isinstance(table, Mapping):
+        rows = None
+        if nested_json.is_nested_object(table):
+            rows = _of_tools(table, "results" if "score" in wanted else "judgments", where)
+        elif is_nested(table, wanted):
+            rows = nested(table, "score" in wanted, where)
+        if rows is not None:
+            return rows, rows.column_names
     try:
         found = _read(table)
         if found is not None:
@@ -93,6 +100,17 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{where}: it cannot be read as a table, {reason}; give each column one type") from error
     raise InputError(f"{where}: {type(table).__name__} is not a table; give {_KNOWN}")
+
+
+def _of_tools(table: Mapping[Any, Any], name: str, where: str) -> pa.Table:
+    """The rows of a judgment list of OpenSearch or Quepid, or of queries of UBI; InputError for what is no row."""
+    columns = nested_json.COLUMNS[name]
+    rows = list(nested_json.object_rows(table, name, where))
+    broken = next((row for row in rows if row.fault), None)
+    if broken is not None:
+        raise InputError(f"{where}: an entry that is no row, e.g. {broken.line}; correct it")
+    values = zip(*(row.values for row in rows), strict=True) if rows else ((),) * len(columns)
+    return pa.table({key: pa.array(column, pa.string()) for key, column in zip(columns, values, strict=True)})
 
 
 def _read(table: Any) -> pa.Table | None:

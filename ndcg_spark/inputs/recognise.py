@@ -14,8 +14,8 @@ from typing import Any
 from ndcg_spark.config import TableConfig
 from ndcg_spark.conforming import refuse_alike, refuse_own
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import layouts
-from ndcg_spark.inputs.aliases import is_known, resolved
+from ndcg_spark.inputs import layouts, nested_json
+from ndcg_spark.inputs.aliases import is_known, is_of_quepid, refuse_list_as_text, resolved
 from ndcg_spark.inputs.delimited import SEPARATORS, header_names
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.footers import Footer
@@ -31,7 +31,8 @@ _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 class Shape:
     """How the files of one table are to be read."""
 
-    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries.
+    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries;
+    #: nested: JSON of queries with their documents in an array, as OpenSearch and Quepid write it.
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
     columns: Mapping[str, str]
@@ -47,6 +48,8 @@ class Shape:
     header: str = ""
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
+    #: Whether the files are exports of Quepid, which have rows for what is not rated, or was not found.
+    is_of_quepid: bool = False
 
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
@@ -101,7 +104,10 @@ def of_text(files: Sequence[File], kind: str, config: TableConfig, names: Sequen
     first, place = first_file.head(where), f"{where}: {first_file.path}"
     folders = [key for key, _ in first_file.partition]
     if kind in ("trec", "jsonl", "json") and config.format in (None, "json") and first.lstrip().startswith("{"):
-        kind = _kind_of_json(first, kind, names)
+        kind = _kind_of_json(first, kind, names, where)
+    if kind == "nested":
+        has = frozenset({*nested_json.COLUMNS.get(where, ()), *folders} & set(names))
+        return Shape("nested", {"query_id": config.columns.get("query_id", "query_id")}, has=has)
     if kind == "json":
         return _of_json(first, config, names, place)
     if kind == "jsonl":
@@ -135,11 +141,13 @@ def _whole_lines(text: str) -> list[str]:
     return [line for line in (line.strip("\ufeff \t\r\f") for line in text.split("\n")) if line][:_LINES]
 
 
-def _kind_of_json(text: str, kind: str, names: Iterable[str]) -> str:
+def _kind_of_json(text: str, kind: str, names: Iterable[str], where: str) -> str:
     """Which kind of JSON a file is that begins with an object."""
     keys = keys_in(_whole_lines(text)[:1])
     if any(is_known(name, key) for name in names for key in keys):
         return "jsonl"
+    if where in nested_json.COLUMNS and nested_json.is_nested(text):
+        return "nested"
     return "json" if kind == "json" or _depth_of(text) > 1 else "jsonl"
 
 
@@ -290,7 +298,8 @@ def _with_header(shape: Shape, first: File, head: str, others: Sequence[File], w
         raise InputError(f"{place} has a header that is not UTF-8, {header!r}; write it again")
     refuse_alike(found, place)
     refuse_own(found, place)
-    return dataclasses.replace(shape, header=header)
+    refuse_list_as_text(shape.columns, place)
+    return dataclasses.replace(shape, header=header, is_of_quepid=is_of_quepid(found))
 
 
 def _header(head: str) -> str:

@@ -1,5 +1,6 @@
 """Files of text and JSON as Parquet: which reader a shape has, and how its blocks become tables."""
 
+import io
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -7,15 +8,17 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.engine.scratch import Scratch
+from ndcg_spark.inputs import json_object, nested_json
 from ndcg_spark.inputs.conversion import Converted, converted
 from ndcg_spark.inputs.delimited import SEPARATORS, Delimited
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.json_lines import JsonLines
-from ndcg_spark.inputs.json_object import json_columns, object_rows
+from ndcg_spark.inputs.json_object import json_columns
 from ndcg_spark.inputs.lines import Lines
 from ndcg_spark.inputs.recognise import Shape
 from ndcg_spark.inputs.text import Columns, TextFormat, blocks, columns_of
 from ndcg_spark.inputs.values import Constants, numbered, odd_rows, schema_of, table_of
+from ndcg_spark.schemas import FAULT, WRITTEN
 
 
 def text_to_parquet(
@@ -33,25 +36,24 @@ def text_to_parquet(
         return {ours: values[theirs] for ours, theirs in folders.items() if theirs in values}
 
     form = _format(shape, names)
-    read = _keys(shape, names) if form is None else form.columns
-    has = [ours for ours in names if ours in read or ours in constants(files[0])]
-    schema = schema_of(has)
+    read = _keys(shape, names, where) if form is None else form.columns
+    schema = schema_of([ours for ours in names if ours in read or ours in constants(files[0])])
 
-    def of_columns(columns: Columns, file: File) -> pa.Table:
+    def of_entries(columns: Columns, file: File) -> pa.Table:
         return _of_text(columns, constants(file), schema)
 
-    if form is None:
-        return converted(files, partial(_entries, read, shape.depth, where), of_columns, schema, scratch, where)
-
     def of_block(block: bytes, file: File) -> pa.Table:
-        return _of_block(form, block, constants(file), schema)
+        table = _of_block(form, block, constants(file), schema) if form else schema.empty_table()
+        return _without_empty(table) if shape.is_of_quepid else table
 
+    if form is None:
+        return converted(files, partial(_entries, shape, read, where), of_entries, schema, scratch, where)
     return converted(files, partial(blocks, where=where), of_block, schema, scratch, where)
 
 
 def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
-    """The reader of lines; None for one JSON object, whose lines mean nothing."""
-    if shape.kind == "json":
+    """The reader of lines; None for JSON whose lines mean nothing."""
+    if shape.kind in ("json", "nested"):
         return None
     if shape.layout is not None:
         return Lines(shape.layout)
@@ -64,15 +66,27 @@ def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
     return JsonLines(present, absent, shape.has_lists, is_ranked)
 
 
-def _keys(shape: Shape, names: Sequence[str]) -> Sequence[str]:
-    """Our columns of one JSON object, the outermost key first."""
-    if shape.layout is not None:
-        return shape.layout.names
-    return json_columns(names, shape.depth)
+def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
+    """Our columns in the rows of JSON whose lines mean nothing."""
+    if shape.kind == "nested":
+        return nested_json.COLUMNS[where]
+    return json_columns(names, shape.depth) if shape.layout is None else shape.layout.names
 
 
-def _entries(names: Sequence[str], depth: int, where: str, file: File) -> Iterator[Columns]:
-    return columns_of(names, object_rows(names, depth, file, where))
+def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iterator[Columns]:
+    place = f"{where}: {file.path}"
+    with file.opened(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+        if shape.kind == "nested":
+            rows = nested_json.rows(text, where, place, shape.columns["query_id"])
+        else:
+            rows = json_object.rows(names, shape.depth, text, place)
+        yield from columns_of(names, rows)
+
+
+def _without_empty(table: pa.Table) -> pa.Table:
+    """The rows of Quepid's exports but those of documents that nobody rated, and of queries that found none."""
+    name = WRITTEN["relevance"] if "relevance" in table.column_names else "doc_id"
+    return table.filter(compute.or_(table.column(name).is_valid(), table.column(FAULT).is_valid()))
 
 
 def _of_block(form: TextFormat, block: bytes, constants: Constants, schema: pa.Schema) -> pa.Table:

@@ -9,7 +9,7 @@ from pyarrow import fs
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.inputs import files as files_module
 from ndcg_spark.inputs.files import find
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 

@@ -11,7 +11,7 @@ from staying import command_line
 
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.reading import read_results
+from ndcg_spark.inputs.read import read_results
 
 
 @pytest.mark.parametrize("name", ["qrels", "input.bm25", "2026.01.31", "run.txt", "bm25.run.gz"])

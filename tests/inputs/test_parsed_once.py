@@ -13,7 +13,7 @@ from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.inputs import parsed_once
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parsed_once import Text
-from ndcg_spark.inputs.reading import read_results
+from ndcg_spark.inputs.read import read_results
 
 
 @pytest.fixture(scope="module")

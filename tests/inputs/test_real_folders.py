@@ -15,7 +15,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import gathering, run_files
 from ndcg_spark.inputs.files import find
 from ndcg_spark.inputs.lost_rows import refuse_lost_rows
-from ndcg_spark.inputs.reading import read_results
+from ndcg_spark.inputs.read import read_results
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from ndcg_spark.config import validate
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.reading import Source
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.record import commit_record
 
 

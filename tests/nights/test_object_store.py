@@ -89,7 +89,7 @@ def test_a_name_on_an_object_store_is_read_as_it_is(bucket, tmp_path):
     program = f"""
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.engine import open_engine
-from ndcg_spark.inputs.reading import read_results
+from ndcg_spark.inputs.read import read_results
 with open_engine("embedded") as opened:
     for paths in {asked}:
         table = read_results(opened, ResultsConfig(path=paths), paths).table

@@ -12,7 +12,7 @@ from ndcg_spark import Convention, evaluate
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.conforming import conform
 from ndcg_spark.engine import open_engine
-from ndcg_spark.inputs.reading import read_judgments, read_results
+from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 #: Each output of trec_eval's own tests, with the files and options it was made from.

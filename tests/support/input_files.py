@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.reading import read_judgments, read_results
+from ndcg_spark.inputs.read import read_judgments, read_results
 
 
 def file(path: Path, content: bytes | str = b"x") -> File:

@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_spark.config import JudgmentsConfig
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.reading import read_judgments
+from ndcg_spark.inputs.read import read_judgments
 
 BROKEN, NO_SCALAR = "broken", "no scalar"
 GOOD = '{"query_id": "q", "doc_id": "d", "relevance": 1}'

@@ -21,7 +21,7 @@ from ndcg_spark.contract.held import held
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import parsed_once
-from ndcg_spark.inputs.reading import read_judgments, read_results
+from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluating import run_on
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
