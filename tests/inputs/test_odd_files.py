@@ -22,9 +22,9 @@ AS_YET = {
         ["spark"],
         lambda kind, line: kind == "lists" and not _is_text(line),
     ),
-    "half of a surrogate pair, quoted as one character and not three": (
+    "half of a surrogate pair, quoted as one character and not three; bytes that are no text beside a byte order mark": (
         ["spark"],
-        lambda kind, line: re.search(rb"\xed[\xa0-\xbf]", line),
+        lambda kind, line: not _is_text(line) and re.search(rb"\xed[\xa0-\xbf]|\xef\xbb\xbf", line),
     ),
     "a carriage return within a line, which ends the line": (
         ["embedded", "spark"],
@@ -34,9 +34,13 @@ AS_YET = {
         ["embedded", "spark"],
         lambda kind, line: kind == "jsonl" and b"[" * 17 in line,
     ),
-    "a number too large for a double under a key that nobody wants, which makes a line broken": (
-        ["embedded"],
-        lambda kind, line: kind == "jsonl" and re.search(rb"[0-9]{309}|E400", line),
+    "a number too large or too long under a key that nobody wants, which makes a line broken": (
+        ["embedded", "spark"],
+        lambda kind, line: kind == "jsonl" and re.search(rb"[0-9]{1001}", line),
+    ),
+    "the same key in an inner object, by which the text true, [x] or {} is taken for no text": (
+        ["embedded", "spark"],
+        lambda kind, line: kind == "jsonl" and b'{"doc_id": [1]}' in line,
     ),
     "a byte order mark around a line with lists, which makes it broken": (
         ["embedded", "spark"],
