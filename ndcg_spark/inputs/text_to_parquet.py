@@ -37,7 +37,9 @@ def text_to_parquet(
 
     form = _format(shape, names)
     read = _keys(shape, names, where) if form is None else form.columns
-    schema = schema_of([ours for ours in names if ours in read or ours in constants(files[0])])
+    has = [ours for ours in names if ours in read or ours in constants(files[0])]
+    # A message shows the fields of a line without a header in their order.
+    schema = schema_of(sorted(has, key=[*shape.layout.names, *names].index) if shape.layout else has)
 
     def of_entries(columns: Columns, file: File) -> pa.Table:
         return _of_text(columns, constants(file), schema)
