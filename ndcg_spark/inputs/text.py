@@ -69,6 +69,11 @@ def blocks(file: File, where: str, size: int = BLOCK_BYTES) -> Iterator[bytes]:
             yield rest.removeprefix(mark)
 
 
+def with_line_feeds(block: bytes) -> bytes:
+    """The block with lines that end in LF where they ended in CR LF."""
+    return block.replace(b"\r\n", b"\n") if b"\r" in block else block
+
+
 def is_text(block: bytes) -> bool:
     """Whether a block is UTF-8."""
     if block.isascii():

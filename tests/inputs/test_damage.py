@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from input_files import content, file, parquet, spoilt
-
-from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.copying import write_parquet
 from ndcg_spark.inputs.damage import damaged
-from ndcg_spark.inputs.files import File, find
 from ndcg_spark.inputs.first_lines import common_header
-from ndcg_spark.inputs.footers import footers, refuse_different_types
 from ndcg_spark.inputs.orc import orc_batches
 from ndcg_spark.inputs.plain_parquet import plain_batches
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File, find
+from ndcg_spark.inputs.footers import footers, refuse_different_types
 
 LINES = b"q1 Q0 d1 1 0.5 bm25\n" * 1000
 

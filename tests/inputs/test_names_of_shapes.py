@@ -1,13 +1,13 @@
 """Names: what tools call our columns, what files call their runs, and what fields lines without a header have."""
 
 import pytest
+from ndcg_spark.inputs.json_shapes import depth_of
+from ndcg_spark.inputs.local_listing import is_backup
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import layouts
 from ndcg_spark.inputs.aliases import doubtful_run, resolved
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.json_shapes import depth_of
-from ndcg_spark.inputs.local_listing import is_backup
 from ndcg_spark.inputs.run_names import named_by_file, run_name
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 

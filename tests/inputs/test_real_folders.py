@@ -6,6 +6,7 @@ import gzip
 import checked
 import pyarrow as pa
 import pytest
+from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from programs import called
 from pyarrow import orc
 from pyarrow import parquet as pq
@@ -14,7 +15,6 @@ from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import gathering, run_files
 from ndcg_spark.inputs.files import find
-from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from ndcg_spark.inputs.read import read_results
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"

@@ -5,13 +5,13 @@ import decimal
 import pyarrow as pa
 import pytest
 from input_files import judged
+from ndcg_spark.inputs.plain_parquet import must_be_copied
 from pyarrow import orc
 from pyarrow import parquet as pq
 
 from ndcg_spark.conforming import conform
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import format_readers
-from ndcg_spark.inputs.plain_parquet import must_be_copied
 from ndcg_spark.schemas import JUDGMENTS
 
 

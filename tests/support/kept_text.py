@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from ndcg_spark.contract.held import held
 from plain_cases import DAMAGED, ODD, PLAIN, ending
 from pyarrow import dataset
 from pyspark.sql import Column, DataFrame
@@ -17,7 +18,6 @@ from ndcg_spark import Convention, config, rules
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.conforming import conform_rows
 from ndcg_spark.contract import counting
-from ndcg_spark.contract.held import held
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import parsed_once
