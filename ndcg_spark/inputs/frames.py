@@ -73,7 +73,7 @@ def frame(
             f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
         )
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
-    if is_of_quepid(own.columns):
+    if is_of_quepid(has):
         named = named.where(F.col("relevance" if "relevance" in wanted else "doc_id").isNotNull())
     return unlisted(named, "rank" in wanted, where)
 
