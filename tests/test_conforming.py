@@ -12,7 +12,7 @@ from tables import judgment, judgments, result, results
 
 from ndcg_spark.conforming import conform
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import BROKEN_LINE, JUDGMENTS, RESULTS, query_key
+from ndcg_spark.schemas import FAULT, JUDGMENTS, RESULTS, query_key
 
 
 def judgments_of_text(spark, texts):
@@ -163,6 +163,6 @@ def test_columns_that_differ_by_case_only_are_refused_with_both(spark):
 
 
 def test_a_message_lists_no_column_that_reading_has_added(spark):
-    read = spark.createDataFrame([("q", None)], f"query_id string, `{BROKEN_LINE}` string")
+    read = spark.createDataFrame([("q", None)], f"query_id string, `{FAULT}` string")
     with pytest.raises(InputError, match=r"column\(s\) missing, doc_id, relevance; it has query_id; map names"):
         conform(read, JUDGMENTS, "judgments")

@@ -155,6 +155,9 @@ def _read(
     if kind in (*BINARY, *TABLES):
         table, rows = _of_columns(engine, found, shape, config, schema, known, name)
     else:
+        if shape.fields:
+            has = [*shape.fields, *(key for key, _ in found[0].partition)]
+            _names_in(has, shape, config, schema, f"{name}: {found[0].path}")
         written = text_to_parquet(shape, found, schema.names, engine.scratch, name)
         table, rows = _given(engine, written, name), written.rows
     notes = (*notes, *shape.notes(config), *named_runs)
@@ -285,7 +288,12 @@ def _named(table: DataFrame, shape: Shape, config: TableConfig, schema: StructTy
     refuse_alike(table.columns, where)
     if "doc_id" in schema.names and "doc_id" not in config.columns:
         table = unpacked(table, schema.names, where)
-    has = table.columns
+    names = _names_in(table.columns, shape, config, schema, where)
+    return table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
+
+
+def _names_in(has: Sequence[str], shape: Shape, config: TableConfig, schema: StructType, where: str) -> dict[str, str]:
+    """What a table with these columns calls those of the schema that it has; InputError where needed ones lack."""
     known = ", ".join(named_by_user(has))
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
@@ -294,13 +302,13 @@ def _named(table: DataFrame, shape: Shape, config: TableConfig, schema: StructTy
         )
     sources = {field.name: shape.columns.get(field.name, field.name) for field in schema}
     refuse_other(has, sources.values(), where)
-    kept = [F.col(quoted(source)).alias(name) for name, source in sources.items() if source in has]
+    kept = {ours: theirs for ours, theirs in sources.items() if theirs in has}
     if not kept:
         raise InputError(
             f"{where}: none of {', '.join(sources.values())} is a column; it has {known}; map names in the "
             "configuration with columns, or name its format"
         )
-    lost = [name for name in ("query_id", "doc_id") if name in sources and sources[name] not in has]
+    lost = [name for name in ("query_id", "doc_id") if name in sources and name not in kept]
     if lost:
         raise missing_columns(lost, named_by_user(has), where)
-    return table.select(*kept)
+    return kept

@@ -40,8 +40,8 @@ class Shape:
     layout: Layout | None = None
     #: Our columns that the files or their folders have, as far as first lines or footers tell.
     has: frozenset[str] = frozenset()
-    #: The names of the fields in the files themselves.
-    fields: frozenset[str] = frozenset()
+    #: The names of the fields in the files themselves, in their order.
+    fields: tuple[str, ...] = ()
     #: How deep the objects of JSON are nested: 2 for {query: {document: value}}, 3 with the runs around them.
     depth: int = 0
     #: The line that all files of CSV and TSV begin with.
@@ -77,7 +77,7 @@ def named(
     known = [*fields, *folders]
     columns = resolved(config.columns, names, known, place)
     has = frozenset(name for name, column in columns.items() if column in known)
-    return Shape(kind, columns, has=has, fields=frozenset(fields))
+    return Shape(kind, columns, has=has, fields=tuple(fields))
 
 
 def of_columns(

@@ -13,7 +13,7 @@ from ndcg_spark.contract.counting import breaches_of, count_judgments, count_res
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rejecting import rejected
 from ndcg_spark.rules import broken_judgments, broken_results, reason_of
-from ndcg_spark.schemas import BROKEN_LINE
+from ndcg_spark.schemas import FAULT, LINE
 
 AS_READ = "query_id string, doc_id string, relevance string"
 
@@ -101,8 +101,9 @@ def test_a_negative_grade_is_a_breach_where_it_is_refused(judgments_of):
 
 
 def test_a_broken_line_is_its_own_example(judgments_of):
-    rows = [judgment(**{BROKEN_LINE: None}), judgment(None, None, query_id="q1", **{BROKEN_LINE: "q1 0"})]
-    counts = judgments_of(rows, f"{AS_READ}, {BROKEN_LINE} string")
+    line = {FAULT: "broken_line", LINE: "q1 0"}
+    rows = [judgment(**dict.fromkeys(line)), judgment(None, None, query_id="q1", **line)]
+    counts = judgments_of(rows, f"{AS_READ}, {FAULT} string, {LINE} string")
     assert counts.breaches == [Breach("judgments", "broken_line", 1, "q1 0")]
 
 
@@ -217,11 +218,11 @@ def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
     read = table(
         spark,
         [
-            result("d1", "best", **{BROKEN_LINE: None}),
-            result("d2", "2.50", **{BROKEN_LINE: None}),
-            result(None, None, "", **{BROKEN_LINE: "q1 Q0"}),
+            result("d1", "best", **dict.fromkeys([FAULT, LINE])),
+            result("d2", "2.50", **dict.fromkeys([FAULT, LINE])),
+            result(None, None, "", **{FAULT: "broken_line", LINE: "q1 Q0"}),
         ],
-        f"run string, query_id string, doc_id string, score string, {BROKEN_LINE} string",
+        f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string",
     )
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
     found = {row["reason"]: row.asDict() for row in rejected(read, reason, "results").collect()}

@@ -63,7 +63,7 @@ def test_columns_of_judgments_are_no_results():
 
 
 def read_from(file):
-    return Source(None, "results", "trec", [file], True)
+    return Source(None, "results", "trec", [file])
 
 
 def test_a_hundred_thousand_runs_of_one_result_each_are_questioned():
@@ -110,9 +110,8 @@ def told(judged=None, runs=(), measures=None, **settings):
         judgment_counts=judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0), result_counts=returned(*runs)
     )
     said = []
-    tell_doubts(
-        [SimpleNamespace(format="trec")] * 2, checked, config, lambda step, sentence: said.append((step, sentence))
-    )
+    sources = [Source(None, name, "trec", []) for name in ("judgments", "results")]
+    tell_doubts(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
     return said
 
 
@@ -249,7 +248,7 @@ def test_classic_spark_counts_them_likewise(spark):
 
 
 def stored_as(kind):
-    return Source(SimpleNamespace(dtypes=[("score", kind)]), "results", "parquet", [], True)
+    return Source(SimpleNamespace(dtypes=[("score", kind)]), "results", "parquet", [])
 
 
 @pytest.mark.parametrize("kind", ["bigint", "string", "decimal(20,0)"])

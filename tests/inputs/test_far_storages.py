@@ -7,8 +7,8 @@ from input_files import file
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.inputs import files as files_module
-from ndcg_spark.inputs.files import find
+from ndcg_spark.inputs import discover
+from ndcg_spark.inputs.discover import files_of
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
@@ -16,7 +16,7 @@ from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 
 def test_an_unknown_scheme_is_refused_as_the_caller_asks():
     with pytest.raises(InputError, match=r"results: no storage for nope://x"):
-        find("nope://x", "results")
+        files_of("nope://x", "results")
     with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
         storage("nope://x", "output", StorageError)
 
@@ -36,8 +36,8 @@ def _no_s3(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_s3")
 def test_a_storage_that_does_not_answer_is_refused():
-    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be listed, .*; check it and its rights"):
-        find("s3://bucket/runs", "results")
+    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be read, .*; check its rights"):
+        files_of("s3://bucket/runs", "results")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
         system.create_dir(place.rpartition("/")[0])
         with system.open_output_stream(place) as stream:
             stream.write(b"PAR1")
-    monkeypatch.setattr(files_module, "storage", lambda path, _: (system, root))
+    monkeypatch.setattr(discover, "storage", lambda path, _: (system, root))
     return system
 
 
@@ -74,7 +74,7 @@ def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
 )
 def test_a_file_of_a_far_storage_is_named_below_the_address_that_was_asked_for(monkeypatch, root, address):
     stored(monkeypatch, root, f"{root.rstrip('/')}/runs/run=a/x.run")
-    (found,) = find(f"{address}/runs", "results")
+    (found,) = files_of(f"{address}/runs", "results")
     assert (found.path, found.root) == (f"{address}/runs/run=a/x.run", f"{address}/runs")
     assert found.partition == (("run", "a"),)
 
@@ -83,16 +83,16 @@ def test_a_file_of_a_far_storage_is_named_below_the_address_that_was_asked_for(m
 def test_a_name_of_a_far_storage_is_taken_literally(monkeypatch, name):
     system = stored(monkeypatch, "bucket", f"bucket/runs/{name}")
     for given in ("runs", f"runs/{name}"):
-        (found,) = find(f"s3://bucket/{given}", "results")
+        (found,) = files_of(f"s3://bucket/{given}", "results")
         assert found.path == f"s3://bucket/runs/{name}"
         assert found.located("results") == (system, f"bucket/runs/{name}")
 
 
 def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_path):
-    (near,) = find(file(tmp_path / "a.run").path, "results")
+    (near,) = files_of(file(tmp_path / "a.run").path, "results")
     system = stored(monkeypatch, "bucket", "bucket/b.run")
-    (far,) = find("s3://bucket/b.run", "results")
-    source = Source(None, "results", "trec", [near, far], True)
+    (far,) = files_of("s3://bucket/b.run", "results")
+    source = Source(None, "results", "trec", [near, far])
     before = stamps_of([source])
     assert {path: stamp[0] for path, stamp in before.items()} == {near.path: 1, far.path: 4}
     refuse_changed([source], before)

@@ -4,18 +4,19 @@ import pytest
 from input_files import file, names
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.discover import files_of
 from ndcg_spark.inputs.file_formats import format_of
-from ndcg_spark.inputs.files import File, find
+from ndcg_spark.inputs.files import File
 
 
 def test_a_file_is_found_with_its_size(tmp_path):
-    assert find(str(file(tmp_path / "bm25.run", "12345").path), "results") == [File(str(tmp_path / "bm25.run"), 5)]
+    assert files_of(str(file(tmp_path / "bm25.run", "12345").path), "results") == [File(str(tmp_path / "bm25.run"), 5)]
 
 
 def test_a_folder_stands_for_the_files_below_it_in_the_order_of_their_names(tmp_path):
     for name in ("b.run", "a.run", "day=1/c.run"):
         file(tmp_path / name)
-    assert names(find(str(tmp_path), "results")) == ["a.run", "b.run", "c.run"]
+    assert names(files_of(str(tmp_path), "results")) == ["a.run", "b.run", "c.run"]
 
 
 @pytest.mark.parametrize(
@@ -25,13 +26,13 @@ def test_a_folder_stands_for_the_files_below_it_in_the_order_of_their_names(tmp_
 def test_a_glob_stands_for_what_it_matches(tmp_path, glob, expected):
     for name in ("a1.run", "a2.run", "b1.txt", "sub/c.run"):
         file(tmp_path / name)
-    assert names(find(f"{tmp_path}/{glob}", "results")) == expected
+    assert names(files_of(f"{tmp_path}/{glob}", "results")) == expected
 
 
 def test_a_glob_that_matches_folders_stands_for_their_files(tmp_path):
     for day in ("2026-11-19", "2026-11-20", "2026-12-01"):
         file(tmp_path / day / f"{day}.run")
-    assert names(find(f"{tmp_path}/2026-11-*", "results")) == ["2026-11-19.run", "2026-11-20.run"]
+    assert names(files_of(f"{tmp_path}/2026-11-*", "results")) == ["2026-11-19.run", "2026-11-20.run"]
 
 
 @pytest.mark.parametrize("hidden", ["_SUCCESS", ".a.run.crc", "_staging/b.run", ".git/b.run"])
@@ -39,34 +40,38 @@ def test_a_glob_that_matches_folders_stands_for_their_files(tmp_path):
 def test_hidden_files_and_folders_are_left_out(tmp_path, hidden, glob):
     file(tmp_path / "a.run")
     file(tmp_path / hidden)
-    assert names(find(f"{tmp_path}{glob}", "results")) == ["a.run"]
+    assert names(files_of(f"{tmp_path}{glob}", "results")) == ["a.run"]
 
 
 @pytest.mark.parametrize("name", ["a[1].run", "a*.run", "a?.run"])
 def test_a_name_with_wildcards_that_exists_is_that_file_alone(tmp_path, name):
     for each in (name, "a1.run", "ab.run"):
         file(tmp_path / each)
-    assert names(find(str(tmp_path / name), "results")) == [name]
+    assert names(files_of(str(tmp_path / name), "results")) == [name]
 
 
 def test_a_relative_path_and_a_file_uri_are_local(tmp_path, monkeypatch):
     expected = [file(tmp_path / "a.run")]
     monkeypatch.chdir(tmp_path)
-    assert find("a.run", "results") == find(f"file:{tmp_path}/a.run", "results") == expected
-    assert find(f"file://{tmp_path}/a.run", "results") == expected
+    assert files_of("a.run", "results") == files_of(f"file:{tmp_path}/a.run", "results") == expected
+    assert files_of(f"file://{tmp_path}/a.run", "results") == expected
 
 
 @pytest.mark.parametrize("name", ["2026-11-20", "*.run", "absent/*.run"])
 def test_a_missing_path_is_refused_by_name(tmp_path, name):
     with pytest.raises(InputError, match=r"judgments: no such path, .*check the spelling") as refused:
-        find(f"{tmp_path}/{name}", "judgments")
+        files_of(f"{tmp_path}/{name}", "judgments")
     assert f"{tmp_path}/{name}" in str(refused.value)
 
 
 def test_a_folder_without_files_is_refused_as_empty(tmp_path):
     file(tmp_path / "night" / "_SUCCESS")
     with pytest.raises(InputError, match=r"results: no files in .*/night, an empty folder"):
-        find(f"{tmp_path}/night", "results")
+        files_of(f"{tmp_path}/night", "results")
+
+
+def known(name):
+    return File(name, 1, found=(None, name))
 
 
 @pytest.mark.parametrize(
@@ -84,22 +89,26 @@ def test_a_folder_without_files_is_refused_as_empty(tmp_path):
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
-    assert format_of([File(name, 1)], "results") == expected
+    assert format_of([known(name)], "results") == expected
+
+
+def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise():
+    assert [format_of([File(name, 0)], "results") for name in ("part-0", "a.orc")] == ["parquet", "orc"]
 
 
 def test_files_of_two_formats_are_refused_with_one_of_each():
     with pytest.raises(InputError, match=r"results: 2 formats in one place, csv \(a\.csv\), trec \(b\.run\); name one"):
-        format_of([File("a.csv", 1), File("b.run", 1), File("c.csv", 1)], "results")
+        format_of(map(known, ("a.csv", "b.run", "c.csv")), "results")
 
 
 def test_a_glob_passes_over_a_file_where_it_wants_a_folder(tmp_path):
     (tmp_path / "README").write_text("x", encoding="utf-8")
     (tmp_path / "day").mkdir()
     (tmp_path / "day" / "a.run").write_text("x", encoding="utf-8")
-    assert [file.path for file in find(str(tmp_path / "*" / "a.run"), "results")] == [str(tmp_path / "day" / "a.run")]
+    assert [file.path for file in files_of(str(tmp_path / "*" / "a.run"), "results")] == [str(tmp_path / "day" / "a.run")]
 
 
 @pytest.mark.parametrize("name", ["h[12].csv", "h ?.csv"])
 def test_a_file_uri_names_a_file_as_it_is(tmp_path, name):
     (tmp_path / name).write_text("x", encoding="utf-8")
-    assert [file.path for file in find(f"file://{tmp_path}/{name}", "results")] == [str(tmp_path / name)]
+    assert [file.path for file in files_of(f"file://{tmp_path}/{name}", "results")] == [str(tmp_path / name)]

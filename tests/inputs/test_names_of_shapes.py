@@ -1,13 +1,15 @@
 """Names: what tools call our columns, what files call their runs, and what fields lines without a header have."""
 
 import pytest
-from ndcg_spark.inputs.json_shapes import depth_of
-from ndcg_spark.inputs.local_listing import is_backup
+from input_files import file
 
+from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import layouts
 from ndcg_spark.inputs.aliases import doubtful_run, resolved
+from ndcg_spark.inputs.discover import without_backups
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file, run_name
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
@@ -110,14 +112,13 @@ def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, wor
         ('{"q": {"d": 1}}', 2),
         ('{"r": {"q": {"d": 1', 3),
         ('{"q": {}, "p": {"{[": "', 2),
-        ('{"q": 1}', 1),
         ('{"q": {}}', 2),
-        ("[1]", 0),
         ('{"q": {"d": [', 2),
     ],
 )
-def test_the_depth_of_json_is_that_of_its_first_value(text, depth):
-    assert depth_of(text) == depth
+def test_the_depth_of_json_is_that_of_its_first_value(tmp_path, text, depth):
+    found = of_text([file(tmp_path / "r.run", text)], "trec", ResultsConfig(path=["r.run"]), RESULTS.names, "results")
+    assert (found.kind, found.depth) == ("json", depth)
 
 
 RANKS, SCORES = (
@@ -153,16 +154,21 @@ def test_a_file_that_shows_the_same_layout_or_bad_lines_is_read(layout, lines):
     assert layouts.contradiction(lines, layout, "results", "results: b.txt") is None
 
 
-@pytest.mark.parametrize(
-    "name", ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
-)
-def test_backups_and_notes_beside_runs_are_known_by_their_names(name):
-    assert is_backup(name)
+BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
+NONE = ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"]
 
 
-@pytest.mark.parametrize("name", ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"])
-def test_what_only_looks_like_a_backup_is_read(name):
-    assert not is_backup(name)
+def test_backups_and_notes_beside_runs_are_left_out_and_told_by_their_names():
+    files = [File(f"/runs/{name}", 1, root="/runs") for name in [*NONE, *BACKUPS]]
+    kept, said = without_backups(files, ["/runs"], "results")
+    assert kept == files[: len(NONE)]
+    assert said == [f"{len(BACKUPS)} backup(s) left out, e.g. /runs/b.run~"]
+
+
+@pytest.mark.parametrize("name", BACKUPS)
+def test_a_backup_that_the_user_names_is_read(name):
+    named = [File(f"/runs/{name}", 1, root=f"/runs/{name}")]
+    assert without_backups(named, [f"/runs/{name}"], "results") == (named, [])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import json_stream, nested_json
-from ndcg_spark.schemas import NO_SCALAR
 
 LISTS = {"judgmentRatings": [{"query": "q", "ratings": [{"docId": "d", "rating": 1}]}]}
 
@@ -130,20 +129,20 @@ def test_what_cannot_be_read_for_certain_is_refused_with_what_to_do(content, tab
         ([{"docId": "d", "rating": None}], (["q", "d", None], None, None)),
         (
             [{"docId": "d", "rating": True}],
-            ([None] * 3, '{"query_id": "q", "doc_id": "d", "relevance": true}', NO_SCALAR),
+            ([None] * 3, "value_is_no_scalar", '{"query_id": "q", "doc_id": "d", "relevance": true}'),
         ),
-        ([3], ([None] * 3, '{"query": "q", "ratings": ["3"]}', None)),
-        ("d", ([None] * 3, '{"query": "q", "ratings": "d"}', None)),
-        (None, ([None] * 3, '{"query": "q", "ratings": null}', None)),
+        ([3], ([None] * 3, "broken_line", '{"query": "q", "ratings": ["3"]}')),
+        ("d", ([None] * 3, "broken_line", '{"query": "q", "ratings": "d"}')),
+        (None, ([None] * 3, "broken_line", '{"query": "q", "ratings": null}')),
     ],
 )
 def test_a_judgment_of_opensearch_that_is_none_is_a_row_to_refuse(ratings, row):
-    ((given, text, why),) = read({"judgmentRatings": [{"query": "q", "ratings": ratings}]})
-    assert (list(given), text, why) == row
+    ((given, *why),) = read({"judgmentRatings": [{"query": "q", "ratings": ratings}]})
+    assert (list(given), *why) == row
 
 
 def test_an_entry_that_is_no_query_is_a_broken_row():
-    assert read({"queries": ["q"]}) == [([None] * 3, '"q"', None)]
+    assert read({"queries": ["q"]}) == [([None] * 3, "broken_line", '"q"')]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ def test_an_entry_that_is_no_query_is_a_broken_row():
     ],
 )
 def test_a_query_of_ubi_without_a_list_is_a_row_to_refuse(fields, row):
-    ((given, text, _),) = read({"query_id": "q", **fields}, "results")
+    ((given, _, text),) = read({"query_id": "q", **fields}, "results")
     assert (list(given), text) == row
 
 

@@ -5,13 +5,13 @@ import decimal
 import pyarrow as pa
 import pytest
 from input_files import judged
-from ndcg_spark.inputs.plain_parquet import must_be_copied
 from pyarrow import orc
 from pyarrow import parquet as pq
 
 from ndcg_spark.conforming import conform
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import format_readers
+from ndcg_spark.inputs import columnar
+from ndcg_spark.inputs.columnar import is_readable
 from ndcg_spark.schemas import JUDGMENTS
 
 
@@ -53,9 +53,8 @@ def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
     assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d")]
 
 
-def test_the_embedded_engine_is_given_no_type_that_it_cannot_read():
-    copied = {name: must_be_copied([{"by": column.type}], [], "embedded") for name, column in UNREAD.items()}
-    assert [name for name, is_copied in copied.items() if not is_copied] == ["times of day", "wide decimals"]
+def test_an_engine_is_given_no_type_that_some_cannot_read():
+    assert not any(is_readable([{"by": column.type}], []) for column in UNREAD.values())
 
 
 def test_a_wide_decimal_is_the_nearest_double(engine, tmp_path):
@@ -73,7 +72,7 @@ def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
 
 
 def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(format_readers, "must_be_copied", lambda *_: False)
+    monkeypatch.setattr(columnar, "is_readable", lambda *_: True)
     pq.write_table(pa.table({"query_id": ["q"], "by": UNREAD["pandas' dates"]}), tmp_path / "a.parquet")
     with pytest.raises(
         InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet, .*; write"
@@ -94,10 +93,8 @@ def test_an_id_of_parquet_that_is_not_utf_8_is_none(engine, tmp_path):
     assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", None), ("q", "d")]
 
 
-def test_parquet_is_copied_only_where_the_engine_cannot_read_it():
+def test_only_what_some_engine_cannot_read_rightly_is_written_again():
     plain, unsigned = {"query_id": pa.int64()}, {"query_id": pa.uint32()}
-    category = {"by": pa.dictionary(pa.int32(), pa.int64())}
-    for schema, embedded, spark in ((plain, False, False), (unsigned, True, False), (category, True, False)):
-        assert must_be_copied([plain, schema], ["query_id"], "embedded") is embedded
-        assert must_be_copied([plain, schema], ["query_id"], "spark") is spark
-    assert not must_be_copied([unsigned], ["doc_id"], "embedded")
+    assert is_readable([plain, plain], ["query_id"])
+    assert not is_readable([plain, unsigned], ["query_id"])
+    assert is_readable([unsigned], ["doc_id"])

@@ -10,7 +10,7 @@ from ndcg_spark import config
 from ndcg_spark.contract import validation
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
-from ndcg_spark.inputs import reading
+from ndcg_spark.inputs import read
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,8 +19,8 @@ def check(engine: Engine, settings: dict) -> dict:
     """The rows of each run, or `error` and its `code`, of an evaluation's input."""
     try:
         wanted = config.validate(settings, "test")
-        judgments = reading.read_judgments(engine, wanted.judgments, wanted.judgments.path)
-        results = reading.read_results(engine, wanted.results, wanted.results.path)
+        judgments = read.read_judgments(engine, wanted.judgments, wanted.judgments.path)
+        results = read.read_results(engine, wanted.results, wanted.results.path)
         return {run.run: run.rows for run in validation.check(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}

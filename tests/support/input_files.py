@@ -1,7 +1,9 @@
 """Input files, as they are written, found and read."""
 
+import dataclasses
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,10 +11,50 @@ import pyarrow.parquet as pq
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import read_judgments, read_results
+from ndcg_spark.schemas import INTERNAL
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """A table as an engine would have it, of which columns are selected and rows are collected."""
+
+    schema: pa.Schema
+    table: pa.Table
+
+    @property
+    def columns(self) -> list[str]:
+        return self.table.column_names
+
+    def select(self, *names: str) -> "Rows":
+        table = self.table.select(list(names))
+        return Rows(table.schema, table)
+
+    def collect(self) -> list[dict[str, Any]]:
+        return self.table.to_pylist()
+
+
+class Session:
+    """What a session does with a table that this process has converted, without an engine."""
+
+    @property
+    def read(self) -> "Session":
+        return self
+
+    def format(self, _: str) -> "Session":
+        return self
+
+    def options(self, **_: str) -> "Session":
+        return self
+
+    def load(self, paths: list[str]) -> Rows:
+        return self.createDataFrame(pa.concat_tables(pq.read_table(path) for path in paths))
+
+    def createDataFrame(self, table: pa.Table) -> Rows:  # noqa: N802  # its name there
+        return Rows(table.schema, table)
 
 
 def file(path: Path, content: bytes | str = b"x") -> File:
-    """A file written with this content, as `find` gives it."""
+    """A file written with this content, as `files_of` finds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return File(str(path), path.stat().st_size)
@@ -23,13 +65,13 @@ def parquet(path: Path, **columns: list) -> File:
     return File(str(path), path.stat().st_size)
 
 
-def spoilt(whole: File, content: bytes) -> File:
-    """The same file with other content."""
-    return file(Path(whole.path), content)
-
-
 def content(whole: File) -> bytes:
     return Path(whole.path).read_bytes()
+
+
+def gzipped(text: bytes) -> bytes:
+    # mtime=0: workers of pytest-xdist must collect the same tests in whatever second they do.
+    return gzip.compress(text, mtime=0)
 
 
 def names(found: list[File]) -> list[str]:
@@ -40,7 +82,7 @@ def written(file, text):
     """The file with the text, gzipped if its name says so."""
     file.parent.mkdir(parents=True, exist_ok=True)
     content = text if isinstance(text, bytes) else text.encode()
-    file.write_bytes(gzip.compress(content) if file.suffix == ".gz" else content)
+    file.write_bytes(gzipped(content) if file.suffix == ".gz" else content)
     return file
 
 
@@ -56,3 +98,9 @@ def returned(engine, *paths, **config):
 
 def documents(source):
     return sorted(row["doc_id"] for row in source.table.select("doc_id").collect())
+
+
+def rows(source, *names):
+    """The rows as tuples of these columns, or of all that are not ours; sorted, as files are read in no order."""
+    names = names or [name for name in source.table.columns if name not in INTERNAL]
+    return sorted((tuple(row[name] for name in names) for row in source.table.collect()), key=repr)

@@ -292,7 +292,7 @@ REFUSED = {
     ),
     "JSON of depth 4": (text("r.json", '{"a": {"b": {"c": {"d": 1}}}}'), "is one JSON object of depth 4"),
     "JSON that ends early": (text("r.json", '{"11": {"a": 1, "b": 2}, "12": {'), "is not one whole JSON object"),
-    "JSON with more after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "after its end there is more"),
+    "JSON with more after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "there is more after its end"),
     "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not one whole JSON object"),
     "JSON, true": (text("r.json", '{"11": {"a": true, "b": 1}}'), "1 line(s) with a value that is an array, an object"),
     "JSON, an array": (text("r.json", '{"11": {"b": 1, "a": [1]}}'), '{"11": {"a": ["1"]}}'),
