@@ -15,43 +15,47 @@ from staying import returned
 #: What is read otherwise as yet, and so not generated: by name, on which engines, and whether a line of a format is so.
 AS_YET = {
     "bytes that are no text, for which the file is refused": (
-        ["embedded"],
+        "embedded",
         lambda kind, line: not _is_text(line),
     ),
     "bytes that are no text in a list, for which the file is refused": (
-        ["spark"],
+        "spark",
         lambda kind, line: kind == "lists" and not _is_text(line),
     ),
-    "half of a surrogate pair, quoted as one character and not three; bytes that are no text beside a byte order mark": (
-        ["spark"],
+    "half of a surrogate pair as bytes, quoted as one character, and what is no text beside a byte order mark": (
+        "spark",
         lambda kind, line: not _is_text(line) and re.search(rb"\xed[\xa0-\xbf]|\xef\xbb\xbf", line),
     ),
     "a carriage return within a line, which ends the line": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind != "lists" and b"\r" in line.strip(b"\r\xef\xbb\xbf"),
     ),
     "JSON nested deeper than 16, which makes a line broken": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind == "jsonl" and b"[" * 17 in line,
     ),
     "a number too large or too long under a key that nobody wants, which makes a line broken": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind == "jsonl" and re.search(rb"[0-9]{1001}", line),
     ),
+    "half of an escape, for which the value is null and not the line broken": (
+        "spark",
+        lambda kind, line: kind == "jsonl" and re.search(rb"\\u[0-9a-fA-F]{0,3}[^0-9a-fA-F]", line),
+    ),
     "the same key in an inner object, by which the text true, [x] or {} is taken for no text": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind == "jsonl" and b'{"doc_id": [1]}' in line,
     ),
     "a byte order mark around a line with lists, which makes it broken": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind == "lists" and b"\xef\xbb\xbf" in line,
     ),
     "NaN or half of a surrogate pair in a line with lists, of which only the document's row is broken": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind == "lists" and re.search(rb"NaN|Infinity|\\ud8", line),
     ),
     "half of a surrogate pair in one JSON object, quoted as its values and not as JSON": (
-        ["embedded", "spark"],
+        "embedded, spark",
         lambda kind, line: kind == "json" and b"\\ud800" in line,
     ),
 }
@@ -107,3 +111,10 @@ def test_odd_files_are_read_by_the_definition_on_spark(spark, tmp_path, thorough
     for seed in range(1, 8 if thorough else 2):
         tables = odd_files.tables(seed, on("spark"), some=slice(None, None, 1 if thorough else 3))
         check(tables, odd_readings.readings(tmp_path / f"{seed}", tables))
+
+
+@pytest.mark.slow
+def test_large_odd_files_are_read_by_the_definition_on_the_embedded_engine(tmp_path, thorough):
+    for seed, pairs in [(0, slice(1)), *([(seed, slice(2, 11, 3)) for seed in range(1, 4)] if thorough else [])]:
+        tables = odd_files.tables(seed, on("embedded"), regular=100_000, some=pairs)
+        check(tables, returned(odd_readings.readings, tmp_path / f"{seed}", tables))

@@ -63,8 +63,10 @@ class Row:
 class Found:
     """The rows of a table: the accepted ones typed, the rejected ones with the code of a rule."""
 
+    table: str
     #: The columns that the table has, in the order in which a row is quoted.
     columns: tuple[str, ...]
+    #: The values of those columns in the order of COLUMNS.
     accepted: list[tuple[Any, ...]]
     rejected: list[tuple[str, Row]]
 
@@ -79,12 +81,12 @@ class Found:
 
     @property
     def kept(self) -> Counter[tuple[str | None, ...]]:
-        """The rejected rows as they are kept: the code, the line, and the values in the order of `columns`.
+        """The rejected rows as they are kept: the code, the line, and the values in the order of COLUMNS.
 
         A line that is no row has no values.
         """
         return Counter(
-            (code, row.line, *(row.values[name] if row.line is None else None for name in self.columns))
+            (code, row.line, *(row.values.get(name) if row.line is None else None for name in COLUMNS[self.table]))
             for code, row in self.rejected
         )
 
@@ -118,10 +120,10 @@ def found(
         values = {name: typed(name, text) for name, text in whole.values.items()}
         code = row.reason or next(broken_rules(table, columns, values), None)
         if code is None:
-            accepted.append(tuple(values[name] for name in columns))
+            accepted.append(tuple(values[name] for name in COLUMNS[table] if name in values))
         else:
             rejected.append((code, whole))
-    return Found(columns, accepted, rejected)
+    return Found(table, columns, accepted, rejected)
 
 
 def typed(name: str, text: str | None) -> str | float | int | None:
