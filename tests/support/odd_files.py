@@ -207,7 +207,7 @@ FORMATS: Mapping[str, Mapping[str, Format]] = {
 
 
 def tables(
-    seed: int, unless: Unless = lambda *_: False, *, regular: int = 40, some: slice = slice(None)
+    seed: int, unless: Unless = lambda *_: False, *, regular: int = 150, some: slice = slice(None)
 ) -> dict[str, tuple[Table, Table]]:
     """By name, judgments and results that are evaluated together: every format at least once, or `some` of these pairs.
 
@@ -245,7 +245,8 @@ def _file(how: Format, rng: random.Random, unless: Unless, lines: int, *, first:
     some = [how.line(_row(how, rng)) for _ in range(min(told + lines, POOL))]
     good = (some * -(-told // len(some)))[:told] if first else []
     good += rng.choices(some, k=lines)
-    share = rng.choice([0.02, 0.2, 0.9] if lines < MANY else [0.0, 0.0001, 0.02])
+    few = [0.3, 0.9] if first else [0.0, 0.02, 0.2, 0.9]
+    share = rng.choice(few if lines < MANY else [0.0, 0.0001, 0.02])
     for at in range(told if first else 0, len(good)):
         if rng.random() < share:
             line = _odd(how, rng)

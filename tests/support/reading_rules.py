@@ -161,28 +161,24 @@ def broken_rules(table: str, columns: Iterable[str], values: Mapping[str, Any]) 
 def lines(content: bytes, around: str) -> Iterator[tuple[str, bool]]:
     """The lines that are not blank, without what is `around` them, and whether each is UTF-8."""
     for line in content.split(b"\n"):
-        text = line.decode("utf-8", "replace").strip(around)
+        try:
+            text, is_text = line.decode(), True
+        except UnicodeDecodeError:
+            text, is_text = line.decode("utf-8", "replace"), False
+        text = text.strip(around)
         if text.strip(" "):
-            yield text, is_utf_8(line)
-
-
-def is_utf_8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+            yield text, is_text
 
 
 def of_text(content: bytes, layout: Layout) -> Iterator[Row]:
     """Lines of fields between blanks. A run's name may have blanks, but not if the document's id may have them too."""
     for line, is_text in lines(content, MARK + BLANKS):
         fields = re.split(f"[{BLANKS}]+", line)
-        has_all = len(fields) == layout.fields or (layout.open and len(fields) > layout.fields)
-        if has_all and len(fields) > layout.fields:
-            ends_as_a_run = bool(WHOLE.fullmatch(fields[-3]) and NUMBER.fullmatch(fields[-2]))
-            has_all = not ends_as_a_run and NUMBER.fullmatch(fields[layout.positions["rank"]]) is not None
-        if has_all and is_text:
+        is_row = len(fields) == layout.fields
+        if layout.open and len(fields) > layout.fields:
+            ends_as_a_run = WHOLE.fullmatch(fields[-3]) and NUMBER.fullmatch(fields[-2])
+            is_row = not ends_as_a_run and NUMBER.fullmatch(fields[layout.positions["rank"]]) is not None
+        if is_row and is_text:
             yield Row({name: fields[at] for name, at in layout.positions.items()})
         else:
             yield Row(dict.fromkeys(layout.positions), line, BROKEN)
@@ -196,11 +192,11 @@ def of_separated(files: Sequence[bytes], separator: str, names: Sequence[str]) -
     columns = tuple(name for name in names if name in header_names)
     # In quotes, where "" is one quote; or without a quote in front.
     field = f'"(?:[^"]|"")*+"|(?!")[^{separator}]*'
-    whole = re.compile(f"(?s:(?:{field})(?:{separator}(?:{field}))*)")
+    whole = re.compile(f"(?:{field})(?:{separator}(?:{field}))*")
 
     def rows() -> Iterator[Row]:
         for line, is_text in (each for file in read for each in file if each[0] != header):
-            fields = re.findall(f"(?s:{separator}({field}))", separator + line) if whole.fullmatch(line) else []
+            fields = re.findall(f"{separator}({field})", separator + line) if whole.fullmatch(line) else []
             if is_text and len(fields) == len(header_names):
                 values = dict(zip(header_names, map(unquoted, fields), strict=True))
                 yield Row({name: values[name] for name in columns})
