@@ -4,6 +4,7 @@ A table is a folder of part files, so that queries and runs may be in several of
 """
 
 import dataclasses
+import functools
 import gzip
 import json
 import random
@@ -19,6 +20,8 @@ Values = dict[str, Any]
 
 #: Files of so many lines are large; the document of their longest line is four times LONG characters long.
 MANY, LONG = 100_000, 1 << 21
+#: So many regular lines are made at most; a file has them again and again.
+POOL = 1000
 NUMBERS = (
     *("", " ", "NaN", "nan", "nan(1)", "inf", "-Infinity", "1e999", "-1e999", "high", "1d", "1f", "1L", "0x1p3"),
     *("0x1F", "1_0", "1,5", "\u0661", "--1", "+-1", "-3", "-0.0", "-0", "-0e5", "+5", "5.", ".", ".5", "1e", "1E+3"),
@@ -94,11 +97,13 @@ class Table:
     name: str
     kind: str
     files: Mapping[str, bytes]
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    layout: Layout | None = None
-    constants: Mapping[str, str | float] = dataclasses.field(default_factory=dict)
+    settings: Mapping[str, Any]
+    layout: Layout | None
+    constants: Mapping[str, str | float]
+    has_scores: bool
+    has_ranks: bool
 
-    @property
+    @functools.cached_property
     def found(self) -> Found:
         """What the definition says of the files."""
         files = [content for _, content in sorted(self.files.items()) if content]
@@ -202,7 +207,7 @@ FORMATS: Mapping[str, Mapping[str, Format]] = {
 
 
 def tables(
-    seed: int, unless: Unless = lambda *_: False, *, regular: int = 40, some: slice = slice(None)
+    seed: int, unless: Unless = lambda *_: False, *, regular: int = 150, some: slice = slice(None)
 ) -> dict[str, tuple[Table, Table]]:
     """By name, judgments and results that are evaluated together: every format at least once, or `some` of these pairs.
 
@@ -228,7 +233,8 @@ def table(name: str, how: Format, rng: random.Random, unless: Unless, regular: i
         is_empty = number and how.kind != "json" and rng.random() < 0.1
         content = b"" if is_empty else _file(how, rng, unless, lines, first=not number)
         files[f"part-{number:05}{how.suffix}{packed}"] = content
-    return Table(name, how.kind, files, how.settings(), how.layout, how.constants)
+    has_scores, has_ranks = "score" in how.columns, "rank" in how.columns or how.kind == "lists"
+    return Table(name, how.kind, files, how.settings(), how.layout, how.constants, has_scores, has_ranks)
 
 
 def _file(how: Format, rng: random.Random, unless: Unless, lines: int, *, first: bool) -> bytes:
@@ -236,12 +242,15 @@ def _file(how: Format, rng: random.Random, unless: Unless, lines: int, *, first:
         return _object(how, rng, unless)
     # What the first lines tell of all files is told by regular ones.
     told = FIRST + 1 if how.layout not in (None, QRELS, RUN) else 1
-    good = [how.line(_row(how, rng)) for _ in range(told if first else 0)]
-    share = rng.choice([0.02, 0.2, 0.9] if lines < MANY else [0.0, 0.0001, 0.02])
-    while len(good) < (told if first else 0) + lines:
-        line = _odd(how, rng) if rng.random() < share else how.line(_row(how, rng))
-        if b"\n" not in line and not unless(how.kind, line):
-            good.append(line)
+    some = [how.line(_row(how, rng)) for _ in range(min(told + lines, POOL))]
+    good = (some * -(-told // len(some)))[:told] if first else []
+    good += rng.choices(some, k=lines)
+    few = [0.3, 0.9] if first else [0.0, 0.02, 0.2, 0.9]
+    share = rng.choice(few if lines < MANY else [0.0, 0.0001, 0.02])
+    for at in range(told if first else 0, len(good)):
+        if rng.random() < share:
+            line = _odd(how, rng)
+            good[at] = good[at] if b"\n" in line or unless(how.kind, line) else line
     if lines >= MANY and how.kind != "lists":
         good.insert(rng.randrange(told, len(good)), how.line({**_row(how, rng), "doc_id": "long" * LONG}))
     if how.layout and rng.random() < 0.2:
