@@ -25,7 +25,7 @@ COLUMNS = {
 #: The columns that have a value for each document of a list.
 OF_DOCUMENTS = ("relevance", "score", "rank")
 QUOTED = 200
-#: Of a longer line of JSON with lists, and of a longer part of a JSON object, only the beginning is kept.
+#: Of a longer part of a JSON object only the beginning is kept.
 KEPT = 1000
 
 MARK = "\ufeff"
@@ -237,11 +237,11 @@ def of_json_lines(files: Sequence[bytes], names: Sequence[str], *, has_lists: bo
             values = {name: row.get(name) for name in names} if row else {}
             is_foreign = any(value is not None for name, value in values.items() if name not in has)
             if is_foreign or all(value is None for value in values.values()):
-                yield Row(nothing, line[:KEPT] if has_lists else line, BROKEN)
+                yield Row(nothing, line, BROKEN)
             elif not has_lists:
                 yield row_of(columns, values, line)
             else:
-                yield from of_lists(columns, values, line[:KEPT], numbered=ranked and "rank" not in has)
+                yield from of_lists(columns, values, line, numbered=ranked and "rank" not in has)
 
     return columns, rows()
 
