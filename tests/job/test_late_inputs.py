@@ -15,7 +15,7 @@ from staying import command_line
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, MissingInputError
-from ndcg_spark.inputs import finding
+from ndcg_spark.inputs import discover
 from ndcg_spark.job import late_inputs
 
 ROOT = Path(__file__).parents[2]
@@ -121,10 +121,10 @@ def test_an_engine_whose_files_are_not_seen_is_asked_for_them(monkeypatch):
     reader = types.SimpleNamespace(format=lambda _: reader, options=lambda **_: reader, load=refuse)
     engine = Engine(types.SimpleNamespace(read=reader), "connect", "a server", sees_local_files=False)
     with pytest.raises(MissingInputError, match="no such path"):
-        finding.find(engine, "s3://bucket/runs", "results")
+        discover.find(engine, "s3://bucket/runs", "results")
     monkeypatch.setattr(NotFound, "getCondition", lambda _: "ANOTHER")
     with pytest.raises(Exception, match="no such path") as refused:
-        finding.find(engine, "s3://bucket/runs", "results")
+        discover.find(engine, "s3://bucket/runs", "results")
     assert not isinstance(refused.value, MissingInputError)
 
 
