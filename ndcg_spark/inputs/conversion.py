@@ -5,7 +5,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -67,19 +67,29 @@ def converted(
 
         scratch.later(stop)
         try:
-            sheets = list(pool.map(work.sheet, range(threads)))
+            writing = [pool.submit(work.sheet, number) for number in range(threads)]
+            wait(writing)
         finally:
             stop()
             interrupts.give_way()
+        failed = [error for each in writing if (error := each.exception())]
+        if failed:
+            # One has failed, and the others have ended because of it.
+            raise min(failed, key=lambda error: isinstance(error, _StoppedError))
+        sheets = [each.result() for each in writing]
         rows = sum(sheet.rows for sheet in sheets)
         if not rows:
             parquet.write_table(schema.empty_table(), work.folder / "empty.parquet", store_schema=False)
         values = {name: sum(sheet.values[name] for sheet in sheets) for name in schema.names}
         return Converted(work.folder, rows, values)
-    except (OSError, pa.ArrowException) as error:
+    except OSError as error:
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
+
+
+class _StoppedError(EngineError):
+    """Another thread has failed, or the scratch is being removed."""
 
 
 class _Opened:
@@ -115,7 +125,7 @@ class _Work:
                     while (part := source.part()) is not None:
                         if self.stopping.is_set():
                             # So that nothing more is written.
-                            raise pa.ArrowCancelled("the work is over")
+                            raise _StoppedError("the work is over")
                         sheet.add(self.table_of(part, source.file))
                     self._close(source)
         except BaseException:

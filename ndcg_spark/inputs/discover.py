@@ -61,8 +61,8 @@ def files_of(path: str, where: str) -> list[File]:
             )
         fixed = place if entries[0][0] == place else before_wildcards(place)
         found = [below for entry in entries for below in _below(system, entry, where)]
-        if not entries[0][2]:
-            table_formats.refuse_table(system, fixed.rpartition("/")[0] if entries[0][0] == place else fixed, where)
+        for folder in {fixed, *(name.rpartition("/")[0] for name, _, is_folder in entries if not is_folder)}:
+            table_formats.refuse_table(system, folder, where)
     except (OSError, pa.ArrowException, UnicodeError) as error:
         raise InputError(f"{where}: {masked(path)} cannot be read, {first_line(error)}; check its rights") from error
     if not found:

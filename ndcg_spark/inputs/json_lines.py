@@ -25,6 +25,8 @@ _OF_DOCUMENTS = ("doc_id", "relevance", "score", "rank")
 _NUMBERS: Mapping[str, Mapping[type, pa.DataType]] = {"score": {int: pa.float64(), float: pa.float64()}}
 _WHOLE: Mapping[type, pa.DataType] = {int: pa.int64()}
 _MINUS_ZERO = re.compile(rb"-0\s*[,}]")
+#: What Arrow takes for numbers, also under keys that nobody wants.
+_NO_NUMBERS, _NO_NUMBER = (b"NaN", b"Inf"), re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,8 @@ class JsonLines:
         if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith((b"}", b"}\n")):
             return None
         if any(f'"{name}"'.encode() in block for name in self.absent):
+            return None
+        if any(name in block for name in _NO_NUMBERS) and _NO_NUMBER.search(block):
             return None
         # As a whole number -0 loses its sign, and an id is text.
         whole = [ours for ours, theirs in self.names.items() if pa.types.is_integer(kinds[theirs]) and ours != "rank"]

@@ -202,6 +202,8 @@ def _of_columns(
     """
     place = f"{name}: {files[0].path}"
     columns = [shape.columns.get(field, field) for field in schema.names]
+    if len(known) == len(files):
+        footers.refuse_different_types(files, known, columns, name)
     rows: int | None
     if _is_copied(engine, files[0], shape.kind, known, columns):
         copy = columnar.columns_to_parquet(shape.kind, files, known, columns, engine.scratch, name)
@@ -231,9 +233,9 @@ def _given(engine: Engine, rows: Converted, where: str) -> DataFrame:
 
 
 def _footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
-    """What the files say of their columns; of files that other machines read, what the first one says.
+    """What the files say of their columns; of files on a storage that others read, what the first one says.
 
-    InputError if one is damaged, or if two differ in the types of a column.
+    InputError if one is damaged.
     """
     if kind in TABLES:
         return [
@@ -244,7 +246,8 @@ def _footers(engine: Engine, files: list[File], kind: str, where: str) -> list[F
     if not files[0].found:
         table = engine_files.gathered(engine, kind, files[:1], where)
         return [Footer({name: pa.null() for name in table.columns}, 0)]
-    return footers.footers(files if engine.sees_local_files else files[:1], kind, where)
+    is_near = engine.sees_local_files or is_local(files[0].path)
+    return footers.footers(files if is_near else files[:1], kind, where)
 
 
 def _refuse_folders(files: Sequence[File], where: str) -> None:

@@ -105,7 +105,9 @@ def test_a_glob_passes_over_a_file_where_it_wants_a_folder(tmp_path):
     (tmp_path / "README").write_text("x", encoding="utf-8")
     (tmp_path / "day").mkdir()
     (tmp_path / "day" / "a.run").write_text("x", encoding="utf-8")
-    assert [file.path for file in files_of(str(tmp_path / "*" / "a.run"), "results")] == [str(tmp_path / "day" / "a.run")]
+    assert [file.path for file in files_of(str(tmp_path / "*" / "a.run"), "results")] == [
+        str(tmp_path / "day" / "a.run")
+    ]
 
 
 @pytest.mark.parametrize("name", ["h[12].csv", "h ?.csv"])

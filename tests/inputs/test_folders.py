@@ -15,16 +15,16 @@ from ndcg_spark.inputs.read import read_results
 
 
 @pytest.mark.parametrize("name", ["qrels", "input.bm25", "2026.01.31", "run.txt", "bm25.run.gz"])
-def test_a_name_that_says_nothing_is_trec(engine, tmp_path, name):
-    source = returned(engine, written(tmp_path / name, "q1 Q0 d1 1 2.5 bm25\n"))
+def test_a_name_that_says_nothing_is_trec(no_engine, tmp_path, name):
+    source = returned(no_engine, written(tmp_path / name, "q1 Q0 d1 1 2.5 bm25\n"))
     assert source.format == "trec"
     assert documents(source) == ["d1"]
 
 
-def test_a_folder_is_all_its_files_gzipped_or_not(engine, tmp_path):
+def test_a_folder_is_all_its_files_gzipped_or_not(no_engine, tmp_path):
     for name in ("a.run", "b.run.gz", "more/c.run", "_SUCCESS", ".hidden.run"):
         written(tmp_path / "runs" / name, f"q1 Q0 {name} 1 2.5 r\n")
-    source = returned(engine, tmp_path / "runs")
+    source = returned(no_engine, tmp_path / "runs")
     assert documents(source) == ["a.run", "b.run.gz", "more/c.run"]
     assert source.place == f"{tmp_path}/runs/a.run and 2 more"
 
@@ -38,26 +38,26 @@ def test_a_folder_is_read_with_the_folders_in_it(engine, tmp_path, kind):
     assert documents(judged(engine, tmp_path)) == ["more/nested", "top"]
 
 
-def test_a_glob_is_the_files_that_match_it(engine, tmp_path):
+def test_a_glob_is_the_files_that_match_it(no_engine, tmp_path):
     for name in ("a.run", "b.run", ".c.run", "d.qrels"):
         written(tmp_path / name, f"q1 Q0 {name} 1 2.5 r\n")
-    source = returned(engine, tmp_path / "*.run")
+    source = returned(no_engine, tmp_path / "*.run")
     assert (source.place, documents(source)) == (f"{tmp_path}/a.run and 1 more", ["a.run", "b.run"])
 
 
 @pytest.mark.parametrize("name", ["[1]*.run", "a b%20#,.run", "{x}?.csv"])
-def test_a_file_that_exists_is_read_whatever_its_name(engine, tmp_path, name):
+def test_a_file_that_exists_is_read_whatever_its_name(no_engine, tmp_path, name):
     csv = "run,query_id,doc_id,score\nr,q1,d1,1\n"
     file = written(tmp_path / name, csv if name.endswith("csv") else "q1 Q0 d1 1 2.5 r\n")
     written(tmp_path / "1x.run", "q1 Q0 d2 1 2.5 r\n")
-    source = returned(engine, file)
+    source = returned(no_engine, file)
     assert (source.place, documents(source)) == (str(file), ["d1"])
 
 
-def test_a_folder_of_csv_may_be_gzipped_in_part(engine, tmp_path):
+def test_a_folder_of_csv_may_be_gzipped_in_part(no_engine, tmp_path):
     for name in ("a.csv", "b.csv.gz"):
         written(tmp_path / "qrels" / name, f"query_id,doc_id,relevance\nq1,{name},2\n")
-    assert documents(judged(engine, tmp_path / "qrels")) == ["a.csv", "b.csv.gz"]
+    assert documents(judged(no_engine, tmp_path / "qrels")) == ["a.csv", "b.csv.gz"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -71,31 +71,31 @@ def test_a_folder_partitioned_by_run_names_the_run_as_it_is_written(engine, tmp_
 
 
 @pytest.mark.parametrize("name", ["missing.qrels", "missing/*.qrels", "*.qrels"])
-def test_a_path_that_is_not_there_is_refused(engine, tmp_path, name):
+def test_a_path_that_is_not_there_is_refused(no_engine, tmp_path, name):
     with pytest.raises(InputError, match=f"judgments: no such path, {re.escape(str(tmp_path / name))}; check"):
-        judged(engine, tmp_path / name)
+        judged(no_engine, tmp_path / name)
 
 
-def test_an_empty_folder_is_refused(engine, tmp_path):
+def test_an_empty_folder_is_refused(no_engine, tmp_path):
     written(tmp_path / "out" / "_SUCCESS", "done")
     with pytest.raises(InputError, match=f"judgments: no files in {tmp_path}/out, an empty folder"):
-        judged(engine, tmp_path / "out")
+        judged(no_engine, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["web.qrels", "web.csv", "web.parquet"])
-def test_a_file_without_a_byte_is_refused(engine, tmp_path, name):
+def test_a_file_without_a_byte_is_refused(no_engine, tmp_path, name):
     with pytest.raises(InputError, match=rf"1 file\(s\) without a byte, e\.g\. {tmp_path}/{name}; an empty table"):
-        judged(engine, written(tmp_path / name, ""))
+        judged(no_engine, written(tmp_path / name, ""))
 
 
-def test_a_folder_of_several_formats_is_refused_with_a_file_of_each(engine, tmp_path):
+def test_a_folder_of_several_formats_is_refused_with_a_file_of_each(no_engine, tmp_path):
     names = [written(tmp_path / name, "x\n") for name in ("a.csv", "b.qrels")]
     with pytest.raises(InputError, match=rf"2 formats in one place, csv \({names[0]}\), trec \({names[1]}\); name one"):
-        judged(engine, tmp_path)
+        judged(no_engine, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["run", "jsonl", "csv", "csv.gz"])
-def test_folders_named_for_a_column_give_it_in_every_format(engine, tmp_path, kind):
+def test_folders_named_for_a_column_give_it_in_every_format(no_engine, tmp_path, kind):
     content = {
         "run": "q1 Q0 d1 1 2.5 r\n",
         "jsonl": '{"run": "r", "query_id": "q1", "doc_id": "d1", "score": 2.5}\n',
@@ -104,7 +104,7 @@ def test_folders_named_for_a_column_give_it_in_every_format(engine, tmp_path, ki
     written(tmp_path / "dataset=web" / f"a.{kind}", content)
     written(tmp_path / "dataset=a%2Fb" / f"a.{kind.removesuffix('.gz')}", content)
     for path in (tmp_path, f"{tmp_path}/dataset=*"):
-        rows = read_results(engine, ResultsConfig(path=[str(path)]), [str(path)]).table.collect()
+        rows = read_results(no_engine, ResultsConfig(path=[str(path)]), [str(path)]).table.collect()
         assert {(row["dataset"], row["query_id"]) for row in rows} == {("web", "q1"), ("a/b", "q1")}
 
 
@@ -117,17 +117,17 @@ def test_a_glob_over_folders_of_parquet_gives_their_columns(engine, tmp_path):
     assert {row["dataset"] for row in rows} == {"web", "shop"}
 
 
-def test_folders_that_give_different_columns_are_refused(engine, tmp_path):
+def test_folders_that_give_different_columns_are_refused(no_engine, tmp_path):
     written(tmp_path / "dataset=web" / "a.qrels", "q1 0 d1 1\n")
     written(tmp_path / "b.qrels", "q1 0 d2 1\n")
     with pytest.raises(InputError, match="folders that give different columns"):
-        judged(engine, tmp_path)
+        judged(no_engine, tmp_path)
 
 
-def test_folders_whose_columns_are_alike_but_for_their_case_are_refused(engine, tmp_path):
+def test_folders_whose_columns_are_alike_but_for_their_case_are_refused(no_engine, tmp_path):
     written(tmp_path / "RUN=a" / "run=b" / "c.run", "q1 Q0 d1 1 2.5 r\n")
     with pytest.raises(InputError, match="RUN and run"):
-        returned(engine, tmp_path)
+        returned(no_engine, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,6 @@ def test_a_file_without_a_byte_changes_nothing_beside_others_and_is_told(tmp_pat
     assert "1 file(s) without a byte" in done.stderr
 
 
-def test_a_name_with_a_colon_is_read(engine, tmp_path):
+def test_a_name_with_a_colon_is_read(no_engine, tmp_path):
     written(tmp_path / "a:b.run", "q1 Q0 d1 1 2.5 r\n")
-    assert documents(returned(engine, tmp_path / "a:b.run")) == ["d1"]
+    assert documents(returned(no_engine, tmp_path / "a:b.run")) == ["d1"]

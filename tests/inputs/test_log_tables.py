@@ -175,7 +175,7 @@ CASES = {
     "lists, and a run named by the folder": (listed, {"bm25": 3}),
     "two tables": (
         lambda folder: {"path": [two_days(folder / name) for name in "12"], "run_from": "column"},
-        r"run_in_two_files, 2 run\(s\) with queries in two files",
+        {"a": 4, "b": 2},
     ),
     "a table and a file": (
         lambda folder: {"path": [two_days(folder), plain(folder)]},

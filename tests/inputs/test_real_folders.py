@@ -6,16 +6,9 @@ import gzip
 import checked
 import pyarrow as pa
 import pytest
-from ndcg_spark.inputs.lost_rows import refuse_lost_rows
 from programs import called
 from pyarrow import orc
 from pyarrow import parquet as pq
-
-from ndcg_spark.config import ResultsConfig
-from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import gathering, run_files
-from ndcg_spark.inputs.files import find
-from ndcg_spark.inputs.read import read_results
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"
 
@@ -68,33 +61,12 @@ CASES = {
         "",
         "no_run|without a run",
     ),
-    "one tag in two trec files": (
-        {"bm25.run": run_lines("Anserini"), "dense.run": run_lines("Anserini", documents=("d8", "d9"))},
-        "",
-        r"run_in_two_files, 1 run.* 1 of Anserini: q1 is in .*/bm25\.run and .*/dense\.run; .*with --run-from file",
-    ),
-    "one tag in two gzipped files, by glob": (
-        {"a.gz": gzip.compress(run_lines("t").encode()), "b.run": run_lines("t", documents=("d8",))},
-        "*",
-        "run_in_two_files",
-    ),
-    "a tag that comes late in a file": (
-        {"a.run": run_lines("a") + run_lines("b"), "b.run": run_lines("b", documents=("d8",))},
-        "",
-        r"run_in_two_files, 1 run.* 1 of b: q1",
-    ),
     "one run, queries split over files": (
         {"1.run": run_lines("t", "q1"), "2.run": run_lines("t", "q2")},
         "",
         {"t": 4},
     ),
     "several runs in files of their own": ({"1.run": run_lines("a"), "2.run": run_lines("b")}, "", {"a": 2, "b": 2}),
-    "one run in two parquet files": (
-        {"a.parquet": columns("t"), "b.parquet": columns("t", documents=("d8",))},
-        "",
-        "run_in_two_files",
-    ),
-    "one run in two csv files": ({"a.csv": csv("t"), "b.csv": csv("t", ("d8",))}, "", "run_in_two_files"),
     "parts of one write": (
         {f"part-0000{n}-{ID}-c000.parquet": columns("t", documents=(f"d{n}",)) for n in (1, 2)},
         "",
@@ -104,14 +76,6 @@ CASES = {
         {f"part-0000{n}": run_lines("t", documents=(f"d{n}",)) for n in (1, 2)},
         "",
         {"t": 2},
-    ),
-    "parts of two writes": (
-        {
-            f"part-00001-{ID}-c000.parquet": columns("t"),
-            f"part-00001-{ID[::-1]}-c000.parquet": columns("t", documents=("d8",)),
-        },
-        "",
-        "run_in_two_files",
     ),
     "delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "t", "table of Delta"),
     "a folder above delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "", "t is a table of Delta"),
@@ -134,11 +98,6 @@ CASES = {
         {"t/metadata/v1.metadata.json": "{}", "t/data/a.parquet": columns("a")},
         "t",
         "table of Iceberg",
-    ),
-    "data of iceberg": (
-        {"t/metadata/1.gz.metadata.json": "{}", "t/data/day=1/a.parquet": columns("a")},
-        "t/data/day=1",
-        "t is a table of Iceberg",
     ),
     "hudi": ({"t/.hoodie/hoodie.properties": "x", "t/a.parquet": columns("a")}, "t", "t is a table of Hudi"),
     "a folder called metadata": ({"metadata/a.run": run_lines("a"), "b.run": run_lines("b")}, "", {"a": 2, "b": 2}),
@@ -231,8 +190,8 @@ NAMED = {"= in a name below a folder of a run", "strange folders"}
 #: Those of whose files, folders and globs only Spark can tell the names.
 FAR = {
     *("= in a name below a folder of a run", "strange folders", "a null folder of trec", "parts of one write"),
-    *("one tag in two gzipped files, by glob", "one run in two parquet files", "an unused column of two types"),
-    *("orc in folders", "delta", "iceberg", "hudi"),
+    *("an unused column of two types", "orc in folders"),
+    *("delta", "iceberg", "hudi"),
 }
 
 
@@ -251,34 +210,6 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
 
 
-def test_no_option_merges_two_files_of_one_run(tmp_path):
-    cases = {}
-    for named, tags in ((None, "tt"), ("mine", "tu")):
-        folder = tmp_path / str(named)
-        for name, tag in zip("ab", tags, strict=True):
-            write(folder / "runs" / f"{name}.run", run_lines(tag))
-        write(folder / "web.qrels", "q1 0 d1 1\n")
-        paths = {"judgments": {"path": f"{folder}/web.qrels"}, "results": {"path": f"{folder}/runs", "run": named}}
-        for duplicates in ("best", "error"):
-            options = {"convention": {"duplicates": duplicates}, "max_rejected_fraction": 1.0}
-            cases[f"{named}, {duplicates}"] = {**paths, **options}
-    for name, found in called(checked.on_one_engine, cases).items():
-        assert "run_in_two_files, 1 run(s) with queries in two files" in found["error"], name
-
-
-def test_rows_that_an_engine_passes_over_are_refused_with_their_file(engine, tmp_path):
-    for name in "ab":
-        write(tmp_path / f"{name}.parquet", columns(name))
-    source = read_results(engine, ResultsConfig(path=[str(tmp_path)]), [str(tmp_path)])
-    refuse_lost_rows(source, 4)
-    whole = source.reread
-    lossy = dataclasses.replace(source, reread=lambda some: whole(some).where("run = 'a'"))
-    with pytest.raises(
-        InputError, match=r"read 2 rows and the files hold 4, 1 file.s. differ, e\.g\. .*/b\.parquet \(0 of"
-    ):
-        refuse_lost_rows(lossy, 2)
-
-
 @pytest.mark.slow
 def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
     for number in range(300):
@@ -290,14 +221,3 @@ def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
     found = checked.on_embedded(given, "bash", "-c", 'ulimit -S -n 128 && exec "$@"', "bash")
     assert found["flat"] == {f"r{number}": 2 for number in range(300)}
     assert found["folders"] == {f"r{number}": 1 for number in range(300)}
-
-
-def test_files_of_a_far_storage_are_united_one_by_one_on_an_engine_without_their_names(engine, tmp_path):
-    for run in ("a", "b c"):
-        write(tmp_path / f"run={run}" / "x[1].run", run_lines("x"))
-    found = find(str(tmp_path), "results")
-    # x[1].run, taken for a glob, would match this file.
-    write(tmp_path / "run=a" / "x1.run", run_lines("x", documents=("d1", "d2", "d3")))
-    table = gathering._one_by_one(engine, "text", found, {file.path: at for at, file in enumerate(found)}, "results")
-    rows = table.select(gathering.folder(0), run_files.UNIT).collect()
-    assert sorted(map(tuple, rows)) == [("a", 0)] * 2 + [("b c", 1)] * 2

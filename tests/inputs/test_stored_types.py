@@ -87,12 +87,6 @@ def test_a_duration_is_no_number(engine, tmp_path):
         judged(engine, tmp_path / "a.parquet")
 
 
-def test_an_id_of_parquet_that_is_not_utf_8_is_none(engine, tmp_path):
-    ids = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"d"]).buffers())
-    pq.write_table(pa.table({"query_id": ["q", "q"], "doc_id": ids}), tmp_path / "a.parquet")
-    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", None), ("q", "d")]
-
-
 def test_only_what_some_engine_cannot_read_rightly_is_written_again():
     plain, unsigned = {"query_id": pa.int64()}, {"query_id": pa.uint32()}
     assert is_readable([plain, plain], ["query_id"])

@@ -111,7 +111,7 @@ def test_runs_of_one_tag_are_told_apart_by_their_files(configured, tmp_path):
     for name in ("one", "two"):
         written(tmp_path, f"{name}.run", RUN)
     paths = [str(tmp_path / f"{name}.run") for name in ("one", "two")]
-    with pytest.raises(InputError, match=r"run_in_two_files.*with --run-from file, or change the tags"):
+    with pytest.raises(InputError, match=r"returned twice.*; if the 2 files are runs that share a name, --run-from f"):
         on_embedded(configured(results={"path": paths}))
     outcome, told = on_embedded(configured(results={"path": paths, "run_from": "file"}))
     assert {row["run"] for row in outcome.dataset_scores} == {"one", "two"}

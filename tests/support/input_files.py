@@ -47,7 +47,8 @@ class Session:
         return self
 
     def load(self, paths: list[str]) -> Rows:
-        return self.createDataFrame(pa.concat_tables(pq.read_table(path) for path in paths))
+        table = pa.concat_tables(pq.read_table(path) for path in paths)
+        return Rows(table.schema, table)
 
     def createDataFrame(self, table: pa.Table) -> Rows:  # noqa: N802  # its name there
         return Rows(table.schema, table)

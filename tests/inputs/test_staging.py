@@ -1,0 +1,87 @@
+"""How an engine gets what this process has written: in its place, as Arrow, or in a folder that both see."""
+
+import dataclasses
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from input_files import Session, returned, rows, written
+
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.inputs import staging
+from ndcg_spark.inputs.staging import given
+
+
+class Told(Session):
+    """A session that notes how it got its tables."""
+
+    def __init__(self):
+        self.loads, self.sent = [], []
+
+    def load(self, paths):
+        self.loads += paths
+        return super().load(paths)
+
+    def createDataFrame(self, table):  # noqa: N802  # its name there
+        self.sent.append(table.num_rows)
+        return super().createDataFrame(table)
+
+
+@pytest.fixture
+def engine():
+    found = Engine(Told(), "connect", "a server", sees_local_files=False)
+    yield found
+    found.scratch.remove()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two files of nine rows in all, which are no more than some hundred bytes as Arrow."""
+    place = tmp_path / "rows"
+    place.mkdir()
+    for name, count in (("0", 4), ("1", 5)):
+        pq.write_table(pa.table({"doc_id": [f"d{name}{at}" for at in range(count)]}), place / f"{name}.parquet")
+    return place
+
+
+def test_an_engine_of_this_machine_reads_what_was_written_in_its_place(engine, folder):
+    near = dataclasses.replace(engine, sees_local_files=True)
+    assert len(given(near, folder, "results").collect()) == 9
+    assert near.session.loads == [str(folder)]
+
+
+def test_another_engine_gets_a_small_table_as_arrow(engine, folder):
+    assert len(given(engine, folder, "results").collect()) == 9
+    assert (engine.session.sent, engine.session.loads) == ([9], [])
+
+
+@pytest.mark.parametrize(("most", "repeated"), [(10, 1), (1 << 16, 100_000)], ids=["in files", "as Arrow"])
+def test_a_larger_one_needs_a_folder_that_both_see(engine, folder, tmp_path, monkeypatch, most, repeated):
+    monkeypatch.setattr(staging, "_MOST_SENT", most)
+    pq.write_table(pa.table({"doc_id": ["d"] * repeated}), folder / "1.parquet")
+    with pytest.raises(
+        InputError, match=r"^results: more than 0 MB of rows .* a server does not read; .* --staging s3:"
+    ):
+        given(engine, folder, "results")
+    shared = dataclasses.replace(engine, shared=str(tmp_path / "shared"))
+    assert len(given(shared, folder, "results").collect()) == 4 + repeated
+    (place,) = engine.session.loads
+    assert place.startswith(f"{tmp_path}/shared/inputs-")
+    assert engine.session.sent == []
+    engine.scratch.remove()
+    assert list((tmp_path / "shared").iterdir()) == []
+
+
+def test_a_shared_folder_that_cannot_be_written_is_a_failure_of_the_storage(engine, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(staging, "_MOST_SENT", 10)
+    (tmp_path / "shared").write_text("a file", encoding="utf-8")
+    shared = dataclasses.replace(engine, shared=str(tmp_path / "shared"))
+    with pytest.raises(StorageError, match=rf"^results: {tmp_path}/shared/inputs-.* cannot be written, .*; check"):
+        given(shared, folder, "results")
+
+
+def test_the_text_of_a_laptop_is_read_by_a_remote_server(engine, tmp_path):
+    source = returned(engine, written(tmp_path / "a.run", "q1 Q0 d1 1 2.5 r\n"))
+    assert rows(source, "query_id", "doc_id", "score") == [("q1", "d1", 2.5)]
+    assert (engine.session.sent, engine.session.loads) == ([1], [])
