@@ -56,7 +56,18 @@ def gathered(engine: Engine, kind: str, files: Sequence[File], where: str) -> Da
 
 
 def unseen(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file of unknown size; KeptByLogError for a table with a log."""
+    """A path that this process cannot open, as one file of unknown size.
+
+    Raises
+    ------
+    MissingInputError
+        Nothing is there, or no file.
+    KeptByLogError
+        It is a table with a log.
+    """
+    every = {"recursiveFileLookup": "true"}
+    if not loaded(engine, "binaryFile", [path], where, every).select("path").take(1):
+        raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
