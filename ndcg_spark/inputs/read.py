@@ -35,7 +35,7 @@ from ndcg_spark.inputs.file_formats import BINARY
 from ndcg_spark.inputs.files import TABLES, File
 from ndcg_spark.inputs.footers import Footer
 from ndcg_spark.inputs.lists import unlisted, unpacked
-from ndcg_spark.inputs.recognise import Shape
+from ndcg_spark.inputs.shapes import Shape, named
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.swapped import refuse_other
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
@@ -179,7 +179,7 @@ def _of_engine_table(
     place = f"{name}: {file.path}"
     refuse_own(table.columns, place)
     schema = schema_of(table.columns)
-    shape = recognise.named("table", table.columns, [], config, wanted, place)
+    shape = named("table", table.columns, [], config, wanted, place)
     rows = unlisted(_named(table, shape, config, schema, place), schema is RESULTS, name)
     doubtful = aliases.doubtful_run(shape.columns, config.columns, []) if schema is RESULTS else None
     files = [file] if file.content else []

@@ -77,7 +77,10 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
                 f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
                 "where the output is and where the engine spills"
             ) from error
-        raise EngineError(f"engine: {type(error).__name__}, {engine.reason_of(error)}; its log may say more") from error
+        typed = [source for each in sources for source in each.sources if not source.is_text]
+        damage = f", and a file may be damaged of {' or of '.join(source.place for source in typed)}" if typed else ""
+        reason = f"{type(error).__name__}, {engine.reason_of(error)}"
+        raise EngineError(f"engine: {reason}; its log may say more{damage}") from error
 
 
 def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evaluation: Evaluation) -> NdcgSparkError:

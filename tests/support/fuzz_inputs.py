@@ -21,7 +21,7 @@ from pyarrow import parquet as pq
 
 from ndcg_spark import config
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.job import evaluating
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.outcome import Outcome
@@ -215,7 +215,9 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
     )
     try:
         outcome = evaluating.run_on(engine, settings, lambda *_: None, Clock())
-    except InputError as error:
+    except (InputError, EngineError) as error:
+        if isinstance(error, EngineError) and "a file may be damaged of " not in str(error):
+            raise
         reason = str(error)
         return "refused" if "\n" not in reason and len(reason) < 2000 else f"refused at length: {reason[:3000]!r}"
     counts = outcome.counts

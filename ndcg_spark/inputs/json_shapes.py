@@ -1,0 +1,135 @@
+"""The shape of JSON: one object a line, one object of all queries, or queries with their documents in an array."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ndcg_spark.config import TableConfig
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs import layouts, nested_json
+from ndcg_spark.inputs.aliases import is_known
+from ndcg_spark.inputs.shapes import Shape, named, numbers_of_fields, whole_lines
+from ndcg_spark.inputs.swapped import refuse_other
+
+_SHOWN_KEYS = 10
+
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+
+
+def kind_of_json(text: str, kind: str, names: Iterable[str], where: str) -> str:
+    """Which kind of JSON a file is that begins with an object."""
+    keys = _keys_in(whole_lines(text)[:1])
+    if any(is_known(name, key) for name in names for key in keys):
+        return "jsonl"
+    if where in nested_json.COLUMNS and nested_json.is_nested(text):
+        return "nested"
+    return "json" if kind == "json" or _depth_of(text) > 1 else "jsonl"
+
+
+def of_json_lines(text: str, folders: Sequence[str], config: TableConfig, names: Sequence[str], place: str) -> Shape:
+    """The shape of JSON lines that begin with this text; InputError for other JSON, or if no key is one of ours."""
+    some = whole_lines(text)
+    keys = _keys_in(some)
+    shape = named("jsonl", keys, folders, config, names, place)
+    wanted = [shape.columns.get(name, name) for name in names]
+    kept = [name for name in wanted if name in keys]
+    other = _other_json(some[0] if some else "", bool(kept))
+    if other:
+        told = ", ".join(name for name in wanted if name != "dataset")
+        raise InputError(
+            f"{place} is {other}, not JSON lines; write one object a line, with the keys {told}, or TREC text"
+        )
+    if not keys:
+        raise InputError(f"{place}: no line is a JSON object; give the format with format if it is another")
+    refuse_other(keys, wanted, place)
+    if not kept:
+        shown = ", ".join(keys[:_SHOWN_KEYS]).encode("utf-8", "replace").decode()
+        raise InputError(
+            f"{place}: none of {', '.join(wanted)} is a key of the first lines; they have {shown}; map names in the "
+            "configuration with columns"
+        )
+    documents = shape.columns.get("doc_id", "doc_id")
+    rows = (row for row in map(_object_in, some) if row and row.get(documents) is not None)
+    return dataclasses.replace(shape, has_lists=isinstance(next(rows, {}).get(documents), list))
+
+
+def of_json(text: str, config: TableConfig, names: Iterable[str], place: str) -> Shape:
+    """The shape of one JSON object that begins with this text.
+
+    Raises
+    ------
+    InputError
+        It has another depth.
+    ConfigurationError
+        Columns are mapped to names, which it lacks, or not all are.
+    """
+    numbered = numbers_of_fields(config)
+    if config.columns and not numbered:
+        raise ConfigurationError(
+            f"{place}: columns are mapped, and one JSON object has no names; leave columns out, or give the number of "
+            "each: 1 for the outermost key"
+        )
+    depth = _depth_of(text)
+    most = 3 if "run" in names else 2
+    if not 2 <= depth <= most:
+        runs = ", or {run: {query: {document: score}}}" if most == 3 else ""
+        raise InputError(
+            f"{place} is one JSON object of depth {depth}, and {{query: {{document: number}}}}{runs} is read; write it "
+            "so, or as JSON lines"
+        )
+    if numbered:
+        layout = layouts.given(numbered, [" ".join("?" * (depth + 1))], place)
+        if len(layout.positions) <= depth:
+            raise ConfigurationError(
+                f"{place}: {len(numbered)} columns are mapped of {depth + 1}; give the number of each"
+            )
+        return Shape("json", {}, layout, frozenset(layout.positions), depth=depth)
+    has = {"query_id", "doc_id", "relevance" if "relevance" in names else "score", *(["run"] if depth == 3 else [])}
+    return Shape("json", {}, has=frozenset(has & set(names)), depth=depth)
+
+
+def _keys_in(lines: Sequence[str]) -> list[str]:
+    """The keys of the objects that the lines hold, in their order."""
+    return list({key: None for line in lines for key in _object_in(line) or ()})
+
+
+def _other_json(first: str, has_keys: bool) -> str | None:
+    """What a file that begins with this line is, in words; None if it may be JSON lines."""
+    if re.match(r"\[\s*(\{|$)", first):
+        return "one JSON array"
+    if first.startswith("{") and first.endswith(("{", "[")):
+        return "a JSON object of several lines"
+    if has_keys:
+        return None
+    if re.match(r'\{\s*"([^"\\]|\\.)*"\s*:\s*[\[{]', first):
+        return "one JSON object of many, like {query: {document: score}}"
+    return "a JSON object of several lines" if first.startswith("{") and _object_in(first) is None else None
+
+
+def _depth_of(text: str) -> int:
+    """How many objects are around the first value of a text that is no object: 2 for ``{"q": {"d": 1}}``.
+
+    Empty objects tell nothing, so that the next value counts; 2 if there is no other. 0 for what is no object.
+    """
+    depth, is_value = 0, False
+    for mark in _MARK.findall(text):
+        if mark == "{":
+            depth, is_value = depth + 1, False
+        elif mark == "}":
+            depth, is_value = depth - 1, False
+        elif mark == ":":
+            is_value = True
+        elif mark == "[" or is_value or depth == 0:
+            return depth
+    return 2 if text.lstrip().startswith("{") else 0
+
+
+def _object_in(line: str) -> dict[str, Any] | None:
+    """The object that a line holds; None if it holds none."""
+    try:
+        row: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
