@@ -14,8 +14,6 @@ from ndcg_spark.report.sections import Section, print_sections
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 
-FORMATS = ("table", "json", "markdown", "html")
-
 
 def print_explained(explained: Explained, style: str) -> None:
     """Print the explanations in the format."""

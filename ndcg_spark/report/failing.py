@@ -1,43 +1,38 @@
-"""A failure as it is told: one message on stderr and, where JSON was asked for, an object on stdout too."""
+"""A failure becomes one message on stderr and, where JSON is printed, an object on stdout too."""
 
 import contextlib
 import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-import typer
+import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.interrupts import give_way, is_published, standing
 from ndcg_spark.plain import message
 from ndcg_spark.report.streams import as_json, complain, printing
 
-#: What the parser of arguments raises for wrong ones, in whichever package this version of typer keeps it.
-_WRONG_ARGUMENTS: Any = typer.BadParameter.__bases__[0]
-
 
 @contextlib.contextmanager
-def told_failures(arguments: Sequence[str]) -> Iterator[bool]:
-    """Around the program: a failure that can be explained is told, and becomes a SystemExit with its code.
-
-    The block gets whether wrong arguments are told at once, with their usage. Where JSON is asked for they must come
-    here, as an exception.
-    """
+def told_failures(arguments: Sequence[str]) -> Iterator[None]:
+    """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
     json_ = _wants_json(arguments)
     try:
-        yield not json_
+        yield
     except NdcgSparkError as error:
         # A failure that was caused by a signal is not reported.
         give_way()
         text = str(error)
         if is_published() and standing() not in text:
             text += f"; {standing()}"
-        _tell(text, error.code, error.exit_code, json_)
+        _report(text, error.code, error.exit_code, json_)
         raise SystemExit(error.exit_code) from error
-    except _WRONG_ARGUMENTS as error:
-        _tell(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
+    except click.UsageError as error:
+        if json_:
+            _report(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
+        else:
+            error.show()
         raise SystemExit(ConfigurationError.exit_code) from error
 
 
@@ -49,11 +44,11 @@ def is_merged() -> bool:
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
     pairs = itertools.pairwise([*arguments, ""])
-    return any(word in ("--json", "--format=json") or (word, after) == ("--format", "json") for word, after in pairs)
+    return any(word == "--format=json" or (word, after) == ("--format", "json") for word, after in pairs)
 
 
-def _tell(text: str, code: str, exit_code: int, json_: bool) -> None:
-    """Tell a failure. If stdout takes nothing, that is not told too: the exit code stays that of the failure."""
+def _report(text: str, code: str, exit_code: int, json_: bool) -> None:
+    """Report a failure. If stdout takes nothing, that is not reported too: the exit code stays that of the failure."""
     if not (json_ and is_merged()):
         complain(text)
     if json_ and sys.stdout is not None:

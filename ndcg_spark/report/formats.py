@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
-from ndcg_spark.plain import did_you_mean, message
+from ndcg_spark.plain import message
 from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.report.terminal import MOST_ROWS, print_sheet
@@ -20,31 +19,6 @@ from ndcg_spark.sheets.scores import preset_sheets, score_sheet
 from ndcg_spark.sheets.sheet import Sheet
 from ndcg_spark.sheets.sorting import Order, in_order
 from ndcg_spark.sheets.verdicts import verdict_sheet
-
-FORMATS = ("table", "json", *CSV, "markdown", "latex")
-#: What query scores are printed in: they are too many for a page.
-OF_QUERIES = ("table", "json", *CSV)
-
-#: What --format meant before it said how results are printed.
-_OF_FILES = ("trec", "parquet", "orc", "tsv", "jsonl")
-
-
-def chosen(given: str | None, json_: bool, known: Sequence[str] = FORMATS) -> str:
-    """The format that `--format` and `--json` ask for. ConfigurationError if there is no such format, or two."""
-    if given is None:
-        return "json" if json_ else "table"
-    if given in _OF_FILES:
-        raise ConfigurationError(
-            f"format: {given!r} is a format of files, and --format says how results are printed "
-            f"({', '.join(known)}); give --input-format {given}"
-        )
-    if given not in known:
-        raise ConfigurationError(
-            f"format: {given!r} is not a format{did_you_mean(given, known)}; one of {', '.join(known)}"
-        )
-    if json_ and given != "json":
-        raise ConfigurationError(f"arguments: --json is --format json, and --format {given} is given; leave one out")
-    return given
 
 
 def print_outcome(

@@ -102,7 +102,7 @@ def print_check(found: Mapping[str, Any]) -> None:
         rate = f"judged rate@{row['cutoff'] or 'all'} of run={row['run']} dataset={row['dataset']}"
         console.print(f"{rounded(row['judged_rate']):>12}  {printable(rate)}", soft_wrap=True)
     if len(rates) > MOST_ROWS:
-        console.print(f"and {len(rates) - MOST_ROWS:,} more; --json has all")
+        console.print(f"and {len(rates) - MOST_ROWS:,} more; --format json has all")
 
 
 def _name(text: str) -> Text:

@@ -16,7 +16,6 @@ from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.sorting import best_first
 from ndcg_spark.sheets.verdicts import in_words
 
-FORMATS = ("table", "json", *CSV, "png", "svg")
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
 _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
 #: Where the line is not joined, and a night without a score.

@@ -22,7 +22,7 @@ def verdict_sheet(verdict: Mapping[str, Any], several: bool = False) -> Sheet:
     findings = sorted(verdict["findings"], key=lambda finding: _ORDER.index(finding["effect"]))
     against = sum(finding["effect"] != "pass" for finding in findings)
     shown = max(_MOST, against)
-    notes = [f"{len(findings) - shown:,} more findings pass; --json has all"] if len(findings) > shown else []
+    notes = [f"{len(findings) - shown:,} more findings pass; --format json has all"] if len(findings) > shown else []
     notes += [f"{of_night}{in_words(verdict)}: {verdict['reason']}"]
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
     return sheet(_HEADINGS, map(_cells, findings[:shown]), map(_HEADINGS.index, _NUMBERS), notes)

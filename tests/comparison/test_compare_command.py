@@ -94,7 +94,7 @@ def test_a_night_is_compared_with_one_of_its_runs(folder):
 
 
 def test_a_night_is_compared_with_another_run_by_run(folder):
-    done = compare(folder, "--baseline-date", "2026-11-19", "--json")
+    done = compare(folder, "--baseline-date", "2026-11-19", "--format", "json")
     found = json.loads(done.stdout)
     rows = {(row["run"], row["cutoff"]): row for row in found["comparisons"]}
     assert list(rows) == [("new", 1), ("new", 3), ("old", 1), ("old", 3)]
@@ -138,7 +138,7 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
     done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "top", *web)
     assert done.returncode == 0, done.stderr
     said = "1 dataset(s) have no night of 2026-11-20 and are left out: web (its last is of 2026-11-18)"
-    found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--json")
+    found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--format", "json")
     assert said in found.stderr
     assert json.loads(found.stdout)["warnings"][0].startswith(said)
     for baseline in ([], ["--baseline", "old", "--engine", "embedded"]):
@@ -210,7 +210,7 @@ def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
     kept = json.loads(record.read_text(encoding="utf-8"))
     for verdict, code in (("fail", 2), ("pass", 0), ("pass", 0)):
         record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict, "reason": "r"}}), encoding="utf-8")
-        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--json")
+        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--format", "json")
         assert done.returncode == code, done.stderr
         if code == 0:
             # Whatever is older than the last good night is not looked at.
@@ -232,11 +232,11 @@ def test_a_broken_line_of_a_table_about_queries_is_refused(folder, tmp_path):
 
 
 def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folder):
-    done = evaluate(folder, "--baseline", "old", "--json")
+    done = evaluate(folder, "--baseline", "old", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["output"] is None
-    expected = json.loads(compare(folder, "--baseline", "old", "--json").stdout)["comparisons"]
+    expected = json.loads(compare(folder, "--baseline", "old", "--format", "json").stdout)["comparisons"]
     own = {"evaluation_id", "evaluated_on"}
     for row, other in zip(found["comparisons"], expected, strict=True):
         rounded = {name: pytest.approx(v) if isinstance(v, float) else v for name, v in other.items()}
@@ -244,7 +244,7 @@ def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folde
 
 
 def test_what_is_compared_are_the_measures_that_were_asked_for(folder):
-    done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--json")
+    done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--format", "json")
     rows = json.loads(done.stdout)["comparisons"]
     assert [(row["measure"], row["cutoff"]) for row in rows] == [("precision", 1), ("ap", None)]
 
@@ -281,7 +281,7 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
         (
             ["--baseline", "old", "--explain-plan"],
-            "--explain-plan prints text and computes nothing; leave --format, --json, --baseline",
+            "--explain-plan prints text and computes nothing; leave out --format, --baseline",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

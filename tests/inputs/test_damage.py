@@ -46,7 +46,7 @@ def test_a_truncated_parquet_file_is_refused_by_name(tmp_path, kept):
         ({"doc_id": ["d1"]}, r"different columns, .*/1\.parquet has query_id, .*/2\.parquet has doc_id"),
     ],
 )
-def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, other, told):
+def test_parquet_files_whose_columns_differ_are_refused_with_input_paths(tmp_path, other, told):
     files = [parquet(tmp_path / "1.parquet", query_id=["q1"]), parquet(tmp_path / "2.parquet", **other)]
     with pytest.raises(InputError, match=told):
         check_parquet(files, ["query_id", "doc_id"], "results")
@@ -59,7 +59,7 @@ def test_headers_that_are_the_same_line_pass_however_it_ends_or_is_packed(tmp_pa
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", ""])
-def test_headers_that_differ_are_refused_with_both(tmp_path, header):
+def test_headers_that_differ_are_refused_with_input_paths(tmp_path, header):
     files = [file(tmp_path / "1.csv", "run,score\n"), file(tmp_path / "2.csv", header)]
     with pytest.raises(InputError, match=r"different headers, .*/1\.csv has 'run,score', .*/2\.csv has ") as refused:
         common_header(files, "results")

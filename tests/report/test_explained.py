@@ -38,7 +38,7 @@ def test_an_explanation_of_the_example_is_as_it_was_agreed(style, golden):
 
 def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(folder):
     (found,) = json.loads(
-        explain("qrels.txt", "run.txt", "--query", "q1", "--cutoff", "5", "--json", cwd=folder).stdout
+        explain("qrels.txt", "run.txt", "--query", "q1", "--cutoff", "5", "--format", "json", cwd=folder).stdout
     )
     discounts = [1 / math.log2(rank + 1) for rank in range(1, 6)]
     gains, ideal = [7, 1, 3, 0, 3], [7, 3, 3, 1, 0]
@@ -72,7 +72,7 @@ def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(fo
         (["--query", "wireless-mouse", "--run", "bm25", "--baseline", "bm25"], "is the run itself"),
         (["--query", "wireless-mouse", "--dataset", "shop"], "the only one is 'shop-search'"),
         (["--query", "wireless-mouse", "--cutoff", "ten"], "'ten' is not a cutoff"),
-        (["--query", "wireless-mouse", "--format", "latex"], "'latex' is not a format"),
+        (["--query", "wireless-mouse", "--format", "latex"], "unknown format 'latex'; choose table"),
     ],
 )
 def test_what_is_not_there_is_an_error_that_names_what_is(arguments, said):
@@ -82,13 +82,13 @@ def test_what_is_not_there_is_an_error_that_names_what_is(arguments, said):
 
 
 def test_without_a_run_all_are_explained_the_best_first():
-    found = json.loads(of_example("--query", "wireless-mouse", "--json").stdout)
+    found = json.loads(of_example("--query", "wireless-mouse", "--format", "json").stdout)
     assert [each["run"] for each in found] == ["hybrid", "dense", "bm25"]
     assert found == sorted(found, key=lambda each: -each["ndcg"])
 
 
 def test_a_query_without_results_shows_what_could_have_been_returned(folder):
-    done = explain("qrels.txt", "run.txt", "--query", "q2", "--json", cwd=folder)
+    done = explain("qrels.txt", "run.txt", "--query", "q2", "--format", "json", cwd=folder)
     (found,) = json.loads(done.stdout)
     assert (found["status"], found["ndcg"], found["returned"]) == ("missing", 0.0, 0)
     assert [(each["doc_id"], each["where"]) for each in found["absent"]] == [("a", "not returned")]
@@ -101,7 +101,7 @@ def test_a_query_of_one_of_several_datasets_is_explained_from_its_own_rows(tmp_p
     (tmp_path / "r.csv").write_text(
         "dataset,run,query_id,doc_id,score\nweb,r,q,a,1\nshop,r,q,b,1\nshop,r,q,a,0.5\n", "utf-8"
     )
-    asked = ["j.csv", "r.csv", "--query", "q", "--json"]
+    asked = ["j.csv", "r.csv", "--query", "q", "--format", "json"]
     (found,) = json.loads(explain(*asked, "--dataset", "shop", cwd=tmp_path).stdout)
     assert (found["dataset"], [line["doc_id"] for line in found["lines"]]) == ("shop", ["b", "a"])
     assert "there are 2, e.g. 'shop'" in explain(*asked, cwd=tmp_path).stderr
@@ -144,7 +144,7 @@ def test_the_scores_that_trec_eval_prints_for_its_own_tests_are_explained(shared
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
     files = [str(folder / "qrels.test"), str(folder / "results.trunc"), "--convention", "trec_eval_9"]
     for query in sorted({*printed} - {"all"}):
-        (found,) = json.loads(explain(*files, "--query", query, "--cutoff", "1000", "--json").stdout)
+        (found,) = json.loads(explain(*files, "--query", query, "--cutoff", "1000", "--format", "json").stdout)
         at = {line["rank"]: f"{line['ndcg']:.4f}" for line in found["lines"]}
         last = found["lines"][-1]["rank"]
         # Below the end of both lists nothing changes.

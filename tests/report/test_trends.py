@@ -15,7 +15,7 @@ from kept_nights import date, night
 from programs import forked
 from staying import command_line
 
-from ndcg_spark import cli
+from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.nightly import Line, Wanted, lines
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
@@ -147,7 +147,7 @@ def test_csv_has_a_row_per_night_with_its_flags_and_its_band(capsys, output):
 
 
 def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, output):
-    found = json.loads(trend(capsys, output, "--measures", "ndcg@10,judged_rate", "--last", "5", "--json")[1])
+    found = json.loads(trend(capsys, output, "--measures", "ndcg@10,judged_rate", "--last", "5", "--format", "json")[1])
     assert [(line["run"], line["measure"], line["cutoff"]) for line in found] == [
         (run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")
     ]
@@ -163,7 +163,7 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
         (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
         (["--measures", "ndcg@7"], "ndcg@7 was not evaluated; the cutoffs are 10"),
         (["--since", "May"], "'May' is not a date"),
-        (["--format", "markdown"], "'markdown' is not a format"),
+        (["--format", "markdown"], "unknown format 'markdown'; choose table"),
     ],
 )
 def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):

@@ -69,7 +69,7 @@ def command_line(*arguments: object, cwd: Path, **environment: str) -> subproces
 
 
 def _command_line(*arguments: str) -> int:
-    from ndcg_spark.cli import main
+    from ndcg_spark.cli.app import main
 
     try:
         main([*arguments])

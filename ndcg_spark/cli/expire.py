@@ -1,0 +1,51 @@
+"""The commands `recover` and `expire`: what is removed from the folder that keeps the scores."""
+
+import datetime
+
+import click
+
+from ndcg_spark.cli.command import Command
+from ndcg_spark.cli.options import dataset_option, output_argument
+from ndcg_spark.interrupts import stand
+from ndcg_spark.report.saying import say
+
+_HALF_DONE = "run it again, as it may be half done"
+
+
+@click.command(cls=Command)
+@output_argument
+def recover(output: str) -> None:
+    """Remove what killed evaluations left and what was superseded.
+
+    Every evaluation does this first.
+    """
+    from ndcg_spark.nights.expire import remove, still_staged, waste
+
+    stand(_HALF_DONE)
+    removed = remove(output, waste(output))
+    say([*removed, *still_staged(output)] or ["nothing to recover"])
+
+
+@click.command(cls=Command)
+@output_argument
+@click.option(
+    "--keep-days", type=click.IntRange(min=0), metavar="DAYS", required=True, help="Remove nights older than this."
+)
+@dataset_option
+@click.option("--baselines", is_flag=True, help="Also remove baselines of the gate.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
+def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dry_run: bool) -> None:
+    """Remove old nights, and what killed evaluations left.
+
+    Prints what was removed, and which baselines were kept.
+    """
+    from ndcg_spark.nights.expire import old_nights, remove, waste
+
+    today = datetime.datetime.now(datetime.UTC).date()
+    left = waste(output)
+    old, kept = old_nights(output, keep_days, today, dataset, baselines)
+    if dry_run:
+        say([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
+        return
+    stand(_HALF_DONE)
+    say([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])
