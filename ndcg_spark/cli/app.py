@@ -21,8 +21,8 @@ from ndcg_spark.cli.gate import run_gate
 from ndcg_spark.cli.nights import list_nights, show_trend
 from ndcg_spark.cli.report import write_report
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.failing import told_failures
-from ndcg_spark.report.streams import prepare_streams
+from ndcg_spark.report.console import prepare_streams
+from ndcg_spark.report.errors import reported_errors
 
 
 class _InOrder(Commands):
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     given = sys.argv[1:] if arguments is None else arguments
-    with told_failures(given):
+    with reported_errors(given):
         raise SystemExit(app(args=list(map(_utf8, given)), prog_name="ndcg-spark", standalone_mode=False) or 0)
 
 

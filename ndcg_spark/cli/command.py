@@ -6,7 +6,7 @@ import sys
 import click
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.streams import printing
+from ndcg_spark.report.console import printing
 
 EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
 GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."

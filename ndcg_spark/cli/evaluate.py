@@ -2,38 +2,37 @@
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ndcg_spark.cli import options
 from ndcg_spark.cli.command import GATE_CODES, Command
 from ndcg_spark.cli.configuration import load_arguments
-from ndcg_spark.cli.options import FILE, accept_option, evaluation_options, junit_option, output_format
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.saying import say, silent
-from ndcg_spark.report.streams import printing
+from ndcg_spark.report.console import echo
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
     from ndcg_spark.job.outcome import Outcome
     from ndcg_spark.job.quick_look import QuickLook
-    from ndcg_spark.sheets.sorting import Order
+    from ndcg_spark.tables.sorting import Order
 
 #: What query scores are printed in: they are too many for a page.
 _OF_QUERIES = ("table", "json", "csv", "spreadsheet")
 
 
 @click.command(cls=Command, epilog=GATE_CODES)
-@evaluation_options()
-@output_format("table", "json", "csv", "spreadsheet", "markdown", "latex")
+@options.of_evaluations()
+@options.output_format(*options.FORMATS)
 @click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON has an object per line.")
 @click.option("--sort", metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of the printed rows.")
-@click.option("--report", type=FILE, metavar="FILE", help="Also write an HTML report of the scores to this file.")
+@click.option("--report", type=options.FILE, metavar="FILE", help="Also write an HTML report of the scores.")
 @click.option("--explain-plan", is_flag=True, help="Print how the scores would be computed; compute nothing.")
-@accept_option
-@junit_option
+@options.accept_baseline
+@options.junit
 @click.option("--baseline", metavar="RUN", help="Compare the scores of every other run with this run's.")
 def evaluate(
     style: str,
@@ -54,36 +53,32 @@ def evaluate(
     from ndcg_spark.job.evaluating import run as run_job
     from ndcg_spark.job.handing_over import QueryScores, Taker
     from ndcg_spark.report.junit import refuse_unwritable, write_junit
-    from ndcg_spark.report.per_query import print_query_scores
-    from ndcg_spark.report.terminal import Progress
-    from ndcg_spark.sheets import sorting
+    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.scores import print_query_scores
+    from ndcg_spark.tables import sorting
 
     config = load_arguments(arguments)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
-    others = (sort, report, accept_baseline)
-    _refuse_contradictions(style, per_query, explain_plan, baseline, junit, config, *others)
+    beside = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
+    _refuse_contradictions(style, per_query, explain_plan, {**beside, "--sort": sort}, config)
     if explain_plan:
-        say(explain(config).split("\n"))
+        echo(explain(config).split("\n"))
         return
-
-    def take(rows: Iterable[Mapping[str, Any]]) -> None:
-        with printing():
-            print_query_scores(rows, style, config.asked.columns)
-
     if junit is not None:
         refuse_unwritable(junit)
     comparison = _comparison(baseline, config)
-    taker: Taker | None = QueryScores(take, order) if per_query else comparison
+    print_rows = functools.partial(print_query_scores, style=style, companions=config.asked.columns)
+    taker: Taker | None = QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
-        with Progress(silent(style)).running() as progress:
+        with Progress(style).running() as progress:
             evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline, doing=progress.doing)
             if report is None:
-                outcome = evaluated(config, progress.tell)
+                outcome = evaluated(config, progress.report_step)
             else:
-                from ndcg_spark.report.reports import reported
+                from ndcg_spark.report.reports import evaluated_with_report
 
-                writing = reported(config, report, progress.tell, evaluated, comparison)
+                writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
         # The last is written first, and each whatever becomes of the others.
         if not per_query:
@@ -96,38 +91,31 @@ def evaluate(
 
 
 def _refuse_contradictions(
-    style: str,
-    per_query: bool,
-    explain_plan: bool,
-    baseline: str | None,
-    junit: Path | None,
-    config: "EvaluationConfig",
-    *others: object,
+    style: str, per_query: bool, explain_plan: bool, beside: Mapping[str, object], config: "EvaluationConfig"
 ) -> None:
     if per_query and style not in _OF_QUERIES:
         raise ConfigurationError(f"arguments: --per-query prints {', '.join(_OF_QUERIES)}, not {style}")
-    if per_query and baseline:
+    if per_query and beside["--baseline"]:
         raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
-    if explain_plan and (style != "table" or per_query or any(each is not None for each in (baseline, junit, *others))):
+    if explain_plan and (style != "table" or per_query or any(value is not None for value in beside.values())):
         raise ConfigurationError(
-            "arguments: --explain-plan prints text and computes nothing; leave out --format, --baseline, "
-            "--accept-baseline, --junit, --report, --per-query and --sort"
+            "arguments: --explain-plan prints text and computes nothing; leave out --format, --per-query, "
+            f"{', '.join(beside)}"
         )
-    if junit is not None and config.gate is None:
+    if beside["--junit"] is not None and config.gate is None:
         raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
 
 
 def _print(outcome: "Outcome", comparison: "QuickLook | None", style: str, order: "Order | None") -> None:
-    from ndcg_spark.report.formats import print_outcome
+    if comparison and comparison.found:
+        # Imported here, because an evaluation without a baseline need not wait for statistics.
+        from ndcg_spark.report.comparisons import print_with_comparison
 
-    with printing():
-        if comparison and comparison.found:
-            # Imported here, because an evaluation without a baseline need not wait for statistics.
-            from ndcg_spark.report.comparisons import print_beside_scores
+        print_with_comparison(outcome, comparison.found, style, order)
+    else:
+        from ndcg_spark.report.scores import print_outcome
 
-            print_beside_scores(outcome, comparison.found, style, order)
-        else:
-            print_outcome(outcome, style, order)
+        print_outcome(outcome, style, order)
 
 
 def _comparison(baseline: str | None, config: "EvaluationConfig") -> "QuickLook | None":

@@ -4,16 +4,17 @@ import datetime
 
 import click
 
+from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
-from ndcg_spark.cli.options import dataset_option, output_argument
 from ndcg_spark.interrupts import stand
-from ndcg_spark.report.saying import say
+from ndcg_spark.report.console import echo
 
 _HALF_DONE = "run it again, as it may be half done"
+_DAYS = click.IntRange(min=0)
 
 
 @click.command(cls=Command)
-@output_argument
+@options.output
 def recover(output: str) -> None:
     """Remove what killed evaluations left and what was superseded.
 
@@ -23,15 +24,13 @@ def recover(output: str) -> None:
 
     stand(_HALF_DONE)
     removed = remove(output, waste(output))
-    say([*removed, *still_staged(output)] or ["nothing to recover"])
+    echo([*removed, *still_staged(output)] or ["nothing to recover"])
 
 
 @click.command(cls=Command)
-@output_argument
-@click.option(
-    "--keep-days", type=click.IntRange(min=0), metavar="DAYS", required=True, help="Remove nights older than this."
-)
-@dataset_option
+@options.output
+@click.option("--keep-days", type=_DAYS, metavar="DAYS", required=True, help="Remove nights dated longer ago.")
+@options.dataset
 @click.option("--baselines", is_flag=True, help="Also remove baselines of the gate.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
 def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dry_run: bool) -> None:
@@ -45,7 +44,7 @@ def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dr
     left = waste(output)
     old, kept = old_nights(output, keep_days, today, dataset, baselines)
     if dry_run:
-        say([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
+        echo([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
         return
     stand(_HALF_DONE)
-    say([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])
+    echo([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])

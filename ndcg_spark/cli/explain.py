@@ -4,24 +4,22 @@ from typing import Any
 
 import click
 
+from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import is_night, load_arguments
-from ndcg_spark.cli.options import evaluation_options, output_format
-from ndcg_spark.report.saying import silent
-from ndcg_spark.report.streams import printing
 
 #: The options of evaluations that this command does not have, or has with another meaning.
 _NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for_input")
 
 
 @click.command("explain", cls=Command, epilog=EXIT_CODES)
-@evaluation_options(*_NOT_OF_A_QUERY)
+@options.of_evaluations(*_NOT_OF_A_QUERY)
 @click.option("--query", metavar="ID", required=True, help="Query to explain.")
-@click.option("--run", help="Run to explain. [default: every run]")
+@click.option("--run", metavar="RUN", help="Run to explain. [default: every run]")
 @click.option("--baseline", metavar="RUN", help="Also show what changed since this run.")
-@click.option("--dataset", help="Dataset of the query, if there are several.")
+@click.option("--dataset", metavar="NAME", help="Dataset of the query, if there are several.")
 @click.option("--cutoff", metavar="RANK", help="A rank, or all. [default: that of the headline, or 10]")
-@output_format("table", "json", "markdown", "html")
+@options.output_format("table", "json", "markdown", "html")
 def explain_query(
     query: str,
     run: str | None,
@@ -39,8 +37,8 @@ def explain_query(
     unjudged documents could change the score.
     """
     from ndcg_spark.explanation.asked import Asked
-    from ndcg_spark.report.explained import print_explained
-    from ndcg_spark.report.terminal import Progress
+    from ndcg_spark.report.explanations import print_explanations
+    from ndcg_spark.report.progress import Progress
 
     request = Asked(query, run, baseline, dataset, cutoff)
     if is_night(arguments):
@@ -50,7 +48,6 @@ def explain_query(
     else:
         from ndcg_spark.job.explaining import explain_query as explain_inputs
 
-        with Progress(silent(style)).running() as progress:
-            found = explain_inputs(load_arguments(arguments), request, progress.tell)
-    with printing():
-        print_explained(found, style)
+        with Progress(style).running() as progress:
+            found = explain_inputs(load_arguments(arguments), request, progress.report_step)
+    print_explanations(found, style)

@@ -13,75 +13,65 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path)
-
-output_argument = click.argument("output", metavar="OUTPUT", help="Folder that keeps the scores.")
-night_option = click.option("--date", metavar="YYYY-MM-DD", help="Which night. [default: the newest]")
-dataset_option = click.option("--dataset", help="Only this dataset.")
-accept_option = click.option(
-    "--accept-baseline", metavar="REASON", help="Accept this night as a baseline of later nights, and why."
-)
-junit_option = click.option(
-    "--junit", type=FILE, metavar="FILE", help="Also write the findings of the gate to this file as JUnit XML."
-)
-remote_option = click.option("--remote", metavar="URL", help="Spark Connect server, sc://host:port.")
-input_format_option = click.option(
-    "--input-format",
-    metavar="FORMAT",
-    help="Format of the input: trec, parquet, orc, csv, tsv, jsonl, json, delta or iceberg. [default: recognised]",
-)
+#: The formats of tables and rows.
+FORMATS = ("table", "json", "csv", "spreadsheet", "markdown", "latex")
 
 
-def _choice(what: str, values: tuple[str, ...]) -> Callable[[Any, Any, str | None], str | None]:
-    """Refuses any other value of an option, and names the nearest."""
+def _text(option: str, metavar: str, words: str, **more: Any) -> _Option:
+    return click.option(option, metavar=metavar, help=words, **more)
 
-    def chosen(_context: Any, _option: Any, value: str | None) -> str | None:
-        if value is None or value in values:
+
+def _texts(option: str, metavar: str, words: str) -> _Option:
+    return click.option(option, metavar=metavar, help=words, multiple=True)
+
+
+def number(option: str, metavar: str, words: str, kind: Any, default: float) -> _Option:
+    """An option with a number of this kind, and a default that its help shows."""
+    return click.option(option, metavar=metavar, help=words, type=kind, default=default, show_default=True)
+
+
+def _choice(what: str, values: tuple[str, ...]) -> dict[str, Any]:
+    """One of these values, the first by default. ConfigurationError for any other, which names the nearest."""
+
+    def chosen(_context: Any, _option: Any, value: str) -> str:
+        if value in values:
             return value
-        *others, last = values
+        near = did_you_mean(value, values)
         raise ConfigurationError(
-            f"{what}: unknown {what} {value!r}{did_you_mean(value, values)}; choose {', '.join(others)} or {last}"
+            f"{what}: unknown {what} {value!r}{near}; choose {', '.join(values[:-1])} or {values[-1]}"
         )
 
-    return chosen
+    return {"default": values[0], "show_default": True, "callback": chosen}
 
 
 def output_format(*formats: str) -> _Option:
     """The option --format, which chooses one of these formats; the first is the default. It becomes `style`."""
-    return click.option(
-        "--format",
-        "style",
-        metavar="FORMAT",
-        default=formats[0],
-        show_default=True,
-        callback=_choice("format", formats),
-        help=f"Output format: {', '.join(formats[:-1])} or {formats[-1]}.",
-    )
+    words = f"Output format: {', '.join(formats[:-1])} or {formats[-1]}."
+    return click.option("--format", "style", metavar="FORMAT", help=words, **_choice("format", formats))
 
 
-engine_option = click.option(
-    "--engine",
-    metavar="ENGINE",
-    default="auto",
-    show_default=True,
-    callback=_choice("engine", ("auto", "embedded", "spark")),
-    help="auto, embedded or spark.",
+output = click.argument("output", metavar="OUTPUT", help="Folder that keeps the scores.")
+night = _text("--date", "YYYY-MM-DD", "Which night. [default: the newest]")
+dataset = _text("--dataset", "NAME", "Only this dataset.")
+engine = _text("--engine", "ENGINE", "auto, embedded or spark.", **_choice("engine", ("auto", "embedded", "spark")))
+remote = _text("--remote", "URL", "Spark Connect server, sc://host:port.")
+accept_baseline = _text("--accept-baseline", "REASON", "Accept this night as a baseline of later nights, and why.")
+junit = _text("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
+#: The engine where a configuration decides if the option is not given, and says what is wrong with it.
+config_engine = _text("--engine", "ENGINE", "auto, embedded or spark. [default: auto]")
+input_format = _text(
+    "--input-format",
+    "FORMAT",
+    "Input format: trec, parquet, orc, csv, tsv, jsonl, json, delta or iceberg. [default: recognised]",
 )
 
 
-#: The same where a configuration decides if it is not given, and says what is wrong with it.
-config_engine_option = click.option("--engine", metavar="ENGINE", help="auto, embedded or spark. [default: auto]")
+def _fraction(option: str, words: str) -> _Option:
+    return _text(option, "FRACTION", words, type=float)
 
 
-def _text(name: str, help: str, **more: Any) -> _Option:  # noqa: A002  # as click names it
-    return click.option(name, help=help, **more)
-
-
-def _fraction(name: str, help: str) -> _Option:  # noqa: A002  # as click names it
-    return click.option(name, type=float, metavar="FRACTION", help=help)
-
-
-#: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
-#: and the configuration file or its default decides.
+#: Every option that becomes part of a configuration, in the order of the help. Those that are not given are None or
+#: empty, and the configuration file or its default decides.
 _OF_EVALUATIONS: dict[str, _Option] = {
     "paths": click.argument(
         "paths",
@@ -89,69 +79,48 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         metavar="[JUDGMENTS RESULTS...]",
         help="The judgments, then all results, in place of the options.",
     ),
-    "judgments": click.option(
-        "--judgments",
-        multiple=True,
-        metavar="PATH",
-        help="Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated.",
+    "judgments": _texts(
+        "--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."
     ),
-    "results": click.option(
-        "--results",
-        multiple=True,
-        metavar="PATH",
-        help="Results (runs): likewise. TREC files contain the name of their run.",
+    "results": _texts("--results", "PATH", "Results (runs): likewise. TREC files contain the name of their run."),
+    "exclude": _texts(
+        "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the lists before ranking: likewise."
     ),
-    "exclude": click.option(
-        "--exclude",
-        multiple=True,
-        metavar="PATH",
-        help="Documents (query_id, doc_id) to remove from the lists before ranking: likewise.",
-    ),
-    "output": _text("--output", "Folder that keeps the scores. Without it they are only printed."),
+    "output": _text("--output", "FOLDER", "Folder that keeps the scores. Without it they are only printed."),
     "documents": _text(
-        "--documents",
-        "Also keep the ranked documents: top of every query, worst of the queries that lost most.",
-        metavar="top|worst",
+        "--documents", "top|worst", "Keep the ranked documents, too: of all queries, or of those that lost most."
     ),
-    "cutoffs": _text("--cutoffs", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
+    "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     "measures": _text(
         "--measures",
+        "MEASURE[,...]",
         "Measures to compute and show beside NDCG: precision, recall, ap, rr, success, rbp, err, bpref, judged, at "
         "every cutoff; or as papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
-        metavar="MEASURE[,...]",
     ),
     "bounds": click.option(
         "--bounds",
         is_flag=True,
         default=None,
-        help="Compute the lowest and the highest NDCG that are possible once the unjudged documents are judged.",
+        help="Compute the lowest and the highest NDCG that judging the unjudged documents could give.",
     ),
-    "convention": _text("--convention", "Which NDCG: the name of a preset. [default: standard]", metavar="PRESET"),
-    "set": click.option(
-        "--set", multiple=True, metavar="OPTION=VALUE", help="Change an option of the convention. May be repeated."
-    ),
-    "dataset": _text("--dataset", "Name of the dataset, if no column contains it. [default: default]"),
-    "date": _text("--date", "Date of the scores. [default: today, UTC]", metavar="YYYY-MM-DD"),
-    "run": _text("--run", "Name of the run, whatever the results say."),
-    "run_from": _text(
-        "--run-from", "What names the runs. [default: column, if there is one]", metavar="file|column|NAME"
-    ),
-    "column": click.option(
+    "convention": _text("--convention", "PRESET", "Which NDCG. [default: standard]"),
+    "set": _texts("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
+    "dataset": _text("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),
+    "date": _text("--date", "YYYY-MM-DD", "Date of the scores. [default: today, UTC]"),
+    "run": _text("--run", "NAME", "Name of the run, whatever the results say."),
+    "run_from": _text("--run-from", "file|column|NAME", "What names the runs. [default: column, if there is one]"),
+    "column": _texts(
         "--column",
-        multiple=True,
-        metavar="[TABLE.]OURS=YOURS",
-        help="Name of a column in your files, e.g. results.doc_id=docno. May be repeated.",
+        "[TABLE.]OURS=YOURS",
+        "Name of a column in your files, e.g. results.doc_id=docno. May be repeated.",
     ),
-    "as_of": click.option(
+    "as_of": _texts(
         "--as-of",
-        multiple=True,
-        metavar="TABLE=VERSION|TIME",
-        help="Version of a Delta or Iceberg table to read, e.g. results=12. [default: the latest]",
+        "TABLE=VERSION|TIME",
+        "Version of a Delta or Iceberg table to read, e.g. results=12. [default: the latest]",
     ),
-    "relevance": click.option(
-        "--relevance", type=float, metavar="GRADE", help="Grade of every judgment, whatever the files say."
-    ),
-    "input_format": input_format_option,
+    "relevance": _text("--relevance", "GRADE", "Grade of every judgment, whatever the files say.", type=float),
+    "input_format": input_format,
     "max_rejected_fraction": _fraction(
         "--max-rejected-fraction", "Fraction of a table's rows that may be rejected. [default: 0]"
     ),
@@ -164,20 +133,15 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "min_judged_rate": _fraction(
         "--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"
     ),
-    "wait_for_input": _text(
-        "--wait-for-input", "Wait for inputs that have not arrived yet, e.g. 90m or 2h.", metavar="DURATION"
-    ),
-    "config": click.option("--config", type=FILE, metavar="FILE", help="TOML file; options override what it says."),
-    "engine": config_engine_option,
-    "remote": remote_option,
+    "wait_for_input": _text("--wait-for-input", "DURATION", "Wait for inputs that are late, e.g. 90m or 2h."),
+    "config": _text("--config", "FILE", "TOML file; options override what it says.", type=FILE),
+    "engine": config_engine,
+    "remote": remote,
 }
 
 
-def evaluation_options(*without: str) -> Callable[[_Command], _Command]:
-    """Gives a command all options that become a configuration, except these; `configuration.load_arguments` takes them.
-
-    They come first in the help of the command.
-    """
+def of_evaluations(*without: str) -> Callable[[_Command], _Command]:
+    """Gives a command all options that become a configuration, except these; `load_arguments` takes their values."""
 
     def with_options(command: _Command) -> _Command:
         for name in reversed(_OF_EVALUATIONS):

@@ -1,20 +1,19 @@
-"""Trends as people see them: a line of blocks per run, what stands out and why; rows for programs; pictures."""
+"""How trends are printed: a line of blocks per run, what stands out and why; rows for programs; pictures."""
 
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.records import CSV, print_csv
-from ndcg_spark.report.sections import Section, print_sections
-from ndcg_spark.report.streams import as_json
-from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
-from ndcg_spark.sheets.sorting import best_first
-from ndcg_spark.sheets.verdicts import in_words
+from ndcg_spark.report.console import printing
+from ndcg_spark.report.printing import print_result
+from ndcg_spark.tables.sorting import best_first
+from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, signed, text_table
+from ndcg_spark.tables.verdicts import in_words
 
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
 _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
@@ -32,41 +31,46 @@ _COLUMNS = (
 
 
 def print_trends(lines: Sequence[Line], style: str) -> None:
-    """Print the trends in the format. A picture is written to stdout as it is."""
-    if style == "json":
-        print(as_json([dataclasses.asdict(line) for line in lines]))
-    elif style in CSV:
-        print_csv(_COLUMNS, (row for line in lines for row in _rows(line)), style)
-    elif style in ("png", "svg"):
-        _print_picture(lines, style)
-    else:
-        print_sections(sections(lines), style)
+    """Print the trends. A picture is written to stdout as it is."""
+    if style in ("png", "svg"):
+        with printing():
+            _print_picture(lines, style)
+        return
+    rows = (row for line in lines for row in _rows(line))
+    print_result(style, lambda: trend_tables(lines), lambda: list(map(dataclasses.asdict, lines)), _COLUMNS, rows)
 
 
-def sections(lines: Sequence[Line]) -> list[Section]:
-    """A sheet with a row per line, and one with what stands out."""
+def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
+    """A table with a row per line, and one with what stands out."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
-    parts = [Section(f"trend from {first} to {last}", [], _lines(lines), is_first=True)]
+    columns = [*_names(lines), name("trend", lambda line: drawn(line.points))]
+    columns.append(Column("nights", lambda line: len(line.points), counted))
+    for heading, value in _STATISTICS.items():
+        columns.append(Column(heading, _statistic(value), signed if heading == "change" else rounded))
+    columns.append(name("verdict", lambda line: _in_words(line.verdicts[-1])))
+    tables = [text_table(columns, lines, title=f"trend from {first} to {last}", is_first=True)]
     rows = _standing_out(lines)
     if rows:
-        headings = [*_names(lines), "nights", "what", "why"]
-        parts.append(Section("What stands out", [], sheet(headings, rows, [])))
-    return parts
+        columns = [*(name(each.heading) for each in _names(lines)), *map(name, ("nights", "what", "why"))]
+        tables.append(text_table(columns, rows, title="What stands out"))
+    return tables
 
 
-def _lines(lines: Sequence[Line]) -> Sheet:
-    names = _names(lines)
-    headings = [*names, "trend", "nights", "first", "last", "change", "lowest", "highest", "verdict"]
-    rows = []
-    for line in lines:
+_STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "change": lambda values: values[-1] - values[0],
+    "lowest": min,
+    "highest": max,
+}
+
+
+def _statistic(value: Callable[[Sequence[float]], float]) -> Callable[[Line], float | None]:
+    def of_line(line: Line) -> float | None:
         values = [point.value for point in line.points if point.value is not None]
-        last = [*values[-1:], None][0]
-        change = f"{values[-1] - values[0]:+z.4f}" if values else "-"
-        extremes = [rounded(min(values, default=None)), rounded(max(values, default=None))]
-        counted = [str(len(line.points)), rounded([*values, None][0]), rounded(last), change, *extremes]
-        rows.append([*_name(line)[-len(names) :], drawn(line.points), *counted, _in_words(line.verdicts[-1])])
-    numbers = ("nights", "first", "last", "change", "lowest", "highest")
-    return sheet(headings, rows, map(headings.index, numbers))
+        return value(values) if values else None
+
+    return of_line
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -101,30 +105,29 @@ def best_runs(lines: Sequence[Line]) -> list[str]:
     return sorted(places, key=lambda run: (places[run], run))
 
 
-def _names(lines: Iterable[Line]) -> list[str]:
-    """The columns that tell the lines apart: dataset and measure only where there are several."""
-    return ["dataset", "measure", "run"] if len({(line.dataset) for line in lines}) > 1 else ["measure", "run"]
+def _names(lines: Iterable[Line]) -> list[Column]:
+    """The columns that tell the lines apart: the dataset only where there are several."""
+    names = [name("measure", _measure), name("run")]
+    return [name("dataset"), *names] if len({line.dataset for line in lines}) > 1 else names
 
 
-def _name(line: Line) -> list[str]:
-    return [line.dataset, f"{line.measure}@{at(line.cutoff)}", line.run]
+def _measure(line: Line) -> str:
+    return f"{line.measure}@{at(line.cutoff)}"
 
 
-def _standing_out(lines: Sequence[Line]) -> list[list[str]]:
+def _standing_out(lines: Sequence[Line]) -> list[dict[str, str]]:
     """What stands out, by date: a row for all runs of which the same is said."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
-        *about, run = _name(line)
-        for event in _events(line):
-            runs.setdefault((event[0], *about, *event[1:]), []).append(run)
-    names = _names(lines)
+        for date, *event in _events(line):
+            runs.setdefault((date, line.dataset, _measure(line), *event), []).append(line.run)
     rows = []
-    for key, named in sorted(runs.items()):
-        _, dataset, measure, *said_of_them = key
-        of_measure = sum(_name(line)[:2] == [dataset, measure] for line in lines)
-        said = "all" if len(named) == of_measure > 1 else ", ".join(named[:_NAMED])
-        more = f" and {len(named) - _NAMED} more" if said != "all" and len(named) > _NAMED else ""
-        rows.append([*[dataset, measure, said + more][-len(names) :], *said_of_them])
+    for (_, dataset, measure, *event), named in sorted(runs.items()):
+        of_measure = sum((line.dataset, _measure(line)) == (dataset, measure) for line in lines)
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        run = "all" if len(named) == of_measure > 1 else ", ".join(named[:_NAMED]) + more
+        row = {"dataset": dataset, "measure": measure, "run": run}
+        rows.append({**row, **dict(zip(("nights", "what", "why"), event, strict=True))})
     return rows
 
 
@@ -165,15 +168,12 @@ def _rows(line: Line) -> Iterator[dict[str, Any]]:
     for point, queries, verdict in zip(line.points, line.queries, line.verdicts, strict=True):
         band = dataclasses.asdict(point.band) if point.band else {}
         yield {
-            "dataset": line.dataset,
+            **{field: getattr(line, field) for field in ("dataset", "run", "measure", "cutoff")},
+            **{field: band.get(field) for field in ("median", "low", "high")},
             "evaluated_on": point.date,
-            "run": line.run,
-            "measure": line.measure,
-            "cutoff": line.cutoff,
             "value": point.value,
             "queries": queries,
             "breaks": " ".join(point.breaks),
-            **{name: band.get(name) for name in ("median", "low", "high")},
             "flags": " ".join(flag.code for flag in point.flags),
             "why": "; ".join(flag.words for flag in point.flags),
             "verdict": verdict,

@@ -1,12 +1,10 @@
-"""Verdicts as they are printed: a sheet for each, or for programs every finding with all its numbers."""
+"""How verdicts are printed: a table for each, or for programs every finding with all its numbers."""
 
 from collections.abc import Sequence
 
 from ndcg_spark.comparison.verdict import Verdict
-from ndcg_spark.report.formats import print_sheets
-from ndcg_spark.report.records import CSV, print_csv
-from ndcg_spark.report.streams import as_json
-from ndcg_spark.sheets.verdicts import verdict_sheet
+from ndcg_spark.report.printing import print_result
+from ndcg_spark.tables.verdicts import verdict_table
 
 #: The columns of a finding in CSV; its reason is the sentence.
 _COLUMNS = (
@@ -19,12 +17,9 @@ _COLUMNS = (
 
 
 def print_verdicts(verdicts: Sequence[Verdict], style: str) -> None:
-    """Print verdicts in a format; in CSV there is a row for each finding."""
-    plain = [verdict.as_json() for verdict in verdicts]
-    if style == "json":
-        print(as_json(plain))
-    elif style in CSV:
-        rows = ({**verdict, **finding} for verdict in plain for finding in verdict["findings"])
-        print_csv(_COLUMNS, rows, style)
-    else:
-        print_sheets([verdict_sheet(verdict, len(plain) > 1) for verdict in plain], style, most=None)
+    """Print verdicts; in CSV there is a row for each finding."""
+    values = [verdict.as_json() for verdict in verdicts]
+    findings = ({**value, **finding} for value in values for finding in value["findings"])
+    print_result(
+        style, lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, findings
+    )

@@ -12,8 +12,8 @@ from staying import command_line
 from ndcg_spark.comparison.measures import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.sheets import comparisons
-from ndcg_spark.sheets.comparisons import FLAGS, comparison_notes, comparison_sheet, mark
+from ndcg_spark.tables import comparisons
+from ndcg_spark.tables.comparisons import FLAGS, comparison_notes, comparison_table, mark
 
 QUERIES = [f"q{at}" for at in range(12)]
 QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))
@@ -133,7 +133,6 @@ def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
 @pytest.mark.slow
 def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_newest(folder, tmp_path):
     shutil.copytree(folder / "out", tmp_path / "out")
-    pytest.importorskip("jinja2", reason="needs the extra report")
     web = ("--dataset", "web")
     done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "top", *web)
     assert done.returncode == 0, done.stderr
@@ -320,7 +319,7 @@ def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
         row(difference=-0.15, interval_low=-0.30, interval_high=0.0),
         row(interval_low=None, p_adjusted=None),
     ]
-    drawn = [cells[7] for cells in comparison_sheet(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
+    drawn = [cells[7] for cells in comparison_table(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
     # 25 characters from -0.30 to 0.30: one for every 0.025.
     assert drawn[0] == " " * 12 + "|" + " " + "--o--" + " " * 6
     assert drawn[1] == "------o-----|" + " " * 12
@@ -329,7 +328,7 @@ def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
 
 def test_significance_is_marked_and_explained():
     assert [mark(p) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
-    sheet = comparison_sheet([row(), row(flags=["few_changed"])], "bh", 0.01)
+    sheet = comparison_table([row(), row(flags=["few_changed"])], "bh", 0.01)
     assert [cells[6] for cells in sheet.rows] == ["**", "**"]
     assert (
         "adjusted for 2 comparisons (Benjamini-Hochberg); * below 0.05, ** below 0.01, *** below 0.001"
@@ -337,7 +336,7 @@ def test_significance_is_marked_and_explained():
     )
     assert sheet.notes[2].startswith("interval: 99 %")
     assert sheet.notes[3] == f"few_changed: {FLAGS['few_changed']}"
-    assert "adjusted" not in comparison_sheet([row()], "none", 0.05).notes[1]
+    assert "adjusted" not in comparison_table([row()], "none", 0.05).notes[1]
     assert sheet.notes[1].startswith("p: two-sided paired t test, adjusted")
-    randomized = comparison_sheet([row(test="randomization"), row(test=None)], "none", 0.05)
+    randomized = comparison_table([row(test="randomization"), row(test=None)], "none", 0.05)
     assert randomized.notes[1].startswith("p: two-sided randomization test; *")

@@ -164,10 +164,10 @@ def _silently(*_):
 
 
 def _explain_inputs(folder, query):
-    from ndcg_spark.report.explained import print_explained
+    from ndcg_spark.report.explanations import print_explanations
 
     found = explain_query(configured(Path(folder)), Asked(query, "one", cutoff="4"), lambda *_: None)
-    print_explained(found, "json")
+    print_explanations(found, "json")
 
 
 def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):

@@ -8,7 +8,7 @@ from publish_and_die import NEW, publish, record, staged
 from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.nights.records import committed
 from ndcg_spark.report.nights import print_nights
-from ndcg_spark.report.to_judge import print_documents
+from ndcg_spark.report.scores import print_documents
 
 
 def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):

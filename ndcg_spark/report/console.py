@@ -1,29 +1,17 @@
-"""What the program writes to stdout and stderr at its end, and what happens if they cannot be written."""
+"""What the program writes to stdout and stderr, and what happens if they cannot be written."""
 
 import contextlib
-import json
 import os
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.interrupts import standing
-from ndcg_spark.plain import message, printable
+from ndcg_spark.plain import message
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
-
-
-def as_json(value: Any) -> str:
-    r"""One line of JSON. A character that is not printable, or that stdout cannot encode, is written as ``\uXXXX``."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    text = json.dumps(value, default=str, ensure_ascii=not encoding.lower().startswith("utf"))
-    return re.sub(
-        r"[^ -~]", lambda found: found[0] if printable(found[0]) == found[0] else json.dumps(found[0])[1:-1], text
-    )
 
 
 def prepare_streams() -> None:
@@ -32,10 +20,10 @@ def prepare_streams() -> None:
         if stream is None:
             # Otherwise the next file that is opened gets this descriptor, and what others print goes into it.
             with contextlib.suppress(OSError):
-                opened = os.open(os.devnull, os.O_WRONLY)
-                if opened != descriptor:
-                    os.dup2(opened, descriptor)
-                    os.close(opened)
+                null = os.open(os.devnull, os.O_WRONLY)
+                if null != descriptor:
+                    os.dup2(null, descriptor)
+                    os.close(null)
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
@@ -64,12 +52,23 @@ def printing() -> Iterator[None]:
         raise StorageError(f"stdout: the results could not be printed, {first_line(error)}; {standing()}") from error
 
 
-def complain(text: str) -> None:
+def echo(lines: Iterable[str]) -> None:
+    """Print sentences on stdout."""
+    with printing():
+        print("\n".join(map(message, lines)))
+
+
+def print_error(text: str) -> None:
     """Print a message on stderr, if it can be written to."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"ndcg-spark: {message(text)}\n")
             sys.stderr.flush()
+
+
+def is_merged() -> bool:
+    """Whether stderr ends up in stdout, where rows for programs must be alone: spark-submit merges the two."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _leave_stdout() -> None:

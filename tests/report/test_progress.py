@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark.job.outcome import Outcome
-from ndcg_spark.report.formats import print_outcome
-from ndcg_spark.report.terminal import Progress
+from ndcg_spark.report.progress import Progress
+from ndcg_spark.report.scores import print_outcome
 
 
 @pytest.fixture(autouse=True)
@@ -86,32 +86,32 @@ def test_no_line_is_cut_or_wrapped_where_there_is_no_terminal(capsys):
 
 def test_steps_are_lines_on_stderr_and_nothing_on_stdout(capsys):
     with Progress().running() as progress:
-        progress.tell("read", "10 results of 2 runs from [a]/b.run")
-        progress.tell("scored", "2 query scores")
+        progress.report_step("read", "10 results of 2 runs from [a]/b.run")
+        progress.report_step("scored", "2 query scores")
     lines = ["read     10 results of 2 runs from [a]/b.run", "scored   2 query scores"]
     assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
 
 
 def test_a_long_name_of_a_step_does_not_run_into_its_sentence(capsys):
-    Progress().tell("documents", "kept for 57 lists")
+    Progress().report_step("documents", "kept for 57 lists")
     assert capsys.readouterr().err == "documents kept for 57 lists\n"
 
 
 def test_a_long_step_is_one_line(capsys):
-    Progress().tell("wrote", "/data/" + "x" * 300)
+    Progress().report_step("wrote", "/data/" + "x" * 300)
     assert capsys.readouterr().err == "wrote    /data/" + "x" * 300 + "\n"
 
 
 def test_without_a_terminal_there_is_no_spinner(capsys):
     with Progress().running() as progress:
-        progress.tell("read", "10 results")
+        progress.report_step("read", "10 results")
     assert [sign for sign in capsys.readouterr().err if not sign.isprintable()] == ["\n"]
 
 
 def test_on_a_terminal_a_spinner_says_what_is_under_way(capsys, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     with Progress().running() as progress:
-        progress.tell("read", "10 results")
+        progress.report_step("read", "10 results")
     shown = capsys.readouterr().err
     assert "\x1b[" in shown
     assert "0 s  starting" in shown
@@ -121,7 +121,7 @@ def test_on_a_terminal_it_is_said_what_a_step_does_and_for_how_long(capsys, monk
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "100")
     seconds = iter(range(0, 10_000, 7))
-    monkeypatch.setattr("ndcg_spark.report.terminal.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("ndcg_spark.report.progress.time.monotonic", lambda: next(seconds))
     with Progress().running() as progress:
         progress.doing("evaluating 3,509,493 results of 143 runs")
     assert re.search(r" [1-9]\d* s  evaluating 3,509,493 results of 143 runs", capsys.readouterr().err)
@@ -134,17 +134,18 @@ def test_without_a_terminal_nothing_is_said_of_what_is_under_way(capsys):
 
 
 @pytest.mark.parametrize("terminal", ["0", "1"])
-def test_who_is_silent_prints_nothing_not_even_on_a_terminal(capsys, monkeypatch, terminal):
+def test_under_spark_submit_no_step_stands_between_rows_for_programs(capsys, monkeypatch, terminal):
     monkeypatch.setenv("TTY_COMPATIBLE", terminal)
-    with Progress(silent=True).running() as progress:
-        progress.tell("read", "10 results")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with Progress("csv").running() as progress:
+        progress.report_step("read", "10 results")
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("name", ["bm25[v2]", "a[/b]", "a:fire:b", "[red]x"])
 def test_a_name_is_printed_as_it_is(capsys, name):
     assert printed(capsys, score(name))[1][0] == name
-    Progress().tell("read", name)
+    Progress().report_step("read", name)
     assert capsys.readouterr().err.split() == ["read", name]
 
 
@@ -165,12 +166,12 @@ def test_a_name_cannot_steer_the_terminal(capsys, name, shown):
         [shown, *printed(capsys, score())[1][1:]],
         ["trec_eval:", shown],
     ]
-    Progress().tell("read", f"10 results of {name}")
+    Progress().report_step("read", f"10 results of {name}")
     assert capsys.readouterr().err == f"read     10 results of {shown}\n"
 
 
 def test_a_step_tells_no_secret(capsys):
-    Progress().tell("wrote", "s3://KEY:SECRET@bucket/out?token=abc")
+    Progress().report_step("wrote", "s3://KEY:SECRET@bucket/out?token=abc")
     assert capsys.readouterr().err == "wrote    s3://***@bucket/out?token=***\n"
 
 
@@ -178,15 +179,15 @@ def test_an_evaluation_goes_on_where_its_steps_cannot_be_told(monkeypatch):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stderr", full)
         progress = Progress()
-        progress.tell("read", "10 results")
-        progress.tell("scored", "2 query scores")
+        progress.report_step("read", "10 results")
+        progress.report_step("scored", "2 query scores")
         # What is in its buffer must go somewhere, or closing it fails.
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
 
 
 def test_a_table_has_fifty_rows_at_most_and_says_how_many_more_there_are(capsys):
     _, *runs, more, _ = printed(capsys, *(score(f"run{number:04}") for number in range(1234)))
-    assert (len(runs), " ".join(more)) == (50, "and 1,184 more; --format csv has all")
+    assert (len(runs), " ".join(more)) == (50, "and 1,184 more in --format json")
 
 
 def test_fifty_rows_are_a_whole_table(capsys):

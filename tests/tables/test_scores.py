@@ -3,8 +3,8 @@
 import pytest
 
 from ndcg_spark.convention.requests import asked_by
-from ndcg_spark.sheets.markup import latex
-from ndcg_spark.sheets.papers import compared_paper_sheet, marks_of, paper_sheet
+from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table
+from ndcg_spark.tables.writers import latex
 
 
 def score(run, ndcg, cutoff=10, dataset="web", **more):
@@ -34,7 +34,7 @@ def rows(table):
 def test_the_columns_are_the_measures_that_were_asked_for_as_the_field_writes_them():
     asked = asked_by(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
     found = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
-    table = paper_sheet(found, asked=asked)
+    table = paper_table(found, asked=asked)
     assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]
     assert table.rows == [["a", "0.5000", "0.4000", "0.3000", "0.2000"]]
 
@@ -47,7 +47,7 @@ def test_the_best_of_each_column_and_dataset_is_bold_and_so_is_what_looks_the_sa
         score("d", 0.2, dataset="shop"),
         score("e", None),
     ]
-    assert rows(paper_sheet(found)) == [
+    assert rows(paper_table(found)) == [
         r"shop & d & \textbf{0.2000} \\",
         r"web & b & \textbf{0.7000} \\",
         r"web & a & \textbf{0.7000} \\",
@@ -59,7 +59,7 @@ def test_the_best_of_each_column_and_dataset_is_bold_and_so_is_what_looks_the_sa
 def test_what_is_significant_has_stars_behind_it_and_slices_and_weights_have_none():
     compared = [comparison("new", 0.5, p=0.004), comparison("new", 0.1, p=0.0001, attribute="a", value="b")]
     compared.append(comparison("new", 0.9, p=0.0001, weight_effective_n=3.0))
-    table = paper_sheet([score("new", 0.5), score("bm25", 0.4)], marks=marks_of(compared))
+    table = paper_table([score("new", 0.5), score("bm25", 0.4)], marks=marks_of(compared))
     assert rows(table) == [r"new & \textbf{0.5000}\textsuperscript{**} \\", r"bm25 & 0.4000 \\"]
 
 
@@ -68,7 +68,7 @@ def test_a_comparison_is_a_table_of_its_runs_and_their_baseline():
         *(comparison("new", 0.5, p=0.04), comparison("new", 0.3, measure="precision", cutoff=5, baseline_mean=0.6)),
         *(comparison("odd", 0.2, p=None), comparison("odd", 0.1, measure="precision", cutoff=5, baseline_mean=0.6)),
     ]
-    table = compared_paper_sheet(compared, "holm", ["precision", "ndcg"])
+    table = compared_paper_table(compared, "holm", ["precision", "ndcg"])
     assert table.headings == ["run", "P@5", "nDCG@10"]
     assert rows(table) == [
         r"bm25 & \textbf{0.6000} & 0.4000 \\",
@@ -83,4 +83,4 @@ def test_a_comparison_is_a_table_of_its_runs_and_their_baseline():
     "more", [{"attribute": "a"}, {"weight_effective_n": 3.0}, {"baseline": "other"}, {"baseline_mean": 0.41}]
 )
 def test_what_is_no_such_table_has_none(more):
-    assert compared_paper_sheet([comparison("a", 0.5), comparison("b", 0.5, **more)], "holm") is None
+    assert compared_paper_table([comparison("a", 0.5), comparison("b", 0.5, **more)], "holm") is None

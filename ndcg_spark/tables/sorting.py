@@ -10,7 +10,7 @@ from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Aske
 from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
-from ndcg_spark.sheets.sheet import at
+from ndcg_spark.tables.table import at
 
 _DIRECTIONS = {"asc": False, "desc": True}
 

@@ -1,6 +1,6 @@
 """Comparisons as people are shown them."""
 
-from ndcg_spark.sheets.comparisons import comparison_sheet
+from ndcg_spark.tables.comparisons import comparison_table
 
 UNCHANGED = {
     "dataset": "web",
@@ -27,7 +27,7 @@ UNCHANGED = {
 
 
 def test_an_interval_that_is_but_the_rounding_of_sums_is_not_drawn():
-    found = comparison_sheet([UNCHANGED], "holm", 0.05)
+    found = comparison_table([UNCHANGED], "holm", 0.05)
     (cells,) = found.rows
     assert dict(zip(found.headings, cells, strict=True))["interval"] == ""
     assert not any("on a line from" in note for note in found.notes)
@@ -35,5 +35,5 @@ def test_an_interval_that_is_but_the_rounding_of_sums_is_not_drawn():
 
 def test_a_run_that_has_not_changed_does_not_decide_which_test_is_named():
     changed = {**UNCHANGED, "run": "other", "interval_high": 0.5, "test": "randomization", "flags": ["few_changed"]}
-    notes = comparison_sheet([UNCHANGED, changed], "none", 0.05).notes
+    notes = comparison_table([UNCHANGED, changed], "none", 0.05).notes
     assert "p: two-sided randomization test" in notes

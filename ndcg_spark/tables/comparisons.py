@@ -1,9 +1,9 @@
-"""Comparisons as sheets: a row per run, measure, cutoff and slice, the interval drawn as a bar."""
+"""Comparisons as tables: a row per run, measure, cutoff and slice, the interval drawn as a bar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
+from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, signed, text_table
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -34,72 +34,65 @@ FLAGS = {
 }
 
 
-def comparison_sheet(rows: Rows, correction: str, alpha: float, signs: str | None = SIGNS) -> Sheet:
+def comparison_table(rows: Rows, correction: str, alpha: float, signs: str | None = SIGNS) -> TextTable:
     """One row per comparison. The interval is drawn with the `signs`, or stands in numbers where there are none."""
-    several = len({row["dataset"] for row in rows}) > 1
-    sliced = any(row["attribute"] is not None for row in rows)
-    names = [*(["dataset"] if several else []), "run", "measure", *(["slice"] if sliced else [])]
-    numbers = ["queries", "mean", "baseline", "difference"]
-    more = ["", "interval", "p", "wins", "ties", "losses", "flags"]
-    ends = [abs(row[name]) for row in rows for name in ("interval_low", "interval_high") if row[name] is not None]
+    ends = [abs(row[end]) for row in rows for end in ("interval_low", "interval_high") if row[end] is not None]
     reach = max(ends, default=0.0)
     if rounded(reach) == rounded(0.0):
-        # Nothing is drawn of what is but the rounding of sums.
+        # Rounding errors of sums are not drawn.
         reach = 0.0
-    cells = []
-    for row in rows:
-        own = {
-            "dataset": row["dataset"],
-            "run": row["run"],
-            "measure": _measure(row),
-            "slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}",
-        }
-        drawn = _numbers(row) if signs is None else _bar(row, reach, signs)
-        cells.append(
-            [
-                *(own[name] for name in names),
-                f"{row['queries']:,}",
-                *(rounded(row[name]) for name in ("mean", "baseline_mean")),
-                signed(row["difference"]),
-                mark(row["p_adjusted"]),
-                drawn,
-                p_value(row["p_adjusted"]),
-                *(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
-                " ".join(row["flags"]),
-            ]
-        )
-    headings = [*names, *numbers, *more]
-    right = [headings.index(name) for name in (*numbers, "p", "wins", "ties", "losses")]
-    return sheet(headings, cells, right, comparison_notes(rows, rows, correction, alpha, reach if signs else 0.0))
-
-
-def query_sheet(rows: Rows) -> Sheet:
-    """The queries that lost and won most, of each run."""
-    headings = ["run", "measure", "query", "baseline", "score", "difference"]
-    cells = (
-        [
-            *(row["run"], _measure(row), row["query_id"]),
-            *(rounded(row["baseline_score"]), rounded(row["score"]), signed(row["difference"])),
-        ]
-        for row in rows
+    notes = comparison_notes(rows, rows, correction, alpha, reach if signs else 0.0)
+    return text_table(
+        _columns(rows, lambda row: interval(row) if signs is None else _bar(row, reach, signs)), rows, notes
     )
-    return sheet(headings, cells, (3, 4, 5))
 
 
-def transition_sheet(rows: Rows) -> Sheet | None:
+def run_comparison_table(rows: Rows, family: Rows, correction: str, alpha: float) -> TextTable:
+    """The same of the rows of one run, without its name, with the stars behind p, and intervals in numbers."""
+    columns = [each for each in _columns(family, interval) if each.heading not in ("dataset", "run", "")]
+    starred = Column("p", lambda row: f"{p_value(row['p_adjusted'])}{mark(row['p_adjusted'])}", str)
+    replaced = {"p": starred, "interval": Column("interval", interval, str)}
+    columns = [replaced.get(each.heading, each) for each in columns]
+    return text_table(columns, rows, comparison_notes(rows, family, correction, alpha))
+
+
+def _columns(rows: Rows, drawn: Callable[[Mapping[str, Any]], str]) -> list[Column]:
+    several = len({row["dataset"] for row in rows}) > 1
+    sliced = any(row["attribute"] is not None for row in rows)
+    return [
+        *([name("dataset")] if several else []),
+        *(name("run"), name("measure", _measure)),
+        *(
+            [name("slice", lambda row: "" if row["attribute"] is None else f"{row['attribute']}={row['value']}")]
+            * sliced
+        ),
+        *(Column("queries", form=counted), Column("mean"), Column("baseline", "baseline_mean")),
+        *(Column("difference", form=signed), name("", "p_adjusted", mark), name("interval", drawn)),
+        Column("p", "p_adjusted", p_value),
+        *(Column(count, form=counted) for count in ("wins", "ties", "losses")),
+        name("flags", form=" ".join),
+    ]
+
+
+def query_table(rows: Rows) -> TextTable:
+    """The queries that lost and won most, of each run."""
+    scores = [Column("baseline", "baseline_score"), Column("score"), Column("difference", form=signed)]
+    return text_table([name("run"), name("measure", _measure), name("query", "query_id"), *scores], rows)
+
+
+def transition_table(rows: Rows) -> TextTable | None:
     """What queries whose status has changed do to the means; None where all statuses are as they were."""
     changed = [row for row in rows if row["status"] != row["baseline_status"]]
-    if not changed:
-        return None
-    headings = ["run", "measure", "was", "is", "queries", "change of the mean"]
-    cells = (
-        [
-            *(row["run"], _measure(row), row["baseline_status"] or "not there", row["status"] or "not there"),
-            *(f"{row['queries']:,}", signed(row["change"])),
-        ]
-        for row in changed
-    )
-    return sheet(headings, cells, (4, 5))
+    columns = [
+        *(name("run"), name("measure", _measure), name("was", "baseline_status", status), name("is", "status", status)),
+        *(Column("queries", form=counted), Column("change of the mean", "change", signed)),
+    ]
+    return text_table(columns, changed) if changed else None
+
+
+def status(value: str | None) -> str:
+    """The status of a query, which may not be there."""
+    return value or "not there"
 
 
 def mark(p_value: float | None) -> str:
@@ -112,9 +105,8 @@ def _measure(row: Mapping[str, Any]) -> str:
     return f"{row['measure']}@{at(row['cutoff'])}{weighted}"
 
 
-def signed(value: float | None) -> str:
-    """A difference to four decimals with its sign, a dash if there is none."""
-    return "-" if value is None else f"{value:+z.4f}"
+def _slice(row: Mapping[str, Any]) -> str:
+    return "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"
 
 
 def p_value(value: float | None) -> str:
@@ -124,9 +116,10 @@ def p_value(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _numbers(row: Mapping[str, Any]) -> str:
+def interval(row: Mapping[str, Any]) -> str:
+    """The confidence interval of a difference in numbers, a dash if there is none."""
     low, high = row["interval_low"], row["interval_high"]
-    return "-" if low is None else f"{low:+z.4f} to {high:+z.4f}"
+    return "-" if low is None else f"{signed(low)} to {signed(high)}"
 
 
 def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:

@@ -1,16 +1,18 @@
 """Tables to paste: what a name contains is shown as it is, and is never markup."""
 
+import dataclasses
 import html.parser
 
 import pytest
 
-from ndcg_spark.sheets.markup import html as as_html
-from ndcg_spark.sheets.markup import latex, markdown
-from ndcg_spark.sheets.sheet import sheet
+from ndcg_spark.tables.table import Column, text_table
+from ndcg_spark.tables.table import name as names
+from ndcg_spark.tables.writers import html as as_html
+from ndcg_spark.tables.writers import latex, markdown
 
 
 def table(name, notes=()):
-    return sheet(["run", "ndcg@10"], [[name, "0.5000"]], [1], notes)
+    return text_table([names("run", 0), Column("ndcg@10", 1)], [[name, 0.5]], notes)
 
 
 def test_markdown_has_names_on_the_left_and_numbers_on_the_right():
@@ -54,7 +56,7 @@ def test_latex_is_a_whole_tabular():
 
 
 def test_latex_has_the_best_in_bold_and_superscripts_behind_scores_that_stay_aligned():
-    lines = latex(table("bm25").emphasised({(0, 1)}, {(0, 1): "**"}))
+    lines = latex(dataclasses.replace(table("bm25"), best={(0, 1)}, superscripts={(0, 1): "**"}))
     assert lines[1] == r"\begin{tabular}{ll}"
     assert lines[5] == r"bm25 & \textbf{0.5000}\textsuperscript{**} \\"
 

@@ -14,8 +14,9 @@ import pytest
 from ndcg_spark import interrupts
 from ndcg_spark.errors import StorageError
 from ndcg_spark.plain import message, printable
-from ndcg_spark.report.failing import told_failures
-from ndcg_spark.report.streams import as_json, printing
+from ndcg_spark.report.console import printing
+from ndcg_spark.report.errors import reported_errors
+from ndcg_spark.tables.writers import as_json
 
 
 def test_what_a_terminal_only_prints_stays_as_it_is():
@@ -96,7 +97,7 @@ def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monk
 def test_whatever_fails_after_a_commit_the_message_says_that_the_night_stands(capsys):
     with interrupts.committing("out"):
         pass
-    with pytest.raises(SystemExit), told_failures([]):
+    with pytest.raises(SystemExit), reported_errors([]):
         raise StorageError("output: scores cannot be read, run it again")
     said = "output: scores cannot be read, run it again; the night was published in out"
     assert capsys.readouterr().err == f"ndcg-spark: {said}\n"

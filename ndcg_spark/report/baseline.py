@@ -1,4 +1,4 @@
-"""What the runs of a night are held against in a report, and what comparing them with it has found."""
+"""What a report compares the runs of a night with, and what comparing them has found."""
 
 import dataclasses
 import datetime
@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What a report is asked to hold the runs against: a run, a date or both, as `compare` takes them."""
+    """What a report is asked to compare the runs with: a run, a date or both, as `compare` takes them."""
 
     run: str | None = None
     #: A date, or last_good.
@@ -32,8 +32,8 @@ class Baseline:
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
-    """What a night is held against, and the rows of COMPARISONS with it: all the statistics of a report."""
+class NightComparison:
+    """The rows of COMPARISONS of a night with its baseline: all the statistics of a report."""
 
     rows: Sequence[Row]
     #: These and all rows, of other datasets too, for whose number their p values are adjusted.
@@ -53,56 +53,59 @@ class Held:
     @property
     def cutoffs(self) -> set[int | None]:
         """The cutoffs at which NDCG is compared."""
-        return {row["cutoff"] for row in self.rows if _is_of_all(row)}
-
-    def row(self, run: str, cutoff: int | None) -> Row | None:
-        """The comparison of a run's NDCG on all queries, without weights."""
-        return next((r for r in self.rows if _is_of_all(r) and (r["run"], r["cutoff"]) == (run, cutoff)), None)
+        return {row["cutoff"] for row in self._of_all_queries}
 
     def by_run(self, cutoff: int | None) -> dict[str, Row]:
-        """Such a comparison of every run that has one."""
-        return {row["run"]: row for row in self.rows if _is_of_all(row) and row["cutoff"] == cutoff}
+        """The comparison of the NDCG of every run that has one, on all queries, without weights."""
+        return {row["run"]: row for row in self._of_all_queries if row["cutoff"] == cutoff}
 
-    def named(self, run: str) -> str:
+    def baseline_of(self, run: str) -> str:
         """What a run is compared with, in words."""
         return f"{self.run or run}{f' of {self.date}' if self.date else ''}"
 
-    def is_itself(self, run: str) -> bool:
-        """Whether a run is the baseline."""
+    def is_baseline(self, run: str) -> bool:
+        """Whether a run is the baseline itself."""
         return self.date is None and run == self.run
 
+    @property
+    def _of_all_queries(self) -> Iterable[Row]:
+        return (
+            row
+            for row in self.rows
+            if row["measure"] == "ndcg" and row["attribute"] is None and row["weight_effective_n"] is None
+        )
 
-def compared(
-    output: str, nights: Sequence[CommittedNight], known: Sequence[CommittedNight], asked: Baseline, tell: Tell
-) -> dict[str, Held]:
-    """By dataset, what was asked for. The nights are of one date; starts an engine unless it is known what was found.
+
+def compare_with_baseline(
+    output: str, nights: Sequence[CommittedNight], known: Sequence[CommittedNight], baseline: Baseline, tell: Tell
+) -> dict[str, NightComparison]:
+    """The comparison of each night, by dataset. The nights are of one date; starts an engine if nothing is found yet.
 
     Raises
     ------
     NdcgSparkError
         As `compare_nights`.
     """
-    found = asked.found
+    found = baseline.found
     if found is None:
-        dataset = nights[0].dataset if len(nights) == 1 else None
+        options = {name: getattr(baseline, name) for name in ("slices", "engine", "remote")}
         date = datetime.date.fromisoformat(nights[0].evaluated_on)
-        wanted = Request(
-            output, date, dataset, asked.run, asked.date, slices=asked.slices, engine=asked.engine, remote=asked.remote
-        )
-        found = compare_nights(wanted, tell)
-    held = {}
+        dataset = nights[0].dataset if len(nights) == 1 else None
+        found = compare_nights(Request(output, date, dataset, baseline.run, baseline.date, **options), tell)
+    comparisons = {}
     for night in nights:
         rows, parts = ([r for r in of if r["dataset"] == night.dataset] for of in (found.rows, found.transitions))
-        other = next((row["baseline_night"] for row in rows if row["baseline_night"] is not None), None)
-        date_of = None if other is None else other.isoformat()
-        its_night = night if date_of is None else _night(known, night.dataset, date_of)
-        said = [*(doubts([night], {night.dataset: its_night}) if its_night else []), *found.warnings]
-        held[night.dataset] = Held(rows, found.rows, asked.run, date_of, its_night, transitions=parts, warnings=said)
-    return held
+        date_of = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
+        other = night if date_of is None else _night(known, night.dataset, date_of)
+        warnings = [*(doubts([night], {night.dataset: other}) if other else []), *found.warnings]
+        comparisons[night.dataset] = NightComparison(
+            rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=warnings
+        )
+    return comparisons
 
 
-def of_gate(output: str, night: CommittedNight, known: Iterable[CommittedNight]) -> Held | None:
-    """What the gate has compared the night with: its first baseline that there are comparisons with; None if none."""
+def gate_comparison(night: CommittedNight, known: Iterable[CommittedNight]) -> NightComparison | None:
+    """The comparison with the first baseline of the night's gate that there are rows of; None if there are none."""
     rows = NightRows(night).comparisons()
     gate = (night.record.get("configuration") or {}).get("gate") or {}
     how = (gate.get("correction", Asked.correction), gate.get("alpha", Asked.alpha))
@@ -111,39 +114,36 @@ def of_gate(output: str, night: CommittedNight, known: Iterable[CommittedNight])
         if date is None:
             own = [r for r in rows if r["baseline_night"] is None and f"run {r['baseline']}" == baseline["baseline"]]
             if own:
-                return Held(own, own, own[0]["baseline"], None, night, *how)
+                return NightComparison(own, own, own[0]["baseline"], None, night, *how)
             continue
         own = [row for row in rows if row["baseline_night"] is not None and row["baseline_night"].isoformat() == date]
         if own:
             then = _night(known, night.dataset, date)
-            is_same = then is not None and then.record.get("evaluation_id") == baseline["evaluation_id"]
-            return Held(own, own, None, date, then if is_same else None, *how, warnings=_limits(baseline, is_same))
+            if then and then.record.get("evaluation_id") != baseline["evaluation_id"]:
+                then = None
+            return NightComparison(own, own, None, date, then, *how, warnings=_limits(baseline, then is not None))
     return None
 
 
-def _limits(baseline: Mapping[str, Any], is_same: bool) -> list[str]:
-    """What does not fit together between the comparisons with a baseline of a record and what is shown beside them."""
+def _limits(baseline: Mapping[str, Any], is_kept: bool) -> list[str]:
+    """What differs between the comparisons with a baseline of a record and what is shown beside them."""
     date, changed = baseline["night"], baseline.get("queries_with_other_judgments")
-    said = []
+    warnings = []
     if changed:
-        said.append(
-            f"{changed:,} queries are judged otherwise than on {date}: they are not among those compared, and are "
-            "among those shown one by one"
+        warnings.append(
+            f"{changed:,} queries have other judgments than on {date}: they were not compared, but are among those "
+            "shown one by one"
         )
-    if not is_same:
-        said.append(f"the night of {date} is not kept as it was then, so its queries are not shown beside these")
-    return said
+    if not is_kept:
+        warnings.append(f"the night of {date} has been replaced since, so its queries are not shown")
+    return warnings
 
 
-def counted(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[dict[str, Any]]:
+def status_pairs(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How many queries have which status on both sides, of {query: (status, score)}; None where a side lacks it."""
     nothing = (None, None)
     pairs = Counter((baseline.get(q, nothing)[0], run.get(q, nothing)[0]) for q in {**baseline, **run})
     return [{"baseline_status": one, "status": two, "queries": n} for (one, two), n in pairs.most_common()]
-
-
-def _is_of_all(row: Row) -> bool:
-    return row["measure"] == "ndcg" and row["attribute"] is None and row["weight_effective_n"] is None
 
 
 def _night(nights: Iterable[CommittedNight], dataset: str, date: str) -> CommittedNight | None:

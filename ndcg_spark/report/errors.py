@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -11,11 +10,12 @@ import click
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.interrupts import give_way, is_published, standing
 from ndcg_spark.plain import message
-from ndcg_spark.report.streams import as_json, complain, printing
+from ndcg_spark.report.console import is_merged, print_error, printing
+from ndcg_spark.tables.writers import as_json
 
 
 @contextlib.contextmanager
-def told_failures(arguments: Sequence[str]) -> Iterator[None]:
+def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
     """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
     json_ = _wants_json(arguments)
     try:
@@ -36,11 +36,6 @@ def told_failures(arguments: Sequence[str]) -> Iterator[None]:
         raise SystemExit(ConfigurationError.exit_code) from error
 
 
-def is_merged() -> bool:
-    """Whether stderr ends up in stdout, where a JSON object must be alone: spark-submit merges the two."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
-
-
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
     pairs = itertools.pairwise([*arguments, ""])
@@ -50,7 +45,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _report(text: str, code: str, exit_code: int, json_: bool) -> None:
     """Report a failure. If stdout takes nothing, that is not reported too: the exit code stays that of the failure."""
     if not (json_ and is_merged()):
-        complain(text)
+        print_error(text)
     if json_ and sys.stdout is not None:
         with contextlib.suppress(StorageError, SystemExit), printing():
             print(as_json({"error": {"code": code, "exit_code": exit_code, "message": message(text)}}))
