@@ -13,7 +13,7 @@ from ndcg_spark.tables.sorting import by_cutoff
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import html, text
 
-#: So many runs are shown.
+#: At most this many runs are shown.
 _MOST_ROWS = 50
 
 

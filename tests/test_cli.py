@@ -241,7 +241,7 @@ def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
         (["conventions", "trec_eval", "--engine", "spark"], "are for comparisons; add --compare"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--format", "json"],
-            "leave out --format, --baseline, --accept-baseline, --junit",
+            "leave out --format, --per-query, --baseline, --accept-baseline, --junit, --report, --sort",
         ),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--junit", "g.xml"],

@@ -26,8 +26,8 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option("--slices", metavar="FILE", help=_SLICES)
 @click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for a weighted row of each.")
 @_default("--correction", "holm|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
-@_default("--test", "t|randomization", "Test; t gives way to randomization where it cannot be trusted.", "t")
-@options.number("--alpha", "LEVEL", "Intervals have the level 1 - alpha.", float, 0.05)
+@_default("--test", "t|randomization", "Significance test; t is replaced where it cannot be trusted.", "t")
+@options.number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
 @options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
 @options.output_format(*options.FORMATS)
 @options.engine

@@ -67,7 +67,12 @@ def evaluate(
         return
     if junit is not None:
         refuse_unwritable(junit)
-    comparison = _comparison(baseline, config)
+    comparison = None
+    if baseline is not None:
+        # Without a baseline, nothing that compares is even imported.
+        from ndcg_spark.job.quick_look import QuickLook
+
+        comparison = QuickLook(baseline, config.asked)
     print_rows = functools.partial(print_query_scores, style=style, companions=config.asked.columns)
     taker: Taker | None = QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
@@ -116,12 +121,3 @@ def _print(outcome: "Outcome", comparison: "QuickLook | None", style: str, order
         from ndcg_spark.report.scores import print_outcome
 
         print_outcome(outcome, style, order)
-
-
-def _comparison(baseline: str | None, config: "EvaluationConfig") -> "QuickLook | None":
-    """What compares the runs with the baseline; without one, nothing that compares is even imported."""
-    if baseline is None:
-        return None
-    from ndcg_spark.job.quick_look import QuickLook
-
-    return QuickLook(baseline, config.asked)

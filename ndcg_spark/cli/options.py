@@ -53,12 +53,14 @@ def output_format(*formats: str) -> _Option:
 output = click.argument("output", metavar="OUTPUT", help="Folder that keeps the scores.")
 night = _text("--date", "YYYY-MM-DD", "Which night. [default: the newest]")
 dataset = _text("--dataset", "NAME", "Only this dataset.")
-engine = _text("--engine", "ENGINE", "auto, embedded or spark.", **_choice("engine", ("auto", "embedded", "spark")))
+engine = _text(
+    "--engine", "ENGINE", "Engine: auto, embedded or spark.", **_choice("engine", ("auto", "embedded", "spark"))
+)
 remote = _text("--remote", "URL", "Spark Connect server, sc://host:port.")
 accept_baseline = _text("--accept-baseline", "REASON", "Accept this night as a baseline of later nights, and why.")
 junit = _text("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
 #: The engine where a configuration decides if the option is not given, and says what is wrong with it.
-config_engine = _text("--engine", "ENGINE", "auto, embedded or spark. [default: auto]")
+config_engine = _text("--engine", "ENGINE", "Engine: auto, embedded or spark. [default: auto]")
 input_format = _text(
     "--input-format",
     "FORMAT",
@@ -77,7 +79,7 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         "paths",
         nargs=-1,
         metavar="[JUDGMENTS RESULTS...]",
-        help="The judgments, then all results, in place of the options.",
+        help="Judgments, then all results, in place of the options.",
     ),
     "judgments": _texts(
         "--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."

@@ -22,12 +22,12 @@ _FLAGS = {"domain": ["low", "high", "drop"], "range": ["triangle-down", "triangl
 _SIDES, _COLOURS = ["better", "worse", "the same"], ["#0072B2", "#D55E00", "#888888"]
 _POINTS = ["triangle-up", "triangle-down", "circle"]
 _DASHED = {"color": "#888", "strokeDash": [4, 3]}
-#: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
+#: With more queries, differences are drawn as a curve of quantiles, and points are binned.
 _MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
-#: Of more runs, a trend shows the best: there are no more colours.
+#: With more runs, a trend shows the best: there are no more colours.
 _MOST_LINES = 10
-#: So many days are named on an axis.
+#: At most this many days are named on an axis.
 _MOST_TICKS = 12
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
 _ON_A_PAGE = {
@@ -54,7 +54,7 @@ def require_extra() -> None:
 
 
 def trend_chart(lines: Sequence[Line]) -> Chart:
-    """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out.
+    """The trends as a chart, a panel for each dataset and measure: a line per run, marks at unusual nights.
 
     Of more than _MOST_LINES runs it shows the best, and says so.
     """

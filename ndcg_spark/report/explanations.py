@@ -36,17 +36,17 @@ def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list
     unjudged = [name("document", "doc_id"), _RANK]
     unjudged += [Column(best, "ndcg_if_best"), Column(worst, "ndcg_if_worst")]
     parts: list[tuple[str, list[str], Sequence[Column], Sequence[Any]]] = [
-        ("Lost, document by document", [words], _LOSSES, explanation.losses),
-        ("Relevant, and not within the cutoff", [], _ABSENT, explanation.absent),
-        ("What would help most", ["one document at its ideal rank"], _HELP, explanation.would_help),
-        ("Not judged, and what that could change", [], unjudged, explanation.unjudged),
+        ("Losses by document", [words], _LOSSES, explanation.losses),
+        ("Relevant documents outside the cutoff", [], _ABSENT, explanation.absent),
+        ("Most helpful changes", ["one document at its ideal rank"], _HELP, explanation.would_help),
+        ("Unjudged documents, and how they could change the score", [], unjudged, explanation.unjudged),
     ]
     tables = [text_table(columns, rows, title=t, sentences=s) for t, s, columns, rows in parts if rows]
     if baseline is not None:
         moved = f"ndcg@{at(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
         dcg, before = facts.score.dcg, baseline.score.dcg
         changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
-        against = f"Against {baseline.run}"
+        against = f"Compared with {baseline.run}"
         tables.append(text_table(_CHANGES, compare(facts, baseline), title=against, sentences=[changed]))
     return [lines, *tables]
 

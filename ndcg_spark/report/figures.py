@@ -11,9 +11,9 @@ from ndcg_spark.report.night_data import TIE, NightData
 from ndcg_spark.tables.table import Column, TextTable, counted, name, signed, text_table
 
 _Row = TypeVar("_Row")
-#: A plot of all runs shows at most so many; its table has all of them.
+#: A plot shows at most this many runs; its table has all of them.
 _MOST_RUNS = 40
-#: Of longer tables behind a plot, so many rows are evenly chosen.
+#: At most this many rows of the table behind a plot are shown, evenly chosen.
 _MOST_ROWS = 50
 
 
@@ -30,9 +30,9 @@ class Figure:
 
 
 def figures(data: NightData) -> list[Figure]:
-    """The plots that the data have something to show in."""
+    """The plots that there are data for."""
     shown = [_runs(data)]
-    # Of queries that are all as they were, there is nothing to draw.
+    # Where no query changed, there is nothing to draw.
     if data.baseline is not None and any(abs(each.difference or 0.0) > TIE for each in data.queries):
         shown += [_differences(data), _pairs(data), _histogram(data)]
     if any(len(line.points) > 1 for line in data.trend):

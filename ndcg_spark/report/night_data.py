@@ -18,11 +18,11 @@ from ndcg_spark.report.baseline import NightComparison, Row, status_pairs
 from ndcg_spark.report.query_details import QueryDetails, RunOfNight, with_documents
 from ndcg_spark.tables.sorting import comparable, in_order
 
-#: So many queries are shown of those that lost most, and of those that won most.
+#: Number of queries shown of those that lost most, and of those that won most.
 EXTREMES = 20
 #: Smaller differences are ties.
 TIE = 1e-9
-#: Of a report with more runs, the trend shows the best ones.
+#: With more runs, the trend of a report shows the best.
 _TREND_RUNS = 8
 
 
@@ -61,6 +61,17 @@ class NightData:
     baseline_row: Row | None
     trend: Sequence[Line]
     verdict: str | None
+
+    @property
+    def measure(self) -> str:
+        """NDCG at the cutoff."""
+        return written("ndcg", self.cutoff)
+
+    @property
+    def against(self) -> str | None:
+        """What the run is compared with, in words, whether its scores are still there or not."""
+        found = self.comparison
+        return found.baseline_of(self.run) if found and not found.is_baseline(self.run) else None
 
     @property
     def baseline(self) -> str | None:

@@ -56,7 +56,7 @@ def show_trend(
     measures: str | None = None,
     last: int = 60,
 ) -> NotebookView:
-    """The nights of an output as lines, with what stands out; a chart where the extra `report` is installed.
+    """The nights of an output as lines, with unusual nights; a chart where the extra `report` is installed.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def show_trend(
     measures : str, optional
         Such as ``ndcg@10,judged_rate``; by default the first that the newest night was asked for.
     last : int
-        So many nights are shown.
+        Number of nights to show.
 
     Raises
     ------

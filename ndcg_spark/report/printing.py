@@ -7,7 +7,7 @@ from ndcg_spark.report.console import printing
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import CSV, as_json, html_page, latex, markdown, print_csv, text
 
-#: A table for people has at most so many rows.
+#: A table in a terminal has at most this many rows.
 _MOST_ROWS = 50
 
 

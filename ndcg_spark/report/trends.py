@@ -1,4 +1,4 @@
-"""How trends are printed: a line of blocks per run, what stands out and why; rows for programs; pictures."""
+"""How trends are printed: a line of blocks per run, unusual nights and why; rows for programs; pictures."""
 
 import dataclasses
 import itertools
@@ -21,7 +21,7 @@ _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
 _BREAK, _NOTHING = "|", "."
 #: Values that differ by no more are drawn alike: a sum in another order.
 _SAME = 1e-9
-#: So many runs are named of which the same is said.
+#: At most this many runs of an event are named.
 _NAMED = 3
 _CHANGED = {"convention": "another convention", "judgments": "other judgments"}
 _COLUMNS = (
@@ -41,7 +41,7 @@ def print_trends(lines: Sequence[Line], style: str) -> None:
 
 
 def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
-    """A table with a row per line, and one with what stands out."""
+    """A table with a row per line, and one of unusual nights."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
     columns = [*_names(lines), name("trend", lambda line: drawn(line.points))]
     columns.append(Column("nights", lambda line: len(line.points), counted))
@@ -49,10 +49,10 @@ def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
         columns.append(Column(heading, _statistic(value), signed if heading == "change" else rounded))
     columns.append(name("verdict", lambda line: _in_words(line.verdicts[-1])))
     tables = [text_table(columns, lines, title=f"trend from {first} to {last}", is_first=True)]
-    rows = _standing_out(lines)
+    rows = _unusual_nights(lines)
     if rows:
         columns = [*(name(each.heading) for each in _names(lines)), *map(name, ("nights", "what", "why"))]
-        tables.append(text_table(columns, rows, title="What stands out"))
+        tables.append(text_table(columns, rows, title="Unusual nights"))
     return tables
 
 
@@ -115,8 +115,8 @@ def _measure(line: Line) -> str:
     return f"{line.measure}@{at(line.cutoff)}"
 
 
-def _standing_out(lines: Sequence[Line]) -> list[dict[str, str]]:
-    """What stands out, by date: a row for all runs of which the same is said."""
+def _unusual_nights(lines: Sequence[Line]) -> list[dict[str, str]]:
+    """Unusual nights, by date, with one row for all runs that share the same event."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
         for date, *event in _events(line):
@@ -132,9 +132,9 @@ def _standing_out(lines: Sequence[Line]) -> list[dict[str, str]]:
 
 
 def _events(line: Line) -> Iterator[tuple[str, str, str, str]]:
-    """What stands out in a line: the first date, the nights, what and why.
+    """The events of a line: its first date, the nights, what and why.
 
-    Nights one after another are told once, by the last of them, if what stands out is the same.
+    Consecutive nights with the same event are one event, with the reason of the last of them.
     """
     marked = [
         (number, point.date, what, why)

@@ -21,7 +21,7 @@ OF_DATASETS = (
 )
 OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
 _TEXTS = frozenset({"run", "query_id", "status"})
-#: Scores that are equal to so many decimals are equal: a sum in another order differs after them.
+#: Scores that are equal to this many decimals are equal: a sum in another order differs after them.
 DECIMALS = 12
 
 

@@ -22,14 +22,14 @@ class TextTable:
     sentences: Sequence[str] = ()
     #: Whether the title begins a new subject, and those of the tables after it are parts of it.
     is_first: bool = False
-    #: Whether every row matters, however many there are.
+    #: Whether all rows are always shown.
     is_whole: bool = False
     #: The row and column of the best cells, and of those with a superscript; only LaTeX shows them.
     best: Collection[tuple[int, int]] = ()
     superscripts: Mapping[tuple[int, int], str] = dataclasses.field(default_factory=dict)
 
     def first(self, most: int, where: str) -> "TextTable":
-        """The table with at most so many rows, if not every row matters; a note says how many more there are, where."""
+        """The table with at most this many rows, unless it is whole; a note says how many more there are, and where."""
         more = len(self.rows) - most
         if more <= 0 or self.is_whole:
             return self

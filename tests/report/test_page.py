@@ -153,7 +153,7 @@ def test_a_night_is_held_against_another_run_by_run(kept):
     read = Page(reported(kept, "--baseline-date", "2026-11-19", "--run", "dense"))
     assert "Run dense against dense of 2026-11-19" in " ".join(read.text.split())
     assert "unchanged: no query has changed" in read.text
-    assert "What lost most" not in read.text
+    assert "Queries that lost most" not in read.text
 
 
 def test_a_page_says_that_two_nights_do_not_mean_the_same(tmp_path):
@@ -211,8 +211,8 @@ def test_a_page_says_which_queries_were_not_compared_and_which_night_is_gone(tmp
     gated_nights.evaluated(tmp_path, first, second, first)
     reports.write_report(str(tmp_path / "out"), tmp_path / "r.html")
     read = Page(tmp_path / "r.html")
-    assert "5 queries are judged otherwise than on 2026-11-19" in read.text
-    assert "the night of 2026-11-19 is not kept as it was then" in read.text
+    assert "5 queries have other judgments than on 2026-11-19" in read.text
+    assert "the night of 2026-11-19 has been replaced since" in read.text
     assert "Differences, query by query" not in read.text
 
 
@@ -250,7 +250,7 @@ def test_without_a_baseline_the_lowest_and_the_highest_scores_are_opened(kept, t
     reports.write_report(str(kept), tmp_path / "r.html", run="dense")
     read = Page(tmp_path / "r.html")
     assert "The lowest scores" in read.text
-    assert "Against" not in read.text
+    assert "Compared with" not in read.text
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def example_nights(output):
 
 
 def test_what_is_said_of_every_run_is_said_once(capsys, output):
-    said = [line.split() for line in trend(capsys, output)[1].partition("What stands out")[2].splitlines()[2:]]
+    said = [line.split() for line in trend(capsys, output)[1].partition("Unusual nights")[2].splitlines()[2:]]
     assert [row[:4] for row in said] == [
         ["ndcg@10", "all", date(40), "break"],
         ["ndcg@10", "dense", date(60), "low"],

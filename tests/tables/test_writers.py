@@ -92,7 +92,7 @@ class Cells(html.parser.HTMLParser):
         self.tags.add(tag)
 
     def handle_data(self, data):
-        self.cells.append(data)
+        self.cells += [data] if data.strip() else []
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a&lt;b", "\"'", "bm25"])
