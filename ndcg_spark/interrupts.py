@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from ndcg_spark.plain import message
+from ndcg_spark.text import message
 
 #: Seconds until the process ends at the latest, and how many of these a commit may take and the next cleanup waits.
 _SECONDS = 1.6

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig

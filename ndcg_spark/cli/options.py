@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]

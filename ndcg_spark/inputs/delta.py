@@ -13,8 +13,8 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.snapshots import Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
-from ndcg_spark.plain import printable
 from ndcg_spark.table_config import moment
+from ndcg_spark.text import printable
 
 
 def library() -> Any:

@@ -10,8 +10,8 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.snapshots import Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
-from ndcg_spark.plain import printable
 from ndcg_spark.table_config import moment
+from ndcg_spark.text import printable
 
 #: The name of a file of metadata, with its number: 00003-<id>.metadata.json, v3.metadata.json.
 _METADATA = re.compile(r"v?(\d+)(-[^/]*)?(\.gz)?\.metadata\.json")

@@ -9,9 +9,9 @@ from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import printable
 from ndcg_spark.report.trends import best_runs
 from ndcg_spark.tables.table import at
+from ndcg_spark.text import printable
 
 #: A specification of Vega-Lite.
 Chart = dict[str, Any]

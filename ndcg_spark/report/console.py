@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.interrupts import standing
-from ndcg_spark.plain import message
+from ndcg_spark.text import message
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141

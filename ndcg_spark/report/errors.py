@@ -9,9 +9,9 @@ import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.interrupts import give_way, is_published, standing
-from ndcg_spark.plain import message
 from ndcg_spark.report.console import is_merged, print_error, printing
 from ndcg_spark.tables.writers import as_json
+from ndcg_spark.text import message
 
 
 @contextlib.contextmanager

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.verdict import Effect, Finding, Verdict
 from ndcg_spark.errors import DONE, ConfigurationError
-from ndcg_spark.plain import message
 from ndcg_spark.report import files
+from ndcg_spark.text import message
 
 _AGAINST = (Effect.FAIL, Effect.NONE)
 

@@ -13,10 +13,10 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.report.baseline import NightComparison, Row, status_pairs
 from ndcg_spark.report.query_details import QueryDetails, RunOfNight, with_documents
 from ndcg_spark.tables.sorting import comparable, in_order
+from ndcg_spark.text import did_you_mean
 
 #: Number of queries shown of those that lost most, and of those that won most.
 EXTREMES = 20

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
-from ndcg_spark.plain import message
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
 from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, signed, text_table
 from ndcg_spark.tables.verdicts import verdict_table
+from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
 _COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "unjudged_queries": "unjudged"}

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_spark import interrupts
-from ndcg_spark.plain import message
 from ndcg_spark.report.console import is_merged
+from ndcg_spark.text import message
 
 _STEP_WIDTH = 8
 

@@ -9,7 +9,6 @@ from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.job.every_preset import Compared
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
-from ndcg_spark.plain import message
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
@@ -18,6 +17,7 @@ from ndcg_spark.tables.sorting import Order, in_order
 from ndcg_spark.tables.table import Column, TextTable, at, counted, name, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
+from ndcg_spark.text import message
 
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"

@@ -9,8 +9,8 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.tables.table import at
+from ndcg_spark.text import did_you_mean
 
 _DIRECTIONS = {"asc": False, "desc": True}
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.plain import printable
+from ndcg_spark.text import printable
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.plain import printable
 from ndcg_spark.tables.table import TextTable, at
+from ndcg_spark.text import printable
 
 #: What could be markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")

@@ -19,9 +19,9 @@ from staying import command_line
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.records import committed
-from ndcg_spark.plain import printable
 from ndcg_spark.report import reports
 from ndcg_spark.report.baseline import Baseline, compare_with_baseline
+from ndcg_spark.text import printable
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = [

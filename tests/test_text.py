@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_desc"]
 
