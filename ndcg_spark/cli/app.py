@@ -8,8 +8,6 @@ import os
 import sys
 import warnings
 
-import click
-
 from ndcg_spark.cli.check import check, judge_next
 from ndcg_spark.cli.command import Commands
 from ndcg_spark.cli.compare import compare
@@ -21,18 +19,9 @@ from ndcg_spark.cli.gate import run_gate
 from ndcg_spark.cli.nights import list_nights, show_trend
 from ndcg_spark.cli.report import write_report
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import prepare_streams
-from ndcg_spark.report.errors import reported_errors
+from ndcg_spark.report.console import prepare_streams, reported_errors
 
-
-class _InOrder(Commands):
-    """The commands in the order in which people need them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-
-app = _InOrder(
+app = Commands(
     "ndcg-spark",
     commands=[
         *(evaluate, check, judge_next, show_conventions, compare, run_gate, explain_query),

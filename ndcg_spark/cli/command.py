@@ -37,7 +37,11 @@ class Command(click.Command):
 
 
 class Commands(click.Group):
-    """The program, whose help is printed in the same way."""
+    """The program, whose help is printed in the same way, with the commands in the order in which people need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which they were added."""
+        return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As `Command.parse_args`."""

@@ -52,9 +52,9 @@ def evaluate(
     from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job
     from ndcg_spark.job.handing_over import QueryScores, Taker
-    from ndcg_spark.report.junit import refuse_unwritable, write_junit
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_query_scores
+    from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
     config = load_arguments(arguments)

@@ -38,9 +38,8 @@ def run_gate(
     from ndcg_spark.comparison.verdict import exit_code_of
     from ndcg_spark.config import load_gate
     from ndcg_spark.job.judging_again import judge_again, latest
-    from ndcg_spark.report.junit import refuse_unwritable, write_junit
     from ndcg_spark.report.progress import Progress
-    from ndcg_spark.report.verdicts import print_verdicts
+    from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
 
     settings = load_gate(config, {"date": date or latest(output, dataset), **engine})
     if junit is not None:

@@ -1,13 +1,17 @@
-"""What the program writes to stdout and stderr, and what happens if they cannot be written."""
+"""What the program writes to stdout and stderr: sentences and failures, and what happens if they cannot be written."""
 
 import contextlib
+import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ndcg_spark.errors import StorageError, first_line
-from ndcg_spark.interrupts import standing
+import click
+
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.interrupts import give_way, is_published, standing
+from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
@@ -69,6 +73,43 @@ def print_error(text: str) -> None:
 def is_merged() -> bool:
     """Whether stderr ends up in stdout, where rows for programs must be alone: spark-submit merges the two."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextlib.contextmanager
+def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
+    """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
+    json_ = _wants_json(arguments)
+    try:
+        yield
+    except NdcgSparkError as error:
+        # A failure that was caused by a signal is not reported.
+        give_way()
+        text = str(error)
+        if is_published() and standing() not in text:
+            text += f"; {standing()}"
+        _report(text, error.code, error.exit_code, json_)
+        raise SystemExit(error.exit_code) from error
+    except click.UsageError as error:
+        if json_:
+            _report(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
+        else:
+            error.show()
+        raise SystemExit(ConfigurationError.exit_code) from error
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
+    pairs = itertools.pairwise([*arguments, ""])
+    return any(word == "--format=json" or (word, after) == ("--format", "json") for word, after in pairs)
+
+
+def _report(text: str, code: str, exit_code: int, json_: bool) -> None:
+    """Report a failure. If stdout takes nothing, that is not reported too: the exit code stays that of the failure."""
+    if not (json_ and is_merged()):
+        print_error(text)
+    if json_ and sys.stdout is not None:
+        with contextlib.suppress(StorageError, SystemExit), printing():
+            print(as_json({"error": {"code": code, "exit_code": exit_code, "message": message(text)}}))
 
 
 def _leave_stdout() -> None:

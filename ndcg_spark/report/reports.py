@@ -1,8 +1,11 @@
-"""A report of a published night is written to a file, and its plots to a folder."""
+"""A report of a published night: one page of HTML that needs no network, and its plots in a folder."""
 
+import base64
 import contextlib
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
@@ -12,12 +15,15 @@ from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.report import night_tables
 from ndcg_spark.report.baseline import Baseline, compare_with_baseline, gate_comparison
-from ndcg_spark.report.charts import picture, require_extra
+from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
+from ndcg_spark.report.explanations import explanation_tables
 from ndcg_spark.report.figures import figures
 from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.night_data import NightData, night_data
-from ndcg_spark.report.page import page
+from ndcg_spark.tables.table import rounded, signed
+from ndcg_spark.tables.writers import rendered
 
 
 def write_report(
@@ -61,7 +67,7 @@ def write_report(
     if absent:
         report_step("note", absent)
     pictures = [] if png is None else _pictures(png, nights)
-    write_file("report", html, page(nights, absent).encode())
+    write_file("report", html, _page(nights, absent).encode())
     for path, content in pictures:
         write_file("report", path, content)
     return [html, *(path for path, _ in pictures)]
@@ -107,6 +113,32 @@ def evaluated_with_report(
         yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
         scratch.remove()
+
+
+def _page(nights: Sequence[NightData], note: str | None = None) -> str:
+    """The report as one page, with a note below its title."""
+    from markupsafe import Markup
+
+    def drawn(chart: Chart, title: str) -> Markup:
+        return Markup(drawing(chart, title))  # noqa: S704  # our own, every name in it escaped
+
+    script = resources.files("ndcg_spark.report").joinpath("page.js").read_text(encoding="utf-8")
+    datasets = ", ".join(dict.fromkeys(data.night.dataset for data in nights))
+    return rendered(
+        "report/page.html.j2",
+        title=f"NDCG of {datasets}, {nights[0].night.evaluated_on}",
+        note=note,
+        nights=nights,
+        # Our own, and named by its digest, so that a page runs nothing else.
+        script=Markup(script),  # noqa: S704
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        drawing=drawn,
+        explanation_tables=explanation_tables,
+        figures=figures,
+        rounded=rounded,
+        signed=signed,
+        tables=night_tables,
+    )
 
 
 def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, bytes]]:
