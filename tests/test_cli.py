@@ -66,11 +66,6 @@ def test_the_list_of_commands_cuts_no_sentence():
     assert "..." not in ndcg_spark("--help").stdout.partition("Commands:")[2]
 
 
-def test_a_folder_without_nights_has_an_empty_list(tmp_path):
-    done = ndcg_spark("nights", str(tmp_path))
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "there is no night; check the path")
-
-
 def test_without_any_argument_the_help_is_shown():
     done = ndcg_spark()
     assert (done.returncode, done.stderr.split()[:2]) == (2, ["Usage:", "ndcg-spark"])

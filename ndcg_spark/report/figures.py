@@ -41,11 +41,12 @@ def figures(data: NightData) -> list[Figure]:
 
 
 def _runs(data: NightData) -> Figure:
-    rows = [{"run": run, **dataclasses.asdict(mean)} for run, mean in data.means.items() if mean.mean is not None]
-    measure, order = written("ndcg", data.cutoff), written(*data.asked.headline([data.cutoff]))
-    words = f"Mean {measure} of each run and its 95 % interval of t over the queries; the best by {order} on top."
+    shown = [row for row in data.means if row["ndcg"] is not None]
+    rows = [{"run": row["run"], "mean": row["ndcg"], "low": row["low"], "high": row["high"]} for row in shown]
+    order = written(*data.asked.headline([data.cutoff]))
+    words = f"Mean {data.measure} of each run and its 95 % interval of t over the queries; the best by {order} on top."
     table = text_table([name("run"), *map(Column, ("mean", "low", "high"))], rows)
-    return Figure("runs", "Runs with their intervals", words, charts.runs_chart(rows[:_MOST_RUNS], measure), table)
+    return Figure("runs", "Runs with their intervals", words, charts.runs_chart(rows[:_MOST_RUNS], data.measure), table)
 
 
 def _differences(data: NightData) -> Figure:

@@ -27,15 +27,6 @@ _TREND_RUNS = 8
 
 
 @dataclasses.dataclass(frozen=True)
-class Mean:
-    """A mean with its 95 % interval of t, None where there are too few values to tell."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclasses.dataclass(frozen=True)
 class NightData:
     """Everything that a report says of one night of one dataset."""
 
@@ -45,7 +36,8 @@ class NightData:
     cutoff: int | None
     #: The rows of DATASET_SCORES, by run, best first, and cutoff.
     runs: Sequence[Sequence[Row]]
-    means: Mapping[str, Mean]
+    #: Of these the row of each run at the cutoff, with the ends of its 95 % interval of t, `low` and `high`.
+    means: Sequence[Row]
     run: str
     comparison: NightComparison | None
     #: The rows of COMPARISONS of every run's NDCG at the cutoff, on all queries.
@@ -60,7 +52,11 @@ class NightData:
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
     trend: Sequence[Line]
-    verdict: str | None
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict of the gate; None without one."""
+        return verdict_of(self.night)
 
     @property
     def measure(self) -> str:
@@ -94,7 +90,6 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
     cutoffs = {row["cutoff"] for row in rows}
     cutoff = asked.main_cutoff("ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs)
     by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, asked=asked)}
-    at_cutoff = {name: _at(own, cutoff) for name, own in by_run.items()}
     order = list(by_run)
     if run is not None and run not in by_run:
         near = did_you_mean(run, by_run)
@@ -119,8 +114,8 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
         night=night,
         asked=asked,
         cutoff=cutoff,
-        runs=[by_run[name] for name in order],
-        means=_means([at_cutoff[name] for name in order]),
+        runs=list(by_run.values()),
+        means=_with_intervals([row for of_run in by_run.values() for row in of_run if row["cutoff"] == cutoff]),
         run=chosen,
         comparison=comparison,
         compared=compared,
@@ -130,12 +125,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
         transitions=_transitions(comparison, chosen, cutoff, scores, theirs),
         baseline_row=baseline_row,
         trend=_trend(output, night, cutoff, [chosen, *baseline_run, *order]),
-        verdict=verdict_of(night),
     )
-
-
-def _at(rows: Sequence[Row], cutoff: int | None) -> Row:
-    return next(row for row in rows if row["cutoff"] == cutoff)
 
 
 def _chosen(night: CommittedNight, order: Sequence[str], compared: Mapping[str, Row]) -> str:
@@ -145,15 +135,13 @@ def _chosen(night: CommittedNight, order: Sequence[str], compared: Mapping[str, 
     return next((name for name in [*failing, *order] if name in compared), order[0])
 
 
-def _means(rows: Sequence[Row]) -> dict[str, Mean]:
-    """The mean of every run with its interval."""
+def _with_intervals(rows: Sequence[Row]) -> list[Row]:
+    """The rows with the ends of the 95 % interval of the mean, None where there are too few values."""
     mean, deviation = ([nan if r[name] is None else r[name] for r in rows] for name in ("ndcg", "ndcg_stddev"))
     found = paired_t([row["queries"] for row in rows], mean, deviation)
     ends = zip(found.interval_low, found.interval_high, strict=True)
-    return {
-        row["run"]: Mean(row["ndcg"], *(None if isnan(end) else float(end) for end in both))
-        for row, both in zip(rows, ends, strict=True)
-    }
+    both = [[None if isnan(end) else float(end) for end in each] for each in ends]
+    return [{**row, "low": low, "high": high} for row, (low, high) in zip(rows, both, strict=True)]
 
 
 def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], has_baseline: bool) -> list[QueryDetails]:

@@ -24,9 +24,7 @@ _MEASURE_NAMES = {measure.column: measure_name for measure_name, measure in MEAS
 def runs_table(data: NightData) -> TextTable:
     """A row per run: its scores, its interval, how it compares, and what its scores are a mean of."""
     columns = [name("run"), *_score_columns(data)]
-    columns.append(
-        Column(f"95 % interval of ndcg@{at(data.cutoff)}", lambda row: _mean_interval(data, row["run"]), str)
-    )
+    columns.append(Column(f"95 % interval of {data.measure}", _interval_of_mean, str))
     if data.comparison and data.compared:
         level = f"{100 * (1 - data.comparison.alpha):g} %"
         columns.append(Column("difference", lambda row: _difference(data, row["run"]), str))
@@ -36,10 +34,11 @@ def runs_table(data: NightData) -> TextTable:
         columns.append(Column("lost", _compared(data, lambda row: counted(row["losses"])), str))
         columns.append(Column("tied", _compared(data, lambda row: counted(row["ties"])), str))
     columns.append(Column("queries", form=counted))
-    rows = [next(row for row in of_run if row["cutoff"] == data.cutoff) for of_run in data.runs]
     # Counts that are 0 for every run only make the table wide.
-    counts = [Column(heading, count, counted) for count, heading in _COUNTS.items() if any(row[count] for row in rows)]
-    return text_table([*columns, *counts, Column("judged rate")], rows)
+    counts = [
+        Column(heading, count, counted) for count, heading in _COUNTS.items() if any(row[count] for row in data.means)
+    ]
+    return text_table([*columns, *counts, Column("judged rate")], data.means)
 
 
 def _score_columns(data: NightData) -> list[Column]:
@@ -70,15 +69,14 @@ def _compared(data: NightData, cell: Callable[[Row], str]) -> Callable[[Row], st
     return lambda row: cell(data.compared[row["run"]]) if row["run"] in data.compared else ""
 
 
+def _interval_of_mean(row: Row) -> str:
+    return "-" if row["low"] is None or row["high"] is None else f"{row['low']:z.4f} to {row['high']:z.4f}"
+
+
 def _difference(data: NightData, run: str) -> str:
     if run in data.compared:
         return signed(data.compared[run]["difference"])
     return "baseline" if data.comparison and data.comparison.is_baseline(run) else "-"
-
-
-def _mean_interval(data: NightData, run: str) -> str:
-    mean = data.means[run]
-    return "-" if mean.low is None or mean.high is None else f"{rounded(mean.low)} to {rounded(mean.high)}"
 
 
 def compared_table(data: NightData) -> TextTable | None:
@@ -113,7 +111,7 @@ def reasons(record: Row, most: int = 20) -> list[str]:
 
 def coverage_table(data: NightData) -> TextTable:
     """How much of the run and of its baseline was measured."""
-    own = next(row for of in data.runs for row in of if (row["run"], row["cutoff"]) == (data.run, data.cutoff))
+    own = next(row for row in data.means if row["run"] == data.run)
     sides = {data.run: own}
     if data.baseline is not None and data.baseline_row is not None:
         sides[data.baseline] = data.baseline_row

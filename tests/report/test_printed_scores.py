@@ -87,16 +87,14 @@ def test_json_has_the_measure_after_the_key_of_a_row(capsys):
     assert json.loads(printed(capsys, "json", score("a"), score("b")))["dataset_scores"][1]["run"] == "b"
 
 
-@pytest.mark.parametrize("style", ["table", "csv", "markdown", "latex", "json"])
 @pytest.mark.parametrize(
-    ("sort", "runs"),
+    ("style", "sort", "runs"),
     [
-        ("ndcg", ["b", "a", "c"]),
-        ("ndcg@1", ["a", "b", "c"]),
-        ("ndcg:asc", ["a", "b", "c"]),
-        ("run", ["a", "b", "c"]),
-        ("run:desc", ["c", "b", "a"]),
-        ("queries", ["c", "a", "b"]),
+        *((style, "run:desc", ["c", "b", "a"]) for style in ("table", "csv", "markdown", "latex", "json")),
+        ("csv", "ndcg", ["b", "a", "c"]),
+        ("csv", "ndcg@1", ["a", "b", "c"]),
+        ("csv", "ndcg:asc", ["a", "b", "c"]),
+        ("csv", "queries", ["c", "a", "b"]),
     ],
 )
 def test_rows_are_sorted_in_every_format_and_those_without_a_value_are_last(capsys, style, sort, runs):
@@ -114,11 +112,6 @@ def test_rows_are_sorted_in_every_format_and_those_without_a_value_are_last(caps
     else:
         found = [line.strip("| ")[0] for line in text.splitlines() if line.strip("| ")[:2] in ("a ", "b ", "c ")]
     assert list(dict.fromkeys(found)) == runs
-
-
-def test_rows_of_equal_value_are_sorted_by_run(capsys):
-    rows = read_csv(printed(capsys, "csv", score("b"), score("a"), score("c", 0.9), sort="ndcg"))
-    assert [row["run"] for row in rows] == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize("sort", [None, "ndcg", "ndcg:asc"])
@@ -141,8 +134,7 @@ def test_values_that_differ_by_the_order_of_a_sum_are_equal(capsys, sort):
         ([], None, "b"),
     ],
 )
-@pytest.mark.parametrize("style", ["table", "csv", "latex"])
-def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, style, measures, sort, best):
+def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, sort, best):
     scores = {"a": (0.9, 0.1), "b": (0.5, 0.6)}
     rows = [
         score(run, ndcg, cutoff, precision=ndcg)
@@ -151,10 +143,8 @@ def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, style, measur
     ]
     outcome = Outcome("id", "trec_eval", "gain", "embedded", rows, {}, [], None, {}, measures)
     order = sort and order_of(sort, OF_DATASETS, [1, 10], ["precision"])
-    printed_scores.print_outcome(outcome, style, order)
-    lines = capsys.readouterr().out.splitlines()
-    found = [row["run"] for row in read_csv("\n".join(lines))] if style == "csv" else [line[:1] for line in lines]
-    assert next(run for run in found if run in scores) == best
+    printed_scores.print_outcome(outcome, "csv", order)
+    assert read_csv(capsys.readouterr().out)[0]["run"] == best
 
 
 def test_a_comparison_in_csv_has_a_row_for_a_preset_that_refuses(capsys):
