@@ -10,7 +10,7 @@ from ndcg_spark.explanation.compared import Change, compare
 from ndcg_spark.explanation.explanation import Explanation, Line
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.report.printing import print_result
-from ndcg_spark.tables.table import Column, TextTable, at, name, rounded, shortest, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, at, name, number, rounded, shortest, text_table
 
 
 def print_explanations(explained: Explained, style: str) -> None:
@@ -34,8 +34,8 @@ def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list
         f"ndcg with grade {'-' if each is None else f'{each.relevance:g}'}" for each in (facts.best, facts.worst)
     )
     unjudged = [name("document", "doc_id"), _RANK]
-    unjudged += [Column(best, "ndcg_if_best"), Column(worst, "ndcg_if_worst")]
-    parts: list[tuple[str, list[str], Sequence[Column], Sequence[Any]]] = [
+    unjudged += [number(best, "ndcg_if_best"), number(worst, "ndcg_if_worst")]
+    parts: list[tuple[str, list[str], Sequence[TextColumn], Sequence[Any]]] = [
         ("Losses by document", [words], _LOSSES, explanation.losses),
         ("Relevant documents outside the cutoff", [], _ABSENT, explanation.absent),
         ("Most helpful changes", ["one document at its ideal rank"], _HELP, explanation.would_help),
@@ -90,29 +90,29 @@ def _move(change: Change) -> str:
     return f"{change.moved_up:+d}" if change.moved_up else "0"
 
 
-_DOCUMENT, _GRADE = name("document", "doc_id"), Column("grade", "relevance", _grade)
-_GAIN, _RANK = Column("gain", form=shortest), Column("rank", form=_rank)
-_IDEAL_RANK, _CHANGE = Column("ideal rank", form=_rank), Column("change", form=_difference)
+_DOCUMENT, _GRADE = name("document", "doc_id"), number("grade", "relevance", _grade)
+_GAIN, _RANK = number("gain", form=shortest), number("rank", form=_rank)
+_IDEAL_RANK, _CHANGE = number("ideal rank", form=_rank), number("change", form=_difference)
 _RANKS = [
-    *(Column("rank", form=str), name("document", lambda line: line.doc_id or "")),
-    Column("score", lambda line: _or_blank(line, shortest(line.score)), str),
+    *(number("rank", form=str), name("document", lambda line: line.doc_id or "")),
+    number("score", lambda line: _or_blank(line, shortest(line.score)), str),
     name("tie", lambda line: "tied" if line.tied and line.doc_id is not None else ""),
-    Column("grade", lambda line: _or_blank(line, _grade(line.relevance)), str),
-    Column("gain", lambda line: _or_blank(line, shortest(line.gain)), str),
-    *(Column("discount"), Column("adds", lambda line: _or_blank(line, rounded(line.contribution)), str)),
+    number("grade", lambda line: _or_blank(line, _grade(line.relevance)), str),
+    number("gain", lambda line: _or_blank(line, shortest(line.gain)), str),
+    *(number("discount"), number("adds", lambda line: _or_blank(line, rounded(line.contribution)), str)),
     name("ideal document", lambda line: line.ideal_doc_id or ""),
-    Column("would add", lambda line: "" if line.ideal_doc_id is None else rounded(line.ideal_contribution), str),
-    Column("ndcg@rank", "ndcg"),
+    number("would add", lambda line: "" if line.ideal_doc_id is None else rounded(line.ideal_contribution), str),
+    number("ndcg@rank", "ndcg"),
 ]
-_LOSSES = [_DOCUMENT, _GRADE, name("where"), _IDEAL_RANK, _GAIN, Column("loss", form=_difference)]
+_LOSSES = [_DOCUMENT, _GRADE, name("where"), _IDEAL_RANK, _GAIN, number("loss", form=_difference)]
 _ABSENT = [_DOCUMENT, _GRADE, _GAIN, name("where")]
 _HELP = [
-    *(_DOCUMENT, _GRADE, Column("from rank", "rank", _rank), Column("to rank", "ideal_rank", _rank)),
-    *(Column("ndcg"), _CHANGE),
+    *(_DOCUMENT, _GRADE, number("from rank", "rank", _rank), number("to rank", "ideal_rank", _rank)),
+    *(number("ndcg"), _CHANGE),
 ]
 _CHANGES = [
-    *(_DOCUMENT, _GRADE, Column("rank before", "baseline_rank", _rank), _RANK, Column("moved", lambda c: c, _move)),
-    *(Column("added before", "baseline_contribution"), Column("adds", "contribution"), _CHANGE),
+    *(_DOCUMENT, _GRADE, number("rank before", "baseline_rank", _rank), _RANK, number("moved", lambda c: c, _move)),
+    *(number("added before", "baseline_contribution"), number("adds", "contribution"), _CHANGE),
 ]
 
 

@@ -8,7 +8,7 @@ from ndcg_spark.convention.measures import written
 from ndcg_spark.report import charts
 from ndcg_spark.report.charts import Chart
 from ndcg_spark.report.night_data import TIE, NightData
-from ndcg_spark.tables.table import Column, TextTable, counted, name, signed, text_table
+from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 
 _Row = TypeVar("_Row")
 #: A plot shows at most this many runs; its table has all of them.
@@ -45,7 +45,7 @@ def _runs(data: NightData) -> Figure:
     rows = [{"run": row["run"], "mean": row["ndcg"], "low": row["low"], "high": row["high"]} for row in shown]
     order = written(*data.asked.headline([data.cutoff]))
     words = f"Mean {data.measure} of each run and its 95 % interval of t over the queries; the best by {order} on top."
-    table = text_table([name("run"), *map(Column, ("mean", "low", "high"))], rows)
+    table = text_table([name("run"), *map(number, ("mean", "low", "high"))], rows)
     return Figure("runs", "Runs with their intervals", words, charts.runs_chart(rows[:_MOST_RUNS], data.measure), table)
 
 
@@ -53,7 +53,7 @@ def _differences(data: NightData) -> Figure:
     known = [(each.query_id, each.difference) for each in data.queries if each.difference is not None]
     chart = charts.differences_chart([difference for _, difference in known], f"difference to {data.baseline}")
     words = f"What each of {len(known):,} queries won (above 0) or lost (below 0) against {data.baseline}, in order."
-    table = text_table([name("query", 0), Column("difference", 1, signed)], _some(known))
+    table = text_table([name("query", 0), number("difference", 1, signed)], _some(known))
     return Figure("differences", "Differences, query by query", words, chart, table)
 
 
@@ -63,7 +63,7 @@ def _pairs(data: NightData) -> Figure:
     baseline = str(data.baseline)
     chart = charts.pairs_chart([(one, other) for _, one, other in known], data.run, baseline)
     words = f"Each query by its score with {baseline} and with {data.run}: above the dashed line it became better."
-    table = text_table([name("query", 0), Column(baseline, 1), Column(data.run, 2)], _some(known))
+    table = text_table([name("query", 0), number(baseline, 1), number(data.run, 2)], _some(known))
     return Figure("pairs", "Baseline against run", words, chart, table)
 
 
@@ -82,7 +82,7 @@ def _histogram(data: NightData) -> Figure:
     shown = bins[filled[0] : filled[-1] + 1] if filled else []
     chart = charts.histogram(shown, f"difference to {data.baseline}")
     words = "How many queries changed by how much; those that did not change stand apart."
-    table = text_table([name("difference", "label"), Column("queries", form=counted)], shown)
+    table = text_table([name("difference", "label"), number("queries", form=counted)], shown)
     return Figure("histogram", "How large the differences are", words, chart, table)
 
 
@@ -92,7 +92,7 @@ def _trend(data: NightData) -> Figure:
         for line in data.trend
         for point in line.points
     ]
-    columns = [name("run", 0), name("date", 1), Column("ndcg", 2), name("break", 3), name("stands out", 4)]
+    columns = [name("run", 0), name("date", 1), number("ndcg", 2), name("break", 3), name("stands out", 4)]
     words = "The score night by night. The line is not joined where the convention or the judgments changed."
     table = text_table(columns, rows[-10 * _MOST_ROWS :])
     return Figure("trend", "Trend", words, charts.trend_chart(data.trend), table)

@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
-from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, signed, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.text import message
 
@@ -24,24 +24,24 @@ _MEASURE_NAMES = {measure.column: measure_name for measure_name, measure in MEAS
 def runs_table(data: NightData) -> TextTable:
     """A row per run: its scores, its interval, how it compares, and what its scores are a mean of."""
     columns = [name("run"), *_score_columns(data)]
-    columns.append(Column(f"95 % interval of {data.measure}", _interval_of_mean, str))
+    columns.append(number(f"95 % interval of {data.measure}", _interval_of_mean, str))
     if data.comparison and data.compared:
         level = f"{100 * (1 - data.comparison.alpha):g} %"
-        columns.append(Column("difference", lambda row: _difference(data, row["run"]), str))
-        columns.append(Column(f"{level} interval of it", _compared(data, interval), str))
-        columns.append(Column("p", _compared(data, lambda row: p_value(row["p_adjusted"])), str))
-        columns.append(Column("won", _compared(data, lambda row: counted(row["wins"])), str))
-        columns.append(Column("lost", _compared(data, lambda row: counted(row["losses"])), str))
-        columns.append(Column("tied", _compared(data, lambda row: counted(row["ties"])), str))
-    columns.append(Column("queries", form=counted))
+        columns.append(number("difference", lambda row: _difference(data, row["run"]), str))
+        columns.append(number(f"{level} interval of it", _compared(data, interval), str))
+        columns.append(number("p", _compared(data, lambda row: p_value(row["p_adjusted"])), str))
+        columns.append(number("won", _compared(data, lambda row: counted(row["wins"])), str))
+        columns.append(number("lost", _compared(data, lambda row: counted(row["losses"])), str))
+        columns.append(number("tied", _compared(data, lambda row: counted(row["ties"])), str))
+    columns.append(number("queries", form=counted))
     # Counts that are 0 for every run only make the table wide.
     counts = [
-        Column(heading, count, counted) for count, heading in _COUNTS.items() if any(row[count] for row in data.means)
+        number(heading, count, counted) for count, heading in _COUNTS.items() if any(row[count] for row in data.means)
     ]
-    return text_table([*columns, *counts, Column("judged rate")], data.means)
+    return text_table([*columns, *counts, number("judged rate")], data.means)
 
 
-def _score_columns(data: NightData) -> list[Column]:
+def _score_columns(data: NightData) -> list[TextColumn]:
     """The measures that were asked for, in that order, then the others that have values.
 
     If none was, NDCG at every cutoff comes first.
@@ -61,7 +61,7 @@ def _score_columns(data: NightData) -> list[Column]:
     def score(column: str, cutoff: int | None) -> Callable[[Row], float | None]:
         return lambda row: values.get((row["run"], cutoff), {}).get(column)
 
-    return [Column(heading, score(*place)) for place, heading in shown.items()]
+    return [number(heading, score(*place)) for place, heading in shown.items()]
 
 
 def _compared(data: NightData, cell: Callable[[Row], str]) -> Callable[[Row], str]:
@@ -123,7 +123,7 @@ def coverage_table(data: NightData) -> TextTable:
     if compared is not None:
         rows.append(["compared with the baseline", counted(compared["queries"]), *blank])
         rows.append(["scored by one side only", counted(compared["unpaired_queries"]), *blank])
-    return text_table([name("", 0), *(Column(side, place, str) for place, side in enumerate(sides, 1))], rows)
+    return text_table([name("", 0), *(number(side, place, str) for place, side in enumerate(sides, 1))], rows)
 
 
 def transitions_table(data: NightData) -> TextTable | None:
@@ -132,9 +132,9 @@ def transitions_table(data: NightData) -> TextTable | None:
         return None
     columns = [
         name(f"with {data.comparison.baseline_of(data.run)}", "baseline_status", status),
-        *(name(f"with {data.run}", "status", status), Column("queries", form=counted)),
+        *(name(f"with {data.run}", "status", status), number("queries", form=counted)),
     ]
-    columns += [Column("change of the mean", "change", signed)] if "change" in data.transitions[0] else []
+    columns += [number("change of the mean", "change", signed)] if "change" in data.transitions[0] else []
     return text_table(columns, data.transitions)
 
 

@@ -10,12 +10,12 @@ from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import in_order
-from ndcg_spark.tables.table import Column, TextTable, name, rounded, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, text_table
 from ndcg_spark.tables.verdicts import in_words
 from ndcg_spark.tables.writers import CSV
 
 #: The dataset scores of each night.
-Scores = Sequence[Sequence[Mapping[str, Any]]]
+NightScores = Sequence[Sequence[Mapping[str, Any]]]
 
 
 def shown_measures(measures: str | None, style: str) -> Asked:
@@ -27,7 +27,9 @@ def shown_measures(measures: str | None, style: str) -> Asked:
     return request(measures, None, (10,)).asked
 
 
-def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, asked: Asked = NOTHING_ELSE) -> None:
+def print_nights(
+    nights: Sequence[CommittedNight], scores: NightScores, style: str, asked: Asked = NOTHING_ELSE
+) -> None:
     """Print the nights, by dataset and date.
 
     A table has a row per night, with its best run: by the headline of the night, or by the first measure that is asked
@@ -46,12 +48,15 @@ def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, a
     )
 
 
-def _table(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> TextTable:
+def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Asked) -> TextTable:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
     columns = [
         *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("best run", "best 0")),
-        *(Column(heading, f"best {place}", str, heading != "measure") for place, heading in enumerate(best, 1)),
-        *(Column("runs", form=str), Column("queries", form=str)),
+        *(
+            TextColumn(heading, f"best {place}", is_number=heading != "measure")
+            for place, heading in enumerate(best, 1)
+        ),
+        *(number("runs", form=str), number("queries", form=str)),
         *map(name, ("convention", "evaluation_id")),
         *(name("committed", "committed_at"), name("version")),
     ]

@@ -14,7 +14,7 @@ from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
 from ndcg_spark.tables.sorting import Order, in_order
-from ndcg_spark.tables.table import Column, TextTable, at, counted, name, text_table
+from ndcg_spark.tables.table import TextTable, at, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
 from ndcg_spark.text import message
@@ -78,9 +78,9 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions
         if style in CSV:
             print_csv(shown, rows, style)
             return
-        scores = [Column(score) for score in ("ndcg", *companions, "dcg", "ideal_dcg")]
-        counts = [Column(count, form=counted) for count in ("returned", "judged")]
-        columns = [name("dataset"), name("run"), name("query_id"), Column("cutoff", form=at), *scores, *counts]
+        scores = [number(score) for score in ("ndcg", *companions, "dcg", "ideal_dcg")]
+        counts = [number(count, form=counted) for count in ("returned", "judged")]
+        columns = [name("dataset"), name("run"), name("query_id"), number("cutoff", form=at), *scores, *counts]
         columns.append(name("status"))
         numbers = [place for place, column in enumerate(columns) if column.is_number]
         cells = (text_table(columns, [row]).rows[0] for row in rows)
@@ -97,9 +97,9 @@ def print_check(found: Mapping[str, Any], style: str) -> None:
     def tables() -> list[TextTable]:
         counts = [
             name("counted", lambda item: item[0].replace("_", " ")),
-            Column("rows", lambda item: item[1], counted),
+            number("rows", lambda item: item[1], counted),
         ]
-        rates = [*names, name("run"), Column("cutoff", form=at), Column("judged rate")]
+        rates = [*names, name("run"), number("cutoff", form=at), number("judged rate")]
         return [text_table(counts, found["counts"].items()), text_table(rates, found["judged_rate"])]
 
     print_result(style, tables, lambda: found)
@@ -108,7 +108,7 @@ def print_check(found: Mapping[str, Any], style: str) -> None:
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
     several = len({row["dataset"] for row in rows}) > 1
-    counts = [Column("runs", form=counted), Column("best rank", form=counted), Column("weight")]
+    counts = [number("runs", form=counted), number("best rank", form=counted), number("weight")]
     names = ["dataset"] * several + ["query id", "doc id"]
     columns = [*map(name, names), *counts]
     notes = [_WEIGHT if rows else _ALL_JUDGED]

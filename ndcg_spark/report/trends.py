@@ -12,7 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.tables.sorting import best_first
-from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, signed, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
 
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
@@ -44,9 +44,9 @@ def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
     """A table with a row per line, and one of unusual nights."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
     columns = [*_names(lines), name("trend", lambda line: drawn(line.points))]
-    columns.append(Column("nights", lambda line: len(line.points), counted))
+    columns.append(number("nights", lambda line: len(line.points), counted))
     for heading, value in _STATISTICS.items():
-        columns.append(Column(heading, _statistic(value), signed if heading == "change" else rounded))
+        columns.append(number(heading, _statistic(value), signed if heading == "change" else rounded))
     columns.append(name("verdict", lambda line: _in_words(line.verdicts[-1])))
     tables = [text_table(columns, lines, title=f"trend from {first} to {last}", is_first=True)]
     rows = _unusual_nights(lines)
@@ -105,7 +105,7 @@ def best_runs(lines: Sequence[Line]) -> list[str]:
     return sorted(places, key=lambda run: (places[run], run))
 
 
-def _names(lines: Iterable[Line]) -> list[Column]:
+def _names(lines: Iterable[Line]) -> list[TextColumn]:
     """The columns that tell the lines apart: the dataset only where there are several."""
     names = [name("measure", _measure), name("run")]
     return [name("dataset"), *names] if len({line.dataset for line in lines}) > 1 else names

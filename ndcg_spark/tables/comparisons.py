@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, signed, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -50,13 +50,13 @@ def comparison_table(rows: Rows, correction: str, alpha: float, signs: str | Non
 def run_comparison_table(rows: Rows, family: Rows, correction: str, alpha: float) -> TextTable:
     """The same of the rows of one run, without its name, with the stars behind p, and intervals in numbers."""
     columns = [each for each in _columns(family, interval) if each.heading not in ("dataset", "run", "")]
-    starred = Column("p", lambda row: f"{p_value(row['p_adjusted'])}{mark(row['p_adjusted'])}", str)
-    replaced = {"p": starred, "interval": Column("interval", interval, str)}
+    starred = number("p", lambda row: f"{p_value(row['p_adjusted'])}{mark(row['p_adjusted'])}", str)
+    replaced = {"p": starred, "interval": number("interval", interval, str)}
     columns = [replaced.get(each.heading, each) for each in columns]
     return text_table(columns, rows, comparison_notes(rows, family, correction, alpha))
 
 
-def _columns(rows: Rows, drawn: Callable[[Mapping[str, Any]], str]) -> list[Column]:
+def _columns(rows: Rows, drawn: Callable[[Mapping[str, Any]], str]) -> list[TextColumn]:
     several = len({row["dataset"] for row in rows}) > 1
     sliced = any(row["attribute"] is not None for row in rows)
     return [
@@ -66,17 +66,17 @@ def _columns(rows: Rows, drawn: Callable[[Mapping[str, Any]], str]) -> list[Colu
             [name("slice", lambda row: "" if row["attribute"] is None else f"{row['attribute']}={row['value']}")]
             * sliced
         ),
-        *(Column("queries", form=counted), Column("mean"), Column("baseline", "baseline_mean")),
-        *(Column("difference", form=signed), name("", "p_adjusted", mark), name("interval", drawn)),
-        Column("p", "p_adjusted", p_value),
-        *(Column(count, form=counted) for count in ("wins", "ties", "losses")),
+        *(number("queries", form=counted), number("mean"), number("baseline", "baseline_mean")),
+        *(number("difference", form=signed), name("", "p_adjusted", mark), name("interval", drawn)),
+        number("p", "p_adjusted", p_value),
+        *(number(count, form=counted) for count in ("wins", "ties", "losses")),
         name("flags", form=" ".join),
     ]
 
 
 def query_table(rows: Rows) -> TextTable:
     """The queries that lost and won most, of each run."""
-    scores = [Column("baseline", "baseline_score"), Column("score"), Column("difference", form=signed)]
+    scores = [number("baseline", "baseline_score"), number("score"), number("difference", form=signed)]
     return text_table([name("run"), name("measure", _measure), name("query", "query_id"), *scores], rows)
 
 
@@ -85,7 +85,7 @@ def transition_table(rows: Rows) -> TextTable | None:
     changed = [row for row in rows if row["status"] != row["baseline_status"]]
     columns = [
         *(name("run"), name("measure", _measure), name("was", "baseline_status", status), name("is", "status", status)),
-        *(Column("queries", form=counted), Column("change of the mean", "change", signed)),
+        *(number("queries", form=counted), number("change of the mean", "change", signed)),
     ]
     return text_table(columns, changed) if changed else None
 

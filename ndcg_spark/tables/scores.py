@@ -8,7 +8,7 @@ from ndcg_spark.convention.cutoffs import order_of as by_depth
 from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, published, written
 from ndcg_spark.tables.comparisons import mark, notes_of_test
 from ndcg_spark.tables.sorting import Order, comparable, in_order
-from ndcg_spark.tables.table import Column, TextTable, at, counted, name, rounded, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, text_table
 
 Rows = Sequence[Mapping[str, Any]]
 #: A dataset, a run, the column of a measure, and a cutoff.
@@ -57,7 +57,7 @@ def paper_table(
     """
     runs = in_order(rows, order, asked)
     pairs, names = _pairs(rows, asked), _names(rows)
-    columns = [Column(published(measure, k), _score(MEASURES[measure].column, k)) for measure, k in pairs]
+    columns = [number(published(measure, k), _score(MEASURES[measure].column, k)) for measure, k in pairs]
     table = text_table([*names, *columns], [("", of_run) for of_run in runs], notes)
     best, superscripts = set(), {}
     for place, (measure, cutoff) in enumerate(pairs, len(names)):
@@ -114,7 +114,7 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
     return paper_table(rows, None, notes, Asked(pairs, first=pairs[0]), marks_of(compared))
 
 
-def _names(rows: Rows) -> list[Column]:
+def _names(rows: Rows) -> list[TextColumn]:
     several = len({row["dataset"] for row in rows}) > 1
     shown = ["dataset", "run"] if several else ["run"]
     return [name(heading, _deepest(heading)) for heading in shown]
@@ -125,13 +125,13 @@ def _pairs(rows: Rows, asked: Asked) -> Sequence[tuple[str, int | None]]:
     return asked.pairs or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
 
 
-def _scores(rows: Rows, asked: Asked) -> list[Column]:
+def _scores(rows: Rows, asked: Asked) -> list[TextColumn]:
     """A column per measure and cutoff; that of NDCG with its bounds, if they were asked for."""
     columns = []
     for measure, cutoff in _pairs(rows, asked):
-        columns.append(Column(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
+        columns.append(number(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
         bounds = ("low", "high") if measure == "ndcg" and asked.bounds else ()
-        columns += [Column(f"{bound}@{at(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
+        columns += [number(f"{bound}@{at(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
     return columns
 
 
@@ -139,15 +139,15 @@ def _score(column: str, cutoff: int | None) -> Callable[[_Scored], float | None]
     return lambda row: next((each.get(column) for each in row[1] if each["cutoff"] == cutoff), None)
 
 
-def _counts(asked: Asked) -> list[Column]:
+def _counts(asked: Asked) -> list[TextColumn]:
     """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
-    columns = [Column("queries", _deepest("queries"), counted)]
+    columns = [number("queries", _deepest("queries"), counted)]
     if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in asked.pairs):
         # The means of NDCG and of other measures can be of other queries. At the deepest cutoff these are not counted
         # if no such measure was asked for there.
-        columns.append(Column("relevant queries", _relevant_queries, counted))
-    columns += [Column(heading, _deepest(count), counted) for count, heading in _COUNTS.items()]
-    return [*columns, Column("judged rate", _deepest("judged_rate"))]
+        columns.append(number("relevant queries", _relevant_queries, counted))
+    columns += [number(heading, _deepest(count), counted) for count, heading in _COUNTS.items()]
+    return [*columns, number("judged rate", _deepest("judged_rate"))]
 
 
 def _deepest(column: str) -> Callable[[_Scored], Any]:

@@ -61,15 +61,18 @@ def at(cutoff: int | None) -> str:
     return str(cutoff or "all")
 
 
+_Value = str | int | Callable[[Any], Any] | None
+
+
 @dataclasses.dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column of a table: its heading, and how the cell of a row is made."""
 
     heading: str
     #: A key, a place or an attribute of the row, by default the heading with underscores; or a function of the row.
-    value: str | int | Callable[[Any], Any] | None = None
-    form: Callable[[Any], str] = rounded
-    is_number: bool = True
+    value: _Value = None
+    form: Callable[[Any], str] = str
+    is_number: bool = False
 
     def cell(self, row: Any) -> str:
         """The text of the cell."""
@@ -79,14 +82,17 @@ class Column:
         return self.form(row[key] if isinstance(row, Mapping | Sequence) else getattr(row, key))
 
 
-def name(
-    heading: str, value: str | int | Callable[[Any], Any] | None = None, form: Callable[[Any], str] = str
-) -> Column:
+def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:
     """A column of text, which stands on the left."""
-    return Column(heading, value, form, is_number=False)
+    return TextColumn(heading, value, form)
 
 
-def text_table(columns: Sequence[Column], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:
+def number(heading: str, value: _Value = None, form: Callable[[Any], str] = rounded) -> TextColumn:
+    """A column of numbers, which stands on the right."""
+    return TextColumn(heading, value, form, is_number=True)
+
+
+def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:
     """A table of rows; any text is made printable, so that no name can steer a terminal."""
     return TextTable(
         [printable(column.heading) for column in columns],

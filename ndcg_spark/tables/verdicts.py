@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_spark.tables.table import Column, TextTable, counted, name, text_table
+from ndcg_spark.tables.table import TextTable, counted, name, number, text_table
 
 _ORDER = ("fail", "none", "warning", "pass")
 #: More findings are shown only if they speak against the night.
 _MOST_FINDINGS = 50
 _CRITERIA = {"drop": "", "min_value": " at least", "max_share_losing": " losing"}
 
-Finding = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
 def verdict_table(verdict: Mapping[str, Any], several: bool = False) -> TextTable:
@@ -29,12 +29,12 @@ def verdict_table(verdict: Mapping[str, Any], several: bool = False) -> TextTabl
         name("check", _check),
         name("run", lambda finding: finding["run"] or "-"),
         name("against", _baseline),
-        Column("measured", lambda finding: _as_difference(finding, "value"), str),
-        Column("allowed", lambda finding: _as_difference(finding, "threshold"), str),
-        Column("low", lambda finding: _end(finding, "interval_low"), str),
-        Column("high", lambda finding: _end(finding, "interval_high"), str),
-        Column("p", "p_adjusted", lambda p: "-" if p is None else f"{p:.2g}"),
-        Column("queries", form=counted),
+        number("measured", lambda finding: _as_difference(finding, "value"), str),
+        number("allowed", lambda finding: _as_difference(finding, "threshold"), str),
+        number("low", lambda finding: _end(finding, "interval_low"), str),
+        number("high", lambda finding: _end(finding, "interval_high"), str),
+        number("p", "p_adjusted", lambda p: "-" if p is None else f"{p:.2g}"),
+        number("queries", form=counted),
         name("finding", lambda each: f"{'no verdict' if each['effect'] == 'none' else each['effect']}: {each['code']}"),
     ]
     return text_table(columns, findings[:shown], notes, is_whole=True)
@@ -46,21 +46,21 @@ def in_words(verdict: Mapping[str, Any]) -> str:
     return f"{word} (accepted)" if verdict.get("accepted") else word
 
 
-def _check(finding: Finding) -> str:
+def _check(finding: Row) -> str:
     measured = f"{finding['measure']}@{finding['cutoff']}" if finding["measure"] else finding["criterion"]
     parts = ("weighted" if finding.get("weighted") else None, measured, finding["slice"])
     return " ".join(part for part in parts if part) + _CRITERIA.get(finding["criterion"], "")
 
 
-def _baseline(finding: Finding) -> str:
+def _baseline(finding: Row) -> str:
     night = finding["baseline_night"] if finding["baseline_night"] != finding["baseline"] else None
     return " ".join(part for part in (finding["baseline"], night) if part) or "-"
 
 
-def _as_difference(finding: Finding, key: str) -> str:
+def _as_difference(finding: Row, key: str) -> str:
     sign = "+" if finding["criterion"] == "drop" else ""
     return "-" if finding[key] is None else format(finding[key], f"{sign}z.4f")
 
 
-def _end(finding: Finding, key: str) -> str:
+def _end(finding: Row, key: str) -> str:
     return "-" if finding["criterion"] != "drop" or finding[key] is None else f"{finding[key]:+z.4f}"

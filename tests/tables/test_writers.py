@@ -5,14 +5,14 @@ import html.parser
 
 import pytest
 
-from ndcg_spark.tables.table import Column, text_table
 from ndcg_spark.tables.table import name as names
+from ndcg_spark.tables.table import number, text_table
 from ndcg_spark.tables.writers import html as as_html
 from ndcg_spark.tables.writers import latex, markdown
 
 
 def table(name, notes=()):
-    return text_table([names("run", 0), Column("ndcg@10", 1)], [[name, 0.5]], notes)
+    return text_table([names("run", 0), number("ndcg@10", 1)], [[name, 0.5]], notes)
 
 
 def test_markdown_has_names_on_the_left_and_numbers_on_the_right():
