@@ -9,7 +9,6 @@ from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.pandas_tables import first_rows, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.scores import score_table
-from ndcg_spark.tables.sorting import by_cutoff
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import html, text
 
@@ -37,7 +36,7 @@ class Scores:
     def _table(self) -> TextTable:
         rows = [row.asDict() for row in self.dataset_scores.collect()]
         notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        return score_table(by_cutoff(rows), None, notes, self.asked).first(_MOST_ROWS, "runs in dataset_scores")
+        return score_table(rows, None, notes, self.asked).first(_MOST_ROWS, "runs in dataset_scores")
 
 
 def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, asked: Asked) -> Scores:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
@@ -12,7 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.tables.sorting import best_first
-from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
+from ndcg_spark.tables.table import TextTable, at, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
 
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
@@ -43,34 +43,34 @@ def print_trends(lines: Sequence[Line], style: str) -> None:
 def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
     """A table with a row per line, and one of unusual nights."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
-    columns = [*_names(lines), name("trend", lambda line: drawn(line.points))]
-    columns.append(number("nights", lambda line: len(line.points), counted))
-    for heading, value in _STATISTICS.items():
-        columns.append(number(heading, _statistic(value), signed if heading == "change" else rounded))
-    columns.append(name("verdict", lambda line: _in_words(line.verdicts[-1])))
-    tables = [text_table(columns, lines, title=f"trend from {first} to {last}", is_first=True)]
-    rows = _unusual_nights(lines)
-    if rows:
-        columns = [*(name(each.heading) for each in _names(lines)), *map(name, ("nights", "what", "why"))]
-        tables.append(text_table(columns, rows, title="Unusual nights"))
+    # What tells the lines apart: the dataset only where there are several.
+    several = len({line.dataset for line in lines}) > 1
+    names = [*([name("dataset")] if several else []), name("measure"), name("run")]
+    scores = [number("first"), number("last"), number("change", form=signed), number("lowest"), number("highest")]
+    columns = [*names, name("trend"), number("nights", form=counted), *scores, name("verdict")]
+    tables = [text_table(columns, map(_row, lines), title=f"trend from {first} to {last}", is_first=True)]
+    unusual = _unusual_nights(lines)
+    if unusual:
+        events = [name("nights"), name("what"), name("why")]
+        tables.append(text_table([*names, *events], unusual, title="Unusual nights"))
     return tables
 
 
-_STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
-    "first": lambda values: values[0],
-    "last": lambda values: values[-1],
-    "change": lambda values: values[-1] - values[0],
-    "lowest": min,
-    "highest": max,
-}
-
-
-def _statistic(value: Callable[[Sequence[float]], float]) -> Callable[[Line], float | None]:
-    def of_line(line: Line) -> float | None:
-        values = [point.value for point in line.points if point.value is not None]
-        return value(values) if values else None
-
-    return of_line
+def _row(line: Line) -> dict[str, Any]:
+    values = [point.value for point in line.points if point.value is not None]
+    return {
+        "dataset": line.dataset,
+        "measure": _measure(line),
+        "run": line.run,
+        "trend": drawn(line.points),
+        "nights": len(line.points),
+        "verdict": _in_words(line.verdicts[-1]),
+        "first": values[0] if values else None,
+        "last": values[-1] if values else None,
+        "lowest": min(values, default=None),
+        "highest": max(values, default=None),
+        "change": values[-1] - values[0] if values else None,
+    }
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -103,12 +103,6 @@ def best_runs(lines: Sequence[Line]) -> list[str]:
         for place, (run, _) in enumerate(sorted(of_dataset.items(), key=lambda item: best_first(item[1], item[0]))):
             places[run] = min(place, places[run])
     return sorted(places, key=lambda run: (places[run], run))
-
-
-def _names(lines: Iterable[Line]) -> list[TextColumn]:
-    """The columns that tell the lines apart: the dataset only where there are several."""
-    names = [name("measure", _measure), name("run")]
-    return [name("dataset"), *names] if len({line.dataset for line in lines}) > 1 else names
 
 
 def _measure(line: Line) -> str:

@@ -109,9 +109,8 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
     if any(column not in known for column, _ in listed):
         return None
     pairs = tuple((known[column], cutoff) for column, cutoff in listed)
-    rows = sorted(means.values(), key=lambda row: by_depth(row["cutoff"]))
     notes = notes_of_test(compared, compared, correction)
-    return paper_table(rows, None, notes, Asked(pairs, first=pairs[0]), marks_of(compared))
+    return paper_table(list(means.values()), None, notes, Asked(pairs, first=pairs[0]), marks_of(compared))
 
 
 def _names(rows: Rows) -> list[TextColumn]:
@@ -122,7 +121,7 @@ def _names(rows: Rows) -> list[TextColumn]:
 
 def _pairs(rows: Rows, asked: Asked) -> Sequence[tuple[str, int | None]]:
     """The measures that were asked for with their cutoffs, or NDCG at every cutoff."""
-    return asked.pairs or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
+    return asked.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
 
 
 def _scores(rows: Rows, asked: Asked) -> list[TextColumn]:

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import order_of as by_depth
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.convention.requests import columns_of
 from ndcg_spark.errors import ConfigurationError
@@ -38,12 +38,6 @@ class Order:
     def is_of_text(self) -> bool:
         """Whether the column has words, and no numbers."""
         return self.column in _TEXTS
-
-
-def headline_order(asked: Asked, cutoffs: Iterable[Cutoff]) -> Order:
-    """The order of runs where no other is asked for: the best by the headline first."""
-    measure, cutoff = asked.headline(cutoffs)
-    return Order(MEASURES[measure].column, at(cutoff), descending=True)
 
 
 def comparable(score: Any) -> Any:
@@ -89,30 +83,21 @@ def order_of(
     return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
 
 
-def by_cutoff(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows by dataset, run and cutoff, the whole ranking last."""
-    return sorted(rows, key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"] or 0))
-
-
-def by_run(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """The rows of each dataset and run, in the order in which they come."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault((row["dataset"], row["run"]), []).append(row)
-    return found
-
-
 def in_order(
     rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: Asked = NOTHING_ELSE
 ) -> list[list[Mapping[str, Any]]]:
-    """The rows of dataset scores, one list per dataset and run; by dataset, then as the order says, then by run.
+    """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, then in the order, then by run.
 
     Without an order the best by the headline of what was `asked` comes first. Runs without a value come last.
     """
+    by_run: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: by_depth(row["cutoff"])):
+        by_run.setdefault((row["dataset"], row["run"]), []).append(row)
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
-    runs = [of_run for _, of_run in sorted(by_run(rows).items())]
+    runs = [by_run[key] for key in sorted(by_run)]
     every = [row for of_run in runs for row in of_run]
-    wanted = order or headline_order(asked, [row["cutoff"] for row in every])
+    headline, depth = asked.headline(row["cutoff"] for row in every)
+    wanted = order or Order(MEASURES[headline].column, at(depth), descending=True)
     valued = [row["cutoff"] for row in every if row.get(wanted.column) is not None]
     cutoff = wanted.cutoff or at(asked.main_cutoff(wanted.column, valued))
 
