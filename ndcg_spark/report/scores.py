@@ -91,14 +91,11 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions
 
 def print_check(found: Mapping[str, Any], style: str) -> None:
     """Print the counts of a check and the judged rate of each run."""
-    several = len({row["dataset"] for row in found["judged_rate"]}) > 1
-    names = [name("dataset")] if several else []
 
     def tables() -> list[TextTable]:
-        counts = [
-            name("counted", lambda item: item[0].replace("_", " ")),
-            number("rows", lambda item: item[1], counted),
-        ]
+        several = len({row["dataset"] for row in found["judged_rate"]}) > 1
+        names = [name("dataset")] if several else []
+        counts = [name("counted", 0, lambda count: count.replace("_", " ")), number("number", 1, counted)]
         rates = [*names, name("run"), number("cutoff", form=at), number("judged rate")]
         return [text_table(counts, found["counts"].items()), text_table(rates, found["judged_rate"])]
 
