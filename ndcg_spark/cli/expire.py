@@ -6,7 +6,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
-from ndcg_spark.interrupts import stand
+from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
 _HALF_DONE = "run it again, as it may be half done"
@@ -22,7 +22,7 @@ def recover(output: str) -> None:
     """
     from ndcg_spark.nights.expire import remove, still_staged, waste
 
-    stand(_HALF_DONE)
+    set_outcome(_HALF_DONE)
     removed = remove(output, waste(output))
     echo([*removed, *still_staged(output)] or ["nothing to recover"])
 
@@ -46,5 +46,5 @@ def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dr
     if dry_run:
         echo([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
         return
-    stand(_HALF_DONE)
+    set_outcome(_HALF_DONE)
     echo([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])

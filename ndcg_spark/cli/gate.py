@@ -8,7 +8,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import GATE_CODES, Command
-from ndcg_spark.interrupts import stand
+from ndcg_spark.interrupts import set_outcome
 
 
 @click.command("gate", cls=Command, epilog=GATE_CODES)
@@ -45,7 +45,7 @@ def run_gate(
     if junit is not None:
         refuse_unwritable(junit)
     if accept_baseline is not None:
-        stand("run it again, as it may be half done")
+        set_outcome("run it again, as it may be half done")
     with Progress(style).running() as progress:
         verdicts = judge_again(settings, output, dataset, progress.report_step, accept_baseline)
     with contextlib.ExitStack() as outputs:

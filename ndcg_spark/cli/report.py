@@ -8,7 +8,7 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.interrupts import stand
+from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
 
@@ -47,7 +47,7 @@ def write_report(
     if slices and not is_compared:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     against = Baseline(baseline, baseline_date, slices, engine, remote) if is_compared else None
-    stand("run it again")
+    set_outcome("run it again")
     with Progress().running() as progress:
         written: list[Path] = write(output, **arguments, baseline=against, report_step=progress.report_step)
     echo(map(str, written))

@@ -45,7 +45,7 @@ def write_plain(files: Sequence[File], rows: PlainRows, scratch: Scratch) -> tup
         plain = set[int]().union(*pool.map(work.done, range(readers)))
     finally:
         stop()
-        interrupts.give_way()
+        interrupts.wait_for_exit()
     return work.folder, [file for number, file in enumerate(files) if number not in plain]
 
 

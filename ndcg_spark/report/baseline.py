@@ -77,7 +77,11 @@ class NightComparison:
 
 
 def compare_with_baseline(
-    output: str, nights: Sequence[CommittedNight], known: Sequence[CommittedNight], baseline: Baseline, tell: Tell
+    output: str,
+    nights: Sequence[CommittedNight],
+    known: Sequence[CommittedNight],
+    baseline: Baseline,
+    report_step: Tell,
 ) -> dict[str, NightComparison]:
     """The comparison of each night, by dataset. The nights are of one date; starts an engine if nothing is found yet.
 
@@ -91,7 +95,7 @@ def compare_with_baseline(
         options = {name: getattr(baseline, name) for name in ("slices", "engine", "remote")}
         date = datetime.date.fromisoformat(nights[0].evaluated_on)
         dataset = nights[0].dataset if len(nights) == 1 else None
-        found = compare_nights(Request(output, date, dataset, baseline.run, baseline.date, **options), tell)
+        found = compare_nights(Request(output, date, dataset, baseline.run, baseline.date, **options), report_step)
     comparisons = {}
     for night in nights:
         rows, parts = ([r for r in of if r["dataset"] == night.dataset] for of in (found.rows, found.transitions))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
-from ndcg_spark.interrupts import give_way, is_published, standing
+from ndcg_spark.interrupts import is_published, outcome_so_far, wait_for_exit
 from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message
 
@@ -44,7 +44,7 @@ def printing() -> Iterator[None]:
         Nobody reads stdout any more (exit code BROKEN_PIPE), which is not our failure.
     """
     if sys.stdout is None:
-        raise StorageError(f"stdout: it is closed, so the results could not be printed; {standing()}")
+        raise StorageError(f"stdout: it is closed, so the results could not be printed; {outcome_so_far()}")
     try:
         yield
         sys.stdout.flush()
@@ -53,7 +53,9 @@ def printing() -> Iterator[None]:
         raise SystemExit(BROKEN_PIPE) from error
     except OSError as error:
         _leave_stdout()
-        raise StorageError(f"stdout: the results could not be printed, {first_line(error)}; {standing()}") from error
+        raise StorageError(
+            f"stdout: the results could not be printed, {first_line(error)}; {outcome_so_far()}"
+        ) from error
 
 
 def echo(lines: Iterable[str]) -> None:
@@ -83,10 +85,10 @@ def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
         yield
     except NdcgSparkError as error:
         # A failure that was caused by a signal is not reported.
-        give_way()
+        wait_for_exit()
         text = str(error)
-        if is_published() and standing() not in text:
-            text += f"; {standing()}"
+        if is_published() and outcome_so_far() not in text:
+            text += f"; {outcome_so_far()}"
         _report(text, error.code, error.exit_code, json_)
         raise SystemExit(error.exit_code) from error
     except click.UsageError as error:

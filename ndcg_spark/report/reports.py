@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.interrupts import NOTHING_PUBLISHED, stand
+from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
@@ -109,7 +109,7 @@ def evaluated_with_report(
     try:
         folder = str(scratch.folder())
         outcome = evaluate(config.model_copy(update={"output": folder, "documents": "top"}), quiet)
-        stand(NOTHING_PUBLISHED)
+        set_outcome(NOTHING_PUBLISHED)
         yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
         scratch.remove()

@@ -102,7 +102,7 @@ def _serve(connection: Connection) -> None:
 
 def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[Any, type[BaseException] | None, str]:
     # As at the beginning of a process.
-    interrupts.stand("nothing was published")
+    interrupts.set_outcome("nothing was published")
     try:
         answer = function(*arguments), None, ""
     except NdcgSparkError as error:
