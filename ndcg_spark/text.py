@@ -21,6 +21,8 @@ def printable(text: str) -> str:
     That includes invisible ones, such as those that change the direction of writing, because they make one name look
     like another. What XML does not allow is never printable, so the text can stand in XML, SVG and HTML.
     """
+    if text.isascii() and text.isprintable():
+        return text
     shown = "".join(character if character.isprintable() else _spelled(character) for character in text)
     return _INVISIBLE.sub(lambda found: _spelled(found[0]), shown)
 

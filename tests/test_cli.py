@@ -438,19 +438,15 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--convention", "trec"], "no preset is called 'trec'"),
         (["--convention", "treceval"], "did you mean 'trec_eval'?"),
         (["--set", "tie=rank"], "no option is called tie (did you mean 'ties'?)"),
-        (["--set", "gain=exp"], "gain=exp (did you mean 'exp2'?)"),
         (["--engine", "embeded"], "did you mean 'embedded'?"),
         (["--run-from", "colum"], "did you mean 'column'?"),
         (["--column", "docid=x"], "did you mean 'doc_id'?"),
         (["--column", "resluts.doc_id=x"], "did you mean 'results'?"),
-        (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
         (["--cutoffs", "0"], "0 is not a cutoff"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
         (["--set", "gain=python:no.such.function"], "cannot be imported"),
-        (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),
         (["--no-such-option"], "No such option"),
     ],
 )
@@ -458,20 +454,6 @@ def test_wrong_arguments_are_told_with_exit_code_2(folder, arguments, reason):
     done = ndcg_spark("evaluate", "--judgments", "qrels.txt", "--results", "run.txt", *arguments, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr
-
-
-def test_an_unknown_key_of_the_configuration_is_told_with_all_other_problems(folder):
-    (folder / "c.toml").write_text('cutoff = [1]\n[judgments]\npth = "x"\n[exclude]\npth = "x"\n', encoding="utf-8")
-    done = ndcg_spark("evaluate", "--config", "c.toml", cwd=folder)
-    assert done.returncode == 2
-    for problem in (
-        "cutoff: no such key (did you mean 'cutoffs'?)",
-        "judgments.pth: no such key (did you mean 'path'?)",
-        "exclude.pth: no such key (did you mean 'path'?)",
-        "judgments.path: missing",
-        "results",
-    ):
-        assert problem in done.stderr
 
 
 def test_an_output_that_cannot_be_written_ends_with_exit_code_4(folder):

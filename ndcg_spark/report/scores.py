@@ -14,7 +14,7 @@ from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
 from ndcg_spark.tables.sorting import Order, in_order
-from ndcg_spark.tables.table import TextTable, at, counted, name, number, text_table
+from ndcg_spark.tables.table import TextTable, at, cells, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
 from ndcg_spark.text import message
@@ -83,9 +83,11 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions
         columns = [name("dataset"), name("run"), name("query_id"), number("cutoff", form=at), *scores, *counts]
         columns.append(name("status"))
         numbers = [place for place, column in enumerate(columns) if column.is_number]
-        cells = (text_table(columns, [row]).rows[0] for row in rows)
-        lines = (as_json({column: row[column] for column in shown}) for row in rows)
-        for line in lines if style == "json" else aligned([column.heading for column in columns], cells, numbers):
+        headings = [column.heading for column in columns]
+        lines: Iterable[str] = aligned(headings, (cells(columns, row) for row in rows), numbers)
+        if style == "json":
+            lines = (as_json({column: row[column] for column in shown}) for row in rows)
+        for line in lines:
             print(line)
 
 

@@ -79,7 +79,7 @@ class TextColumn:
         if callable(self.value):
             return self.form(self.value(row))
         key: Any = self.heading.replace(" ", "_") if self.value is None else self.value
-        return self.form(row[key] if isinstance(row, Mapping | Sequence) else getattr(row, key))
+        return self.form(row[key] if hasattr(row, "__getitem__") else getattr(row, key))
 
 
 def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:
@@ -92,11 +92,16 @@ def number(heading: str, value: _Value = None, form: Callable[[Any], str] = roun
     return TextColumn(heading, value, form, is_number=True)
 
 
+def cells(columns: Sequence[TextColumn], row: Any) -> list[str]:
+    """The cells of a row, made printable, so that no name can steer a terminal."""
+    return [printable(column.cell(row)) for column in columns]
+
+
 def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:
-    """A table of rows; any text is made printable, so that no name can steer a terminal."""
+    """A table of rows. Any text is made printable."""
     return TextTable(
         [printable(column.heading) for column in columns],
-        [[printable(column.cell(row)) for column in columns] for row in rows],
+        [cells(columns, row) for row in rows],
         frozenset(place for place, column in enumerate(columns) if column.is_number),
         list(map(printable, notes)),
         **more,
