@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> None:
     # Before any import that takes long or starts threads.
     interrupts.watch()
     try:
-        from ndcg_spark.cli import main as command_line
+        from ndcg_spark.cli.app import main as command_line
 
         command_line(arguments)
     finally:

@@ -6,8 +6,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.table_config import Strict
+from ndcg_spark.text import did_you_mean
 
 #: The path of a key: names, and places in lists.
 Place = tuple[int | str, ...]

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from ndcg_spark.plain import message
+from ndcg_spark.text import message
 
 #: Seconds until the process ends at the latest, and how many of these a commit may take and the next cleanup waits.
 _SECONDS = 1.6
@@ -30,7 +30,7 @@ _turn = threading.Condition()
 _cleanups: list[Callable[[], object]] = []
 _committing = False
 _ended_by: int | None = None
-_standing = NOTHING_PUBLISHED
+_outcome = NOTHING_PUBLISHED
 _published = False
 
 
@@ -56,7 +56,7 @@ def unwatch() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    give_way()
+    wait_for_exit()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
@@ -68,7 +68,7 @@ def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        give_way()
+        wait_for_exit()
         with _turn:
             _cleanups.remove(cleanup)
 
@@ -79,28 +79,28 @@ def committing(output: str) -> Iterator[None]:
 
     No cleanup may remove staging any more: if the second is over, a later evaluation removes what does not count.
     """
-    global _committing, _published, _standing  # noqa: PLW0603  # there is one process to end
+    global _committing, _published, _outcome  # noqa: PLW0603  # there is one process to end
     with _turn:
         _committing = _ended_by is None
-    give_way()
+    wait_for_exit()
     output = message(output)
-    _standing = f"it was publishing: ndcg-spark nights {output} shows which evaluation counts"
+    _outcome = f"it was publishing: ndcg-spark nights {output} shows which evaluation counts"
     try:
         yield
-        _standing, _published = f"the night was published in {output}", True
+        _outcome, _published = f"the night was published in {output}", True
     except BaseException:
-        _standing = NOTHING_PUBLISHED
+        _outcome = NOTHING_PUBLISHED
         raise
     finally:
         with _turn:
             _committing = False
             _turn.notify_all()
-        give_way()
+        wait_for_exit()
 
 
-def standing() -> str:
+def outcome_so_far() -> str:
     """Whether a night has been published so far, in words for the end of a message."""
-    return _standing
+    return _outcome
 
 
 def is_published() -> bool:
@@ -108,13 +108,13 @@ def is_published() -> bool:
     return _published
 
 
-def stand(sentence: str) -> None:
-    """Set what `standing` says, for a command that publishes no night."""
-    global _published, _standing
-    _standing, _published = sentence, False
+def set_outcome(sentence: str) -> None:
+    """Set what `outcome_so_far` says, for a command that publishes no night."""
+    global _published, _outcome
+    _outcome, _published = sentence, False
 
 
-def give_way() -> None:
+def wait_for_exit() -> None:
     """If a signal has come, wait for the end of the process: errors from now on are only its effect."""
     if _ended_by is not None:
         threading.Event().wait()
@@ -152,7 +152,7 @@ def _end(number: int) -> None:
         # On a busy machine it can take longer to remove many files.
         thread.join(max(0.0, end - time.monotonic()))
     with contextlib.suppress(OSError):
-        os.write(2, f"ndcg-spark: interrupted; {_standing}\n".encode(errors="backslashreplace"))
+        os.write(2, f"ndcg-spark: interrupted; {_outcome}\n".encode(errors="backslashreplace"))
     # Not sys.exit: it would wait for the main thread, which waits for the engine.
     os._exit(128 + number)
 

@@ -8,12 +8,11 @@ from pyspark.sql import DataFrame
 from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
 from ndcg_spark.pandas_tables import first_rows, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-from ndcg_spark.sheets.markup import html, text
-from ndcg_spark.sheets.scores import score_sheet
-from ndcg_spark.sheets.sheet import Sheet
-from ndcg_spark.sheets.sorting import by_cutoff
+from ndcg_spark.tables.scores import score_table
+from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.writers import html, text
 
-#: So many runs are shown.
+#: At most this many runs are shown.
 _MOST_ROWS = 50
 
 
@@ -28,18 +27,16 @@ class Scores:
 
     def show(self) -> None:
         """Print the dataset scores, a row per run, the best by the first of the measures first. Runs a Spark job."""
-        sys.stdout.write("\n".join(text(self._sheet())) + "\n")
+        sys.stdout.write("\n".join(text(self._table())) + "\n")
 
     def _repr_html_(self) -> str:
         """The dataset scores as notebooks show them. Runs a Spark job."""
-        return html(self._sheet())
+        return html(self._table())
 
-    def _sheet(self) -> Sheet:
+    def _table(self) -> TextTable:
         rows = [row.asDict() for row in self.dataset_scores.collect()]
         notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        short, lost = score_sheet(by_cutoff(rows), None, notes, self.asked).cut(_MOST_ROWS)
-        more = [f"and {lost:,} more runs in dataset_scores"] if lost else []
-        return dataclasses.replace(short, notes=[*more, *short.notes])
+        return score_table(rows, None, notes, self.asked).first(_MOST_ROWS, "runs in dataset_scores")
 
 
 def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, asked: Asked) -> Scores:

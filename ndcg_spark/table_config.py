@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ndcg_spark import paths
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json", "delta", "iceberg"]
 

@@ -96,7 +96,7 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(autouse=True)
 def _nothing_is_published_yet() -> None:
     """Every test begins like a process: what an evaluation before it has published is of no concern."""
-    interrupts.stand("nothing was published")
+    interrupts.set_outcome("nothing was published")
 
 
 @pytest.fixture(scope="session")

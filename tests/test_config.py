@@ -67,6 +67,11 @@ def test_an_unknown_key_is_refused_by_name(tmp_path, text, place):
         load(written(tmp_path, text), {})
 
 
+def test_an_unknown_key_is_refused_with_the_nearest(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"cutoff: no such key \(did you mean 'cutoffs'\?\)"):
+        load(written(tmp_path, "cutoff = [1]"), {})
+
+
 def test_missing_paths_are_refused_with_the_arguments_that_give_them():
     with pytest.raises(ConfigurationError, match=r"2 problem\(s\).*give --judgments.*give --results"):
         load(None, {})

@@ -156,7 +156,7 @@ def test_whole_decimals_become_ids_and_nulls_of_no_type_anything(spark):
     assert conform(table, JUDGMENTS, "judgments").collect() == [("q", "18446744073709551615", None)]
 
 
-def test_columns_that_differ_by_case_only_are_refused_with_both(spark):
+def test_columns_that_differ_by_case_only_are_refused_with_input_paths(spark):
     table = judgments(spark, [judgment()]).selectExpr("*", "1 as RELEVANCE", "1 as x", "2 as X")
     with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; name each once"):
         conform(table, JUDGMENTS, "judgments")

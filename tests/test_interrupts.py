@@ -140,7 +140,7 @@ def test_what_stands_is_told_without_the_secrets_of_the_output():
     program = """
 with interrupts.committing("s3://KEY:SECRET@bucket/out"):
     pass
-print(interrupts.standing())
+print(interrupts.outcome_so_far())
 """
     assert told(program) == (0, "the night was published in s3://***@bucket/out\n", "")
 
@@ -151,7 +151,7 @@ try:
     with interrupts.committing("out"):
         raise OSError
 except OSError:
-    print(interrupts.standing())
+    print(interrupts.outcome_so_far())
 """
     assert told(program) == (0, "nothing was published\n", "")
 

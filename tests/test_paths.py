@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark import paths
-from ndcg_spark.arguments import _both, _columns
-from ndcg_spark.cli import main
+from ndcg_spark.cli.app import main
+from ndcg_spark.cli.configuration import _columns, _input_paths
 from ndcg_spark.config import load, validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job import checking
@@ -90,9 +90,9 @@ def read(monkeypatch, capsys):
 
     def of(*arguments):
         found = []
-        monkeypatch.setattr(checking, "check", lambda config, _: found.append(config))
+        monkeypatch.setattr(checking, "check", lambda config, _: found.append(config) or {"judged_rate": []})
         with pytest.raises(SystemExit):
-            main(["check", *arguments, "--json"])
+            main(["check", *arguments, "--format", "json"])
         for config in found:
             return [table and table.path for table in (config.judgments, config.results, config.exclude)]
         return capsys.readouterr().err
@@ -103,18 +103,18 @@ def read(monkeypatch, capsys):
 def test_an_option_takes_one_path_and_leaves_the_next_to_the_positions(read):
     assert read("--exclude", "seen.csv", "q", "a", "b") == [["q"], ["a", "b"], ["seen.csv"]]
     assert read("--exclude", "s", "--exclude", "t", "q", "a") == [["q"], ["a"], ["s", "t"]]
-    assert read("--qrels", "q", "--results", "a", "--results", "b") == [["q"], ["a", "b"], None]
+    assert read("--judgments", "q", "--results", "a", "--results", "b") == [["q"], ["a", "b"], None]
     said = read("--judgments", "q", "--results", "a", "b")
     assert "b and --judgments are both given; repeat the option before every" in said
 
 
 def test_two_arguments_are_the_judgments_and_the_results():
-    assert _both(["q", "a", "b"], None, None) == (["q"], ["a", "b"])
-    assert _both([], ["q"], ["a"]) == (["q"], ["a"])
+    assert _input_paths(["q", "a", "b"], (), ()) == (["q"], ["a", "b"])
+    assert _input_paths((), ["q"], ["a"]) == (["q"], ["a"])
     with pytest.raises(ConfigurationError, match="a and --results are both given"):
-        _both(["a", "b"], None, ["r"])
+        _input_paths(["a", "b"], (), ["r"])
     with pytest.raises(ConfigurationError, match="only q is given; give the judgments, then the results"):
-        _both(["q"], None, None)
+        _input_paths(["q"], (), ())
 
 
 def test_a_column_is_mapped_for_every_table_that_has_it_or_for_one():

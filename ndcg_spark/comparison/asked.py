@@ -4,7 +4,7 @@ import dataclasses
 
 from ndcg_spark.comparison.statistics import CORRECTIONS
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 #: The tests that can be asked for.
 TESTS = ("t", "randomization")

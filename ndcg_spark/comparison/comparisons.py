@@ -1,6 +1,5 @@
 """Comparing as a function of tables: what people call in Python and in notebooks."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,8 @@ from ndcg_spark.library import session_of, several
 from ndcg_spark.pandas_tables import with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores
-from ndcg_spark.sheets.comparisons import comparison_sheet
-from ndcg_spark.sheets.markup import html
+from ndcg_spark.tables.comparisons import comparison_table
+from ndcg_spark.tables.writers import html
 
 #: So many rows are shown in a notebook.
 _MOST_ROWS = 100
@@ -130,9 +129,7 @@ def compare(
     if not found.rows:
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give the scores of two")
     # The table is small and computed, so a notebook shows it at once.
-    shown, lost = comparison_sheet(found.rows, correction, alpha).cut(_MOST_ROWS)
-    more = [f"and {lost:,} more rows"] if lost else []
-    table = dataclasses.replace(shown, notes=[*more, *shown.notes])
+    table = comparison_table(found.rows, correction, alpha).first(_MOST_ROWS, "rows")
     return with_html(as_table(found.rows, session), lambda: html(table))
 
 

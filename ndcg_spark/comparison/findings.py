@@ -11,7 +11,7 @@ from ndcg_spark.comparison.sides import key_of
 from ndcg_spark.comparison.statistics import holm
 from ndcg_spark.comparison.verdict import Code, Effect, Finding, Outcome
 from ndcg_spark.gate_config import GateConfig
-from ndcg_spark.sheets.sheet import at
+from ndcg_spark.tables.table import at
 
 _NUMBERS = ("mean", "baseline_mean", "interval_low", "interval_high", "p_value", "minimum_detectable")
 #: The numbers that a criterion cannot do without.

@@ -11,7 +11,7 @@ from ndcg_spark.comparison import pairing
 from ndcg_spark.comparison.tallies import Row
 from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 
 @dataclasses.dataclass(frozen=True)

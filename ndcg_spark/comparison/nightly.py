@@ -15,8 +15,8 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.choosing import nights_of
 from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES
+from ndcg_spark.text import did_you_mean
 
 #: What can be followed from night to night.
 MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))

@@ -14,7 +14,7 @@ from pyspark.sql.types import DoubleType, IntegerType, StringType
 
 from ndcg_spark.conforming import as_type
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 #: What pairs a row with one of the baseline, beside the night and the run.
 KEY = ("dataset", "query_id", "cutoff")

@@ -14,7 +14,7 @@ from ndcg_spark.comparison import aggregation, randomization
 from ndcg_spark.comparison.pairing import STATUSES
 from ndcg_spark.comparison.rows import date_of
 from ndcg_spark.comparison.tallies import Tally
-from ndcg_spark.sheets.sorting import DECIMALS
+from ndcg_spark.tables.sorting import DECIMALS
 
 #: What is compared, beside the measure and the slice.
 _PLACE = ("dataset", "night", "run", "cutoff")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
-from ndcg_spark.sheets.verdicts import in_words
+from ndcg_spark.tables.verdicts import in_words
 
 
 class Outcome(enum.StrEnum):

@@ -4,7 +4,7 @@ from ndcg_spark.comparison.deciding import Row
 from ndcg_spark.comparison.sides import Against
 from ndcg_spark.comparison.verdict import Code
 from ndcg_spark.gate_config import CheckConfig, GateConfig
-from ndcg_spark.sheets.sheet import at
+from ndcg_spark.tables.table import at
 
 
 def subject(check: CheckConfig, run: str | None) -> str:

@@ -10,7 +10,7 @@ from ndcg_spark.convention.options import GAINS, OPTIONS, Numbers
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.convention.values import MAX_GAIN, MOST_GRADES, choices, is_known, normal, show
 from ndcg_spark.errors import ConventionError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 Gain = str | Mapping[float, float]
 #: Up to this rank discounts are summed for ideal=k_relevant.

@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, deepest_finite
 from ndcg_spark.convention.measures import MEASURES, Asked, Measure
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 _NAMES = {name: name for name in MEASURES} | {
     written: name for name, measure in MEASURES.items() for written in measure.written

@@ -12,8 +12,8 @@ from pyarrow import fs
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
-from ndcg_spark.plain import printable
 from ndcg_spark.table_config import moment
+from ndcg_spark.text import printable
 
 
 def library() -> Any:

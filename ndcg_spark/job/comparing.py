@@ -16,8 +16,8 @@ from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.read import dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, last_good, read_again_if_replaced, unreplaced
-from ndcg_spark.plain import did_you_mean
-from ndcg_spark.sheets.sheet import at
+from ndcg_spark.tables.table import at
+from ndcg_spark.text import did_you_mean
 
 #: So many names of runs are told.
 _SHOWN = 10

@@ -15,7 +15,7 @@ from ndcg_spark.job.facts import Row, explained_of, facts_of
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.sheets.sheet import at
+from ndcg_spark.tables.table import at
 
 
 def explain_night(output: str, date: str | None, asked: Asked) -> Explained:

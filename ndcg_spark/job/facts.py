@@ -8,7 +8,7 @@ from ndcg_spark.explanation.asked import Asked, Explained
 from ndcg_spark.explanation.explanation import explain
 from ndcg_spark.explanation.facts import Facts, Grade, Judged, Returned, Score
 from ndcg_spark.scoring.gains import discounts, gain_of, unjudged_gain
-from ndcg_spark.sheets.sorting import best_first
+from ndcg_spark.tables.sorting import best_first
 
 Row = Mapping[str, Any]
 

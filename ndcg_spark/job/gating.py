@@ -14,8 +14,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate_config import GateConfig
 from ndcg_spark.job.outcome import Tell
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.text import did_you_mean
 
 
 def refuse_without_meaning(config: EvaluationConfig, accepted: str | None) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.nights.read import read_evaluation
-from ndcg_spark.sheets.sorting import DECIMALS, Order
+from ndcg_spark.tables.sorting import DECIMALS, Order
 
 _KEY = ("dataset", "run", "query_id", "cutoff")
 

@@ -13,7 +13,7 @@ from ndcg_spark.job.outcome import Tell, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, results_of, sources_of
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import to_judge
-from ndcg_spark.sheets.sorting import DECIMALS
+from ndcg_spark.tables.sorting import DECIMALS
 
 
 def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ Tell = Callable[[str, str], None]
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The outcome of an evaluation, which `--json` prints."""
+    """The outcome of an evaluation, which `--format json` prints."""
 
     evaluation_id: str
     convention: str

@@ -9,7 +9,7 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.read import read_evaluation
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 #: What of QUERY_SCORES is needed beside the measures.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")

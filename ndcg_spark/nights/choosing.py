@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.text import did_you_mean
 
 #: So many datasets are named in a message.
 _SHOWN = 10

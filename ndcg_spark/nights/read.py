@@ -19,8 +19,8 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
+from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
 _PARQUET = ds.ParquetFileFormat()

@@ -1,6 +1,7 @@
-"""Charts in Vega-Lite, and pictures of them without a browser. What draws them is the extra `report`."""
+"""Charts in Vega-Lite, and pictures of them without a browser, which the extra `report` draws."""
 
 import datetime
+import html
 import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,28 +9,26 @@ from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.plain import printable
 from ndcg_spark.report.trends import best_runs
-from ndcg_spark.sheets.markup import escaped_html
-from ndcg_spark.sheets.sheet import at
+from ndcg_spark.tables.table import at
+from ndcg_spark.text import printable
 
 #: A specification of Vega-Lite.
 Chart = dict[str, Any]
 
 _ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
-_FLAGS, _SHAPES = ["low", "high", "drop"], ["triangle-down", "triangle-up", "diamond"]
+_FLAGS = {"domain": ["low", "high", "drop"], "range": ["triangle-down", "triangle-up", "diamond"]}
 #: Signs and shapes say the same as the colours, which differ for the colour-blind too (Okabe and Ito).
 _SIDES, _COLOURS = ["better", "worse", "the same"], ["#0072B2", "#D55E00", "#888888"]
 _POINTS = ["triangle-up", "triangle-down", "circle"]
-#: Of more queries, differences are drawn as a curve of quantiles, and points are binned.
+_DASHED = {"color": "#888", "strokeDash": [4, 3]}
+#: With more queries, differences are drawn as a curve of quantiles, and points are binned.
 _MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
-#: Of more runs, a trend shows the best: there are no more colours.
+#: With more runs, a trend shows the best: there are no more colours.
 _MOST_LINES = 10
-#: So many days are named on an axis.
+#: At most this many days are named on an axis.
 _MOST_TICKS = 12
-#: What the rows of a chart are called in it.
-_ROWS = "rows"
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
 _ON_A_PAGE = {
     "background": "transparent",
@@ -44,120 +43,103 @@ _ON_A_PAGE = {
 
 
 def require_extra() -> None:
-    """ConfigurationError if a package of the extra is not installed."""
-    for name in ("altair", "jinja2", "vl_convert"):
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            raise ConfigurationError(
-                f"report: {error.name} is not installed, which charts and pages are made with; install the extra "
-                "report, in the project's folder with pip install '.[report]'"
-            ) from error
-
-
-def _altair() -> Any:
-    """Altair, whose data may be as long as it needs to be. ConfigurationError if it is not installed."""
-    require_extra()
-    import altair
-
-    altair.data_transformers.disable_max_rows()
-    return altair
+    """ConfigurationError if the package of the extra is not installed."""
+    try:
+        importlib.import_module("vl_convert")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"report: {error.name} is not installed, which draws charts; install the extra report, in the project's "
+            "folder with pip install '.[report]'"
+        ) from error
 
 
 def trend_chart(lines: Sequence[Line]) -> Chart:
-    """The trends as a chart, a panel for each dataset and measure: a line per run, marks where a night stands out.
+    """The trends as a chart, a panel for each dataset and measure: a line per run, marks at unusual nights.
 
     Of more than _MOST_LINES runs it shows the best, and says so.
     """
-    alt = _altair()
+    require_extra()
     runs = best_runs(lines)
     best = set(runs[:_MOST_LINES])
     rows = [row for line in lines if line.run in best for row in _nights(line)]
-    run = alt.Color("run:N", title="run")
-    score = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     # In UTC, or a date would begin the evening before in half of the world.
-    days = alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=_days(alt, rows))
-    base = alt.Chart(_named(alt)).encode(x=days)
+    axis = {"format": "%d %b", "labelOverlap": True, "values": _days(rows)}
+    x = {"field": "date", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis}
+    encoding = {"x": x, "y": _number("value", scale={"zero": False}), "color": _text("run", "run")}
     # A line for each stretch of comparable nights: nothing is joined across a break.
-    dashes = alt.StrokeDash("run:N", legend=None)
-    joined = base.mark_line().encode(y=score, color=run, strokeDash=dashes, detail="stretch:N")
-    nights = base.mark_point(filled=True, size=18).encode(y=score, color=run)
-    shape = alt.Shape("flag:N", title="stands out", scale=alt.Scale(domain=_FLAGS, range=_SHAPES))
-    flagged = base.transform_filter("datum.flag != ''").mark_point(size=110, strokeWidth=2)
-    flagged = flagged.encode(y=score, color=run, shape=shape)
-    broken = base.transform_filter("datum.breaks != ''").mark_rule(strokeDash=[4, 3], color="#888")
-    layered = alt.layer(broken, joined, nights, flagged).properties(width=_WIDTH, height=220)
-    panels = layered.facet(row=alt.Row("panel:N", title=None)).resolve_scale(y="independent")
-    if len(best) < len(runs):
-        panels = panels.properties(title=f"the best {len(best)} of {len(runs):,} runs")
-    return _as_dict(panels, rows)
+    stretch = {"strokeDash": _text("run", legend=None), "detail": _text("stretch")}
+    layers: list[Chart] = [
+        {"mark": {"type": "rule", **_DASHED}, "encoding": {"x": x}, "transform": [{"filter": "datum.breaks != ''"}]},
+        {"mark": "line", "encoding": encoding | stretch},
+        {"mark": {"type": "point", "filled": True, "size": 18}, "encoding": encoding},
+        {
+            "mark": {"type": "point", "size": 110, "strokeWidth": 2},
+            "encoding": encoding | {"shape": _text("flag", "stands out", scale=_FLAGS)},
+            "transform": [{"filter": "datum.flag != ''"}],
+        },
+    ]
+    title = {"title": f"the best {len(best)} of {len(runs):,} runs"} if len(best) < len(runs) else {}
+    panels = {"facet": {"row": _text("panel")}, "resolve": {"scale": {"y": "independent"}}}
+    return _chart(rows, spec={"layer": layers, "width": _WIDTH, "height": 220}, **panels, **title)
 
 
 def runs_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
     """Runs with their mean and its interval, the best on top; rows have run, mean, low and high."""
-    alt = _altair()
-    base = alt.Chart(_named(alt)).encode(y=alt.Y("run:N", sort=None, title=None))
-    points = base.mark_point(filled=True, size=60, color=_COLOURS[0]).encode(
-        x=alt.X("mean:Q", title=title, scale=alt.Scale(zero=False))
-    )
-    intervals = base.mark_rule(strokeWidth=2, color=_COLOURS[0]).encode(x="low:Q", x2="high:Q")
-    return _as_dict(alt.layer(intervals, points).properties(width=_WIDTH - 120), rows)
+    run = _text("run", sort=None)
+    # The axis has the title of the mean alone.
+    interval = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "y": run}
+    mean = {"x": _number("mean", title, scale={"zero": False}), "y": run}
+    layers = [
+        {"mark": {"type": "rule", "color": _COLOURS[0], "strokeWidth": 2}, "encoding": interval},
+        {"mark": {"type": "point", "color": _COLOURS[0], "filled": True, "size": 60}, "encoding": mean},
+    ]
+    return _chart(rows, layer=layers, width=_WIDTH - 120)
 
 
 def differences_chart(differences: Sequence[float], title: str) -> Chart:
     """The differences of all queries from the largest loss to the largest win."""
-    alt = _altair()
     ordered = sorted(differences)
+    size = {"width": _WIDTH, "height": 220}
+    y = _number("difference", title)
     if len(ordered) > _MOST_BARS:
         last = len(ordered) - 1
-        shares = [number / 200 for number in range(201)]
+        shares = [place / 200 for place in range(201)]
         points = [{"share": share, "difference": ordered[round(share * last)]} for share in shares]
-        curve = alt.Chart(_named(alt)).mark_area(line=True, color=_COLOURS[0], opacity=0.5)
-        share = alt.X("share:Q", title="share of the queries", axis=alt.Axis(format="%"))
-        curve = curve.encode(x=share, y=alt.Y("difference:Q", title=title)).properties(width=_WIDTH, height=220)
-        return _as_dict(curve, points)
-    values = [{"at": rank, "difference": each, "side": _side(each)} for rank, each in enumerate(ordered, 1)]
-    bars = alt.Chart(_named(alt)).mark_bar(width=max(_WIDTH / max(len(values), 1) - 1, 0.4))
-    bars = bars.encode(
-        x=alt.X("at:Q", title="queries, from the largest loss on", scale=alt.Scale(domain=[0, len(values) + 1])),
-        y=alt.Y("difference:Q", title=title),
-        color=_by_side(alt, "Color", _COLOURS),
-    )
-    return _as_dict(bars.properties(width=_WIDTH, height=220), values)
+        x = _number("share", "share of the queries", axis={"format": "%"})
+        mark: Chart = {"type": "area", "line": True, "color": _COLOURS[0], "opacity": 0.5}
+        return _chart(points, mark=mark, encoding={"x": x, "y": y}, **size)
+    rows = [{"at": rank, "difference": each, "side": _side(each)} for rank, each in enumerate(ordered, 1)]
+    mark = {"type": "bar", "width": max(_WIDTH / max(len(rows), 1) - 1, 0.4)}
+    x = _number("at", "queries, from the largest loss on", scale={"domain": [0, len(rows) + 1]})
+    return _chart(rows, mark=mark, encoding={"x": x, "y": y, "color": _by_side(_COLOURS)}, **size)
 
 
 def pairs_chart(pairs: Iterable[tuple[float, float]], run: str, baseline: str) -> Chart:
     """Each query as a point: the score of the baseline and that of the run. Above the line the run is better."""
-    alt = _altair()
-    values = [{"baseline": one, "run": other, "side": _side(other - one)} for one, other in pairs]
-    line = alt.Chart(alt.Data(values=[{"one": 0, "other": 0}, {"one": 1, "other": 1}])).mark_line(
-        color="#888", strokeDash=[4, 3]
-    )
-    line = line.encode(x="one:Q", y="other:Q")
-    x, y = {"title": baseline}, {"title": run}
-    if len(values) > _MOST_POINTS:
-        binned = alt.Bin(maxbins=40)
-        points = alt.Chart(_named(alt)).mark_rect()
-        points = points.encode(
-            x=alt.X("baseline:Q", bin=binned, **x),
-            y=alt.Y("run:Q", bin=binned, **y),
-            color=alt.Color("count()", title="queries", scale=alt.Scale(type="log")),
-        )
+    rows = [{"baseline": one, "run": other, "side": _side(other - one)} for one, other in pairs]
+    if len(rows) > _MOST_POINTS:
+        binned = {"bin": {"maxbins": 40}}
+        colour = {"aggregate": "count", "type": "quantitative", "title": "queries", "scale": {"type": "log"}}
+        places = {"x": _number("baseline", baseline, **binned), "y": _number("run", run, **binned)}
+        points: Chart = {"mark": "rect", "encoding": {**places, "color": colour}}
     else:
-        points = alt.Chart(_named(alt)).mark_point(filled=True, opacity=0.7, size=60)
-        shape = _by_side(alt, "Shape", _POINTS)
-        points = points.encode(x=alt.X("baseline:Q", **x), y=alt.Y("run:Q", **y), shape=shape)
-        points = points.encode(color=_by_side(alt, "Color", _COLOURS))
-    return _as_dict(alt.layer(points, line).properties(width=340, height=340), values)
+        places = {"x": _number("baseline", baseline), "y": _number("run", run)}
+        sides = {"shape": _by_side(_POINTS), "color": _by_side(_COLOURS)}
+        points = {"mark": {"type": "point", "filled": True, "opacity": 0.7, "size": 60}, "encoding": places | sides}
+    diagonal = {
+        "data": {"values": [{"one": 0, "other": 0}, {"one": 1, "other": 1}]},
+        "mark": {"type": "line", **_DASHED},
+        "encoding": {"x": {"field": "one", "type": "quantitative"}, "y": {"field": "other", "type": "quantitative"}},
+    }
+    return _chart(rows, layer=[points, diagonal], width=340, height=340)
 
 
 def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
-    """Bars of counts; rows have at, label and queries, in order."""
-    alt = _altair()
-    bars = alt.Chart(_named(alt)).mark_bar(color=_COLOURS[0])
-    counts = alt.Y("queries:Q", title="queries", axis=alt.Axis(tickMinStep=1, format=",d"))
-    order = alt.X("label:N", sort=None, title=title, axis=alt.Axis(labelAngle=-45, titlePadding=16))
-    return _as_dict(bars.encode(x=order, y=counts).properties(width=_WIDTH, height=180), bins)
+    """Bars of counts; rows have label and queries, in order."""
+    x = _text("label", title, sort=None, axis={"labelAngle": -45, "titlePadding": 16})
+    y = _number("queries", "queries", axis={"tickMinStep": 1, "format": ",d"})
+    mark = {"type": "bar", "color": _COLOURS[0]}
+    return _chart(bins, mark=mark, encoding={"x": x, "y": y}, width=_WIDTH, height=180)
 
 
 def picture(chart: Chart, style: str) -> bytes:
@@ -172,34 +154,36 @@ def picture(chart: Chart, style: str) -> bytes:
 def drawing(chart: Chart, title: str) -> str:
     """The chart as an element of SVG for a page, in its colours. Every name in it is escaped.
 
-    It is one image to a screen reader, which has its numbers in a table; the roles that Vega gives its parts are none
-    that a browser knows.
+    It is one image to a screen reader, which has its numbers in a table; browsers do not know the roles that Vega gives
+    its parts.
     """
     import vl_convert
 
     drawn = _ROLES.sub("", str(vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE})))
-    return drawn.replace("<svg ", f'<svg role="img" aria-label="{escaped_html(title)}" ', 1)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{html.escape(printable(title))}" ', 1)
 
 
-def _named(alt: Any) -> Any:
-    """Data that `_as_dict` adds: Altair would validate every row of them, which took it most of its time."""
-    return alt.NamedData(_ROWS)
+def _number(field: str, title: str | None = None, **more: Any) -> Chart:
+    return {"field": field, "type": "quantitative", "title": title, **more}
 
 
-def _days(alt: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """An axis with at most _MOST_TICKS of the days that there are, evenly chosen."""
-    dates = sorted({row["date"] for row in rows})
-    last, ticks = len(dates) - 1, min(len(dates), _MOST_TICKS)
-    chosen = sorted({dates[round(tick * last / max(ticks - 1, 1))] for tick in range(ticks)})
-    midnights = [datetime.datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp() * 1000 for date in chosen]
-    return alt.Axis(format="%d %b", values=midnights, labelOverlap=True)
+def _text(field: str, title: str | None = None, **more: Any) -> Chart:
+    return {"field": field, "type": "nominal", "title": title, **more}
 
 
-def _as_dict(chart: Any, rows: Sequence[Mapping[str, Any]]) -> Chart:
-    """The chart with these rows. Every text is printable, as drawing one that XML does not allow ends the process."""
-    found: Chart = chart.to_dict()
-    shown: Chart = _printable({**found, "datasets": {**found.get("datasets", {}), _ROWS: list(rows)}})
-    return shown
+def _by_side(values: Sequence[str]) -> Chart:
+    return _text("side", scale={"domain": _SIDES, "range": values})
+
+
+def _side(difference: float) -> str:
+    return _SIDES[2] if abs(difference) <= 1e-9 else _SIDES[0] if difference > 0 else _SIDES[1]
+
+
+def _chart(rows: Sequence[Mapping[str, Any]], **specification: Any) -> Chart:
+    """A chart of these rows. Every text is printable, as drawing one that XML does not allow ends the process."""
+    schema = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "data": {"name": "rows"}}
+    chart: Chart = _printable({**schema, "datasets": {"rows": list(rows)}, **specification})
+    return chart
 
 
 def _printable(value: Any) -> Any:
@@ -211,12 +195,12 @@ def _printable(value: Any) -> Any:
     return {name: _printable(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-def _side(difference: float) -> str:
-    return _SIDES[2] if abs(difference) <= 1e-9 else _SIDES[0] if difference > 0 else _SIDES[1]
-
-
-def _by_side(alt: Any, channel: str, values: Sequence[str]) -> Any:
-    return getattr(alt, channel)("side:N", title=None, scale=alt.Scale(domain=_SIDES, range=list(values)))
+def _days(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """At most _MOST_TICKS of the days that there are, evenly chosen, as JavaScript counts time."""
+    dates = sorted({row["date"] for row in rows})
+    last, ticks = len(dates) - 1, min(len(dates), _MOST_TICKS)
+    chosen = sorted({dates[round(tick * last / max(ticks - 1, 1))] for tick in range(ticks)})
+    return [datetime.datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp() * 1000 for date in chosen]
 
 
 def _nights(line: Line) -> list[dict[str, Any]]:

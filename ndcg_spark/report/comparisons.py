@@ -1,5 +1,6 @@
-"""Comparisons as they are printed: tables for people, Markdown and LaTeX to paste, CSV and JSON for programs."""
+"""How comparisons are printed: alone, and beside the scores of an evaluation."""
 
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,90 +8,68 @@ from typing import Any
 from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.comparing import Compared
 from ndcg_spark.job.outcome import Outcome
-from ndcg_spark.report.formats import print_outcome, print_sheets
-from ndcg_spark.report.records import CSV, print_csv
-from ndcg_spark.report.streams import as_json
+from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
-from ndcg_spark.sheets.comparisons import (
+from ndcg_spark.tables.comparisons import (
     PLAIN_SIGNS,
     SIGNS,
-    comparison_sheet,
+    comparison_table,
     notes_of_test,
-    query_sheet,
-    transition_sheet,
+    query_table,
+    transition_table,
 )
-from ndcg_spark.sheets.papers import compared_paper_sheet, marks_of, paper_sheet
-from ndcg_spark.sheets.sheet import Sheet
-from ndcg_spark.sheets.sorting import Order, in_order
+from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table
+from ndcg_spark.tables.sorting import Order
+from ndcg_spark.tables.table import TextTable
 
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (
-    *(
-        "baseline",
-        "measure",
-        "difference",
-        "relative_difference",
-        "interval_low",
-        "interval_high",
-        "p_value",
-        "p_adjusted",
-    ),
-    *("test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
+    *("baseline", "measure", "difference", "relative_difference", "interval_low", "interval_high", "p_value"),
+    *("p_adjusted", "test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
 )
 
 
 def print_compared(found: Compared, style: str, correction: str, alpha: float, measures: Sequence[str] = ()) -> None:
-    """Print what a comparison of these measures found. LaTeX has them as columns, in this order.
+    """Print a comparison of these measures. LaTeX has them as columns, in this order.
 
     CSV has the rows of COMPARISONS alone, JSON is one object with everything.
     """
-    if style == "json":
-        print(as_json(as_object(found)))
-    elif style in CSV:
-        print_csv(COMPARISONS.names, flat(found.rows), style)
-    else:
-        paper = compared_paper_sheet(found.rows, correction, measures) if style == "latex" else None
-        print_sheets([*([paper] if paper else []), *sheets_of(found, style, correction, alpha)], style)
+
+    def tables() -> list[TextTable]:
+        paper = compared_paper_table(found.rows, correction, measures) if style == "latex" else None
+        return [*([paper] if paper else []), *_tables(found, style, correction, alpha)]
+
+    print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))
 
 
-def print_beside_scores(outcome: Outcome, found: Compared, style: str, order: Order | None) -> None:
-    """Print the dataset scores of an evaluation, and what its runs are beside one of them.
+def print_with_comparison(outcome: Outcome, found: Compared, style: str, order: Order | None) -> None:
+    """Print the dataset scores of an evaluation, and how its runs compare with one of them.
 
     In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
     cutoff, which are empty for the baseline itself.
     """
-    if style in CSV:
-        # Of several measures at a cutoff, the first that was asked for.
-        compared = {_key(row): row for row in reversed(flat(found.rows))}
-        rows = [row for of_run in in_order(outcome.dataset_scores, order, outcome.asked) for row in of_run]
-        nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
-        print_csv(
-            [*measure_first(DATASET_SCORES, outcome.asked.columns), *_BESIDE],
-            ({**{name: compared.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in rows),
-            style,
-        )
-        return
-    if style == "latex":
-        notes = [f"{outcome.convention}: {outcome.formula}", *notes_of_test(found.rows, found.rows, Asked.correction)]
-        scores = paper_sheet(outcome.dataset_scores, order, notes, outcome.asked, marks_of(found.rows))
-        print_sheets([scores, *sheets_of(found, style, Asked.correction, Asked.alpha)], style)
-        return
-    print_outcome(outcome, style, order, as_object(found))
-    if style != "json":
-        print()
-        print_sheets(sheets_of(found, style, Asked.correction, Asked.alpha), style)
+
+    def tables() -> list[TextTable]:
+        compared = _tables(found, style, Asked.correction, Asked.alpha)
+        if style != "latex":
+            return [*outcome_tables(outcome, style, order), *compared]
+        test = notes_of_test(found.rows, found.rows, Asked.correction)
+        notes = [f"{outcome.convention}: {outcome.formula}", *test]
+        return [paper_table(outcome.dataset_scores, order, notes, outcome.asked, marks_of(found.rows)), *compared]
+
+    # Of several measures at a cutoff, the first that was asked for.
+    by_key = {_key(row): row for row in reversed(flat(found.rows))}
+    nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
+    rows = (
+        {**{name: by_key.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in ordered(outcome, order)
+    )
+    columns = [*measure_first(DATASET_SCORES, outcome.asked.columns), *_BESIDE]
+    print_result(style, tables, lambda: {**outcome_value(outcome, order), **_value(found)}, columns, rows)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["dataset"], row["run"], row["cutoff"]
-
-
-def as_object(found: Compared) -> dict[str, Any]:
-    """Everything that was found, for JSON."""
-    return {
-        "comparisons": found.rows,
-        **{name: getattr(found, name) for name in ("transitions", "queries", "warnings")},
-    }
 
 
 def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -98,17 +77,18 @@ def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
-def sheets_of(found: Compared, style: str, correction: str, alpha: float) -> list[Sheet]:
+def _value(found: Compared) -> dict[str, Any]:
+    """Everything that was found, for JSON."""
+    fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    return {"comparisons": fields.pop("rows"), **fields}
+
+
+def _tables(found: Compared, style: str, correction: str, alpha: float) -> list[TextTable]:
     """The comparisons, the queries that were asked for, and what queries of another status do to the means."""
-    signs = _signs() if style == "table" else None
-    sheets = [comparison_sheet(found.rows, correction, alpha, signs)]
-    if found.queries:
-        sheets.append(query_sheet(found.queries))
-    changed = transition_sheet(found.transitions)
-    return [*sheets, *([changed] if changed else [])]
-
-
-def _signs() -> str:
-    """What bars are drawn with: what stdout can show."""
-    encoding = (getattr(sys.stdout, "encoding", None) or "").lower()
-    return SIGNS if encoding.startswith("utf") else PLAIN_SIGNS
+    # Bars are drawn with what stdout can show.
+    is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+    signs = (SIGNS if is_utf8 else PLAIN_SIGNS) if style == "table" else None
+    tables = [comparison_table(found.rows, correction, alpha, signs)]
+    tables += [query_table(found.queries)] if found.queries else []
+    changed = transition_table(found.transitions)
+    return [*tables, *([changed] if changed else [])]

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.interrupts import standing
+from ndcg_spark.interrupts import outcome_so_far
 
 
 def refuse_unwritable(option: str, file: Path) -> None:
@@ -42,4 +42,4 @@ def write_file(option: str, file: Path, content: bytes) -> None:
         if path.is_file():
             with contextlib.suppress(OSError):
                 path.unlink()
-        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; {standing()}") from error
+        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; {outcome_so_far()}") from error

@@ -1,161 +1,151 @@
 """The tables of a report: runs, what they were compared with, findings of the gate, coverage, where it comes from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
-from ndcg_spark.plain import message
-from ndcg_spark.report.night_data import Mean, NightData
-from ndcg_spark.sheets.comparisons import comparison_notes, comparison_sheet, p_value, signed
-from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
-from ndcg_spark.sheets.verdicts import verdict_sheet
+from ndcg_spark.report.night_data import NightData
+from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
+from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
+from ndcg_spark.tables.verdicts import verdict_table
+from ndcg_spark.text import message
 
-_COUNTS = ("queries", "missing_queries", "no_relevant_queries", "unjudged_queries")
-_NAMES = {measure.column: name for name, measure in MEASURES.items()}
+Row = Mapping[str, Any]
+_COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "unjudged_queries": "unjudged"}
+_COVERAGE = {
+    "queries": "queries in the mean",
+    "missing_queries": "judged queries without results",
+    "no_relevant_queries": "queries without a relevant document",
+    "unjudged_queries": "unjudged queries",
+}
+_MEASURE_NAMES = {measure.column: measure_name for measure_name, measure in MEASURES.items()}
 
 
-def runs_table(data: NightData) -> Sheet:
+def runs_table(data: NightData) -> TextTable:
     """A row per run: its scores, its interval, how it compares, and what its scores are a mean of."""
-    shown = _columns(data)
-    headings = ["run", *shown, f"95 % interval of ndcg@{at(data.cutoff)}"]
-    if data.compared:
-        headings += ["difference", f"{_level(data)} interval of it", "p", "won", "lost", "tied"]
-    first_count = len(headings)
-    headings += ["queries", "missing", "no relevant", "unjudged", "judged rate"]
-    rows = []
-    for own in data.runs:
-        name, by_cutoff = own[0]["run"], {row["cutoff"]: row for row in own}
-        last = by_cutoff[data.cutoff]
-        cells = [name, *(rounded(by_cutoff.get(k, {}).get(c)) for c, k in shown.values()), _interval(data.means[name])]
-        cells += _compared(data, name) if data.compared else []
-        rows.append([*cells, *(f"{last[count]:,}" for count in _COUNTS), rounded(last["judged_rate"])])
-    # Counts that are the same for every run and say that nothing is wrong only make the table wide.
-    dull = {first_count + place for place in (1, 2, 3) if all(row[first_count + place] == "0" for row in rows)}
-    kept = [place for place in range(len(headings)) if place not in dull]
-    return sheet([headings[p] for p in kept], ([row[p] for p in kept] for row in rows), range(1, len(kept)))
+    columns = [name("run"), *_score_columns(data)]
+    columns.append(number(f"95 % interval of {data.measure}", _interval_of_mean, str))
+    if data.comparison and data.compared:
+        level = f"{100 * (1 - data.comparison.alpha):g} %"
+        columns.append(number("difference", lambda row: _difference(data, row["run"]), str))
+        columns.append(number(f"{level} interval of it", _compared(data, interval), str))
+        columns.append(number("p", _compared(data, lambda row: p_value(row["p_adjusted"])), str))
+        columns.append(number("won", _compared(data, lambda row: counted(row["wins"])), str))
+        columns.append(number("lost", _compared(data, lambda row: counted(row["losses"])), str))
+        columns.append(number("tied", _compared(data, lambda row: counted(row["ties"])), str))
+    columns.append(number("queries", form=counted))
+    # Counts that are 0 for every run only make the table wide.
+    counts = [
+        number(heading, count, counted) for count, heading in _COUNTS.items() if any(row[count] for row in data.means)
+    ]
+    return text_table([*columns, *counts, number("judged rate")], data.means)
 
 
-def _columns(data: NightData) -> dict[str, tuple[str, int | None]]:
-    """The columns of scores with their cutoffs, by heading: what was asked for, in that order, and what is beside it.
+def _score_columns(data: NightData) -> list[TextColumn]:
+    """The measures that were asked for, in that order, then the others that have values.
 
-    If nothing was, NDCG at every cutoff comes first.
+    If none was, NDCG at every cutoff comes first.
     """
+    every = [row for of_run in data.runs for row in of_run]
     cutoffs = [row["cutoff"] for row in data.runs[0]]
     pairs = data.asked.pairs or [("ndcg", cutoff) for cutoff in cutoffs]
-    shown = {written(name, cutoff): (MEASURES[name].column, cutoff) for name, cutoff in pairs}
+    shown = {(MEASURES[measure].column, cutoff): written(measure, cutoff) for measure, cutoff in pairs}
     for column in COLUMNS:
         for cutoff in cutoffs:
-            has_values = any(row[column] is not None for own in data.runs for row in own if row["cutoff"] == cutoff)
-            if has_values and (column, cutoff) not in shown.values():
-                shown[written(_NAMES[column], cutoff) if column in _NAMES else f"{column}@{at(cutoff)}"] = (
-                    column,
-                    cutoff,
-                )
-    return shown
+            if any(row[column] is not None for row in every if row["cutoff"] == cutoff):
+                measure = _MEASURE_NAMES.get(column)
+                heading = written(measure, cutoff) if measure else f"{column}@{at(cutoff)}"
+                shown.setdefault((column, cutoff), heading)
+    values = {(row["run"], row["cutoff"]): row for row in every}
+
+    def score(column: str, cutoff: int | None) -> Callable[[Row], float | None]:
+        return lambda row: values.get((row["run"], cutoff), {}).get(column)
+
+    return [number(heading, score(*place)) for place, heading in shown.items()]
 
 
-def _compared(data: NightData, run: str) -> list[str]:
-    row = data.compared.get(run)
-    if row is None:
-        return ["baseline" if data.held and data.held.is_itself(run) else "-", "", "", "", "", ""]
-    ends = Mean(row["difference"], row["interval_low"], row["interval_high"])
-    counts = [f"{row[name]:,}" for name in ("wins", "losses", "ties")]
-    return [signed(row["difference"]), _interval(ends, "+"), p_value(row["p_adjusted"]), *counts]
+def _compared(data: NightData, cell: Callable[[Row], str]) -> Callable[[Row], str]:
+    """A cell about the comparison of a run, blank where it has none."""
+    return lambda row: cell(data.compared[row["run"]]) if row["run"] in data.compared else ""
 
 
-def compared_table(data: NightData) -> Sheet | None:
-    """The comparisons of the run that is looked at: every measure, cutoff and slice; None if it has none."""
-    held = data.held
-    if held is None:
-        return None
-    every = comparison_sheet(held.family, held.correction, held.alpha, signs=None)
+def _interval_of_mean(row: Row) -> str:
+    return "-" if row["low"] is None or row["high"] is None else f"{row['low']:z.4f} to {row['high']:z.4f}"
+
+
+def _difference(data: NightData, run: str) -> str:
+    if run in data.compared:
+        return signed(data.compared[run]["difference"])
+    return "baseline" if data.comparison and data.comparison.is_baseline(run) else "-"
+
+
+def compared_table(data: NightData) -> TextTable | None:
+    """The comparisons of the run that is shown in detail: every measure, cutoff and slice; None if it has none."""
+    found = data.comparison
     place = (data.night.dataset, data.run)
-    both = zip(held.family, every.rows, strict=True)
-    shown = [(row, cells) for row, cells in both if (row["dataset"], row["run"]) == place]
-    own = [cells for _, cells in shown]
-    names = [name for name in every.headings if name not in ("dataset", "run", "")]
-    # The stars, which have no heading, stand behind p.
-    stars, p = every.headings.index(""), every.headings.index("p")
-    places = [(every.headings.index(name), name) for name in names]
-    cells = [[f"{row[at]}{row[stars]}" if at == p else row[at] for at, _ in places] for row in own]
-    texts = {"measure", "slice", "flags"}
-    right = [place for place, name in enumerate(names) if name not in texts]
-    notes = comparison_notes([row for row, _ in shown], held.family, held.correction, held.alpha)
-    return sheet(names, cells, right, notes) if own else None
+    rows = [row for row in found.family if (row["dataset"], row["run"]) == place] if found else []
+    return run_comparison_table(rows, found.family, found.correction, found.alpha) if found and rows else None
 
 
-def findings_table(record: Mapping[str, Any]) -> Sheet | None:
+def findings_table(record: Row) -> TextTable | None:
     """What the checks of the gate have found; None without a gate."""
     verdict = record.get("verdict")
-    return verdict_sheet(verdict) if verdict and verdict["findings"] else None
+    return verdict_table(verdict) if verdict and verdict["findings"] else None
 
 
-def reasons(record: Mapping[str, Any], most: int = 20) -> list[str]:
+def reasons(record: Row, most: int = 20) -> list[str]:
     """Why the verdict is what it is: its reason, what the checks found that speaks against the night, warnings."""
     verdict = record.get("verdict")
     if not verdict:
         return []
     against = [each["reason"] for each in verdict["findings"] if each["effect"] != "pass"]
     word = verdict["verdict"]
-    decide = word != "pass" and any(each["effect"] == word for each in verdict["findings"])
     # The reason of a verdict that findings decide against is the first of these.
-    said = [*([] if decide else [verdict["reason"]]), *against[:most], *verdict["warnings"]]
-    said += [f"and {len(against) - most:,} more findings, below"] if len(against) > most else []
+    is_decided = word != "pass" and any(each["effect"] == word for each in verdict["findings"])
+    sentences = [*([] if is_decided else [verdict["reason"]]), *against[:most], *verdict["warnings"]]
+    sentences += [f"and {len(against) - most:,} more findings, below"] if len(against) > most else []
     accepted = record.get("accepted")
-    said += [f"accepted as a baseline of later nights: {accepted['reason']}"] if accepted else []
-    return [message(each) for each in dict.fromkeys(said)]
+    sentences += [f"accepted as a baseline of later nights: {accepted['reason']}"] if accepted else []
+    return [message(each) for each in dict.fromkeys(sentences)]
 
 
-def coverage_table(data: NightData) -> Sheet:
-    """How much of the run and of what it is held against was measured."""
-    own = next(row for of in data.runs for row in of if (row["run"], row["cutoff"]) == (data.run, data.cutoff))
+def coverage_table(data: NightData) -> TextTable:
+    """How much of the run and of its baseline was measured."""
+    own = next(row for row in data.means if row["run"] == data.run)
     sides = {data.run: own}
-    if data.baseline is not None and data.of_baseline is not None:
-        sides[data.baseline] = data.of_baseline
-    labels = {"queries": "queries in the mean", "missing_queries": "judged queries without results"}
-    labels |= {"no_relevant_queries": "queries without a relevant document", "unjudged_queries": "unjudged queries"}
-    cells = [[label, *(f"{row[count]:,}" for row in sides.values())] for count, label in labels.items()]
-    cells.append(["judged documents, of those returned", *(rounded(row["judged_rate"]) for row in sides.values())])
-    found, blank = data.compared.get(data.run), [""] * (len(sides) - 1)
-    if found is not None:
-        cells += [["compared with the baseline", f"{found['queries']:,}", *blank]]
-        cells += [["scored by one side only", f"{found['unpaired_queries']:,}", *blank]]
-    return sheet(["", *sides], cells, range(1, len(sides) + 1))
+    if data.baseline is not None and data.baseline_row is not None:
+        sides[data.baseline] = data.baseline_row
+    rows: list[Sequence[str]] = [
+        [label, *(counted(row[count]) for row in sides.values())] for count, label in _COVERAGE.items()
+    ]
+    rows.append(["judged documents, of those returned", *(rounded(row["judged_rate"]) for row in sides.values())])
+    compared, blank = data.compared.get(data.run), [""] * (len(sides) - 1)
+    if compared is not None:
+        rows.append(["compared with the baseline", counted(compared["queries"]), *blank])
+        rows.append(["scored by one side only", counted(compared["unpaired_queries"]), *blank])
+    return text_table([name("", 0), *(number(side, place, str) for place, side in enumerate(sides, 1))], rows)
 
 
-def transitions_table(data: NightData) -> Sheet | None:
+def transitions_table(data: NightData) -> TextTable | None:
     """What became of the status of queries, and what that did to the mean where it is known."""
-    if not data.transitions or data.held is None:
+    if not data.transitions or data.comparison is None:
         return None
-    knows = "change" in data.transitions[0]
-    headings = [f"with {data.held.named(data.run)}", f"with {data.run}", "queries"]
-    cells = (
-        [
-            *(row[side] or "not there" for side in ("baseline_status", "status")),
-            f"{row['queries']:,}",
-            *([signed(row["change"])] if knows else []),
-        ]
-        for row in data.transitions
-    )
-    return sheet([*headings, *(["change of the mean"] if knows else [])], cells, [2, 3])
+    columns = [
+        name(f"with {data.comparison.baseline_of(data.run)}", "baseline_status", status),
+        *(name(f"with {data.run}", "status", status), number("queries", form=counted)),
+    ]
+    columns += [number("change of the mean", "change", signed)] if "change" in data.transitions[0] else []
+    return text_table(columns, data.transitions)
 
 
-def origins_table(record: Mapping[str, Any]) -> Sheet:
+def origins_table(record: Row) -> TextTable:
     """Where the scores came from."""
-    cells = [[name, str(record.get(name, "-"))] for name in ("evaluation_id", "committed_at", "engine")]
-    cells += [[name, str(version)] for name, version in record.get("versions", {}).items()]
-    for name, each in record.get("inputs", {}).items():
-        files: Iterable[str] = [file["path"] for file in each.get("files", [])]
-        first, more = [*files, ""][0], len(list(files)) - 1
-        rows = f"{each['rows']:,} rows, " if "rows" in each else ""
-        others = f" and {more:,} more" if more > 0 else ""
-        cells.append([name, message(f"{rows}{first}{others}, fingerprint {each.get('fingerprint', '-')}")])
-    return sheet(["", ""], cells, [])
-
-
-def _level(data: NightData) -> str:
-    return f"{100 * (1 - (data.held.alpha if data.held else 0.05)):g} %"
-
-
-def _interval(mean: Mean, sign: str = "") -> str:
-    return "-" if mean.low is None or mean.high is None else f"{mean.low:{sign}z.4f} to {mean.high:{sign}z.4f}"
+    rows = [(field, str(record.get(field, "-"))) for field in ("evaluation_id", "committed_at", "engine")]
+    rows += [(package, str(version)) for package, version in record.get("versions", {}).items()]
+    for table, each in record.get("inputs", {}).items():
+        files = [file["path"] for file in each.get("files", [])]
+        count = f"{each['rows']:,} rows, " if "rows" in each else ""
+        others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+        first = files[0] if files else ""
+        rows.append((table, message(f"{count}{first}{others}, fingerprint {each.get('fingerprint', '-')}")))
+    return text_table([name("", 0), name("", 1)], rows)

@@ -1,4 +1,4 @@
-"""The committed nights as they are printed, each with its scores."""
+"""How the committed nights are printed, each with its scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,20 +7,18 @@ from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Aske
 from ndcg_spark.convention.requests import asked_in, request
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.report.formats import print_sheets
-from ndcg_spark.report.records import CSV, print_csv
-from ndcg_spark.report.streams import as_json
+from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
-from ndcg_spark.sheets.sheet import Sheet, rounded, sheet
-from ndcg_spark.sheets.sorting import in_order
-from ndcg_spark.sheets.verdicts import in_words
+from ndcg_spark.tables.sorting import in_order
+from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, text_table
+from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.tables.writers import CSV
 
-_HEADINGS = ("runs", "queries", "convention", "evaluation_id", "committed", "version")
+#: The dataset scores of each night.
+NightScores = Sequence[Sequence[Mapping[str, Any]]]
 
-Scores = Sequence[Sequence[Mapping[str, Any]]]
 
-
-def shown(measures: str | None, style: str) -> Asked:
+def shown_measures(measures: str | None, style: str) -> Asked:
     """The measures that a table of nights shows, at 10 where they name no cutoff; ConfigurationError for csv, json."""
     if measures is None:
         return NOTHING_ELSE
@@ -29,44 +27,60 @@ def shown(measures: str | None, style: str) -> Asked:
     return request(measures, None, (10,)).asked
 
 
-def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, asked: Asked = NOTHING_ELSE) -> None:
-    """Print the nights, by dataset and date; `scores` has the dataset scores of each.
+def print_nights(
+    nights: Sequence[CommittedNight], scores: NightScores, style: str, asked: Asked = NOTHING_ELSE
+) -> None:
+    """Print the nights, by dataset and date.
 
     A table has a row per night, with its best run: by the headline of the night, or by the first measure that is asked
     for. CSV has a row per night, run and cutoff, and JSON the record and all the scores of each night.
     """
-    if style == "json":
-        names = ("dataset", "evaluated_on", "evaluation_id", "folder", "record")
-        both = zip(nights, scores, strict=True)
-        print(as_json([{n: getattr(night, n) for n in names} | {"dataset_scores": rows} for night, rows in both]))
-    elif style in CSV:
-        print_csv(measure_first(DATASET_SCORES, COLUMNS), (row for rows in scores for row in rows), style)
-    else:
-        print_sheets([_sheet(nights, scores, asked)], style, most=None)
+    names = ("dataset", "evaluated_on", "evaluation_id", "folder", "record")
+    print_result(
+        style,
+        lambda: [_table(nights, scores, asked)],
+        lambda: [
+            {**{field: getattr(night, field) for field in names}, "dataset_scores": rows}
+            for night, rows in zip(nights, scores, strict=True)
+        ],
+        measure_first(DATASET_SCORES, COLUMNS),
+        (row for rows in scores for row in rows),
+    )
 
 
-def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sheet:
+def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Asked) -> TextTable:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
-    headings = ["dataset", "date", "verdict", "best run", *best, *_HEADINGS]
-    cells = (_cells(night, rows, asked) for night, rows in zip(nights, scores, strict=True))
+    columns = [
+        *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("best run", "best 0")),
+        *(
+            TextColumn(heading, f"best {place}", is_number=heading != "measure")
+            for place, heading in enumerate(best, 1)
+        ),
+        *(number("runs", form=str), number("queries", form=str)),
+        *map(name, ("convention", "evaluation_id")),
+        *(name("committed", "committed_at"), name("version")),
+    ]
+    rows = [_row(night, rows, asked) for night, rows in zip(nights, scores, strict=True)]
     notes = [] if nights else ["there is no night; check the path"]
-    return sheet(headings, cells, map(headings.index, (*best[not asked.pairs :], "runs", "queries")), notes)
+    return text_table(columns, rows, notes, is_whole=True)
 
 
-def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
+def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> dict[str, Any]:
     record = night.record
-    counts, versions = record.get("counts", {}), record.get("versions", {})
-    cells = [night.dataset, night.evaluated_on, _verdict(record), *_best(night, rows, asked)]
-    # The record counts those of all datasets that were evaluated together.
-    alone = counts.get("dataset_scores") == len(rows)
-    cells += [str(len({row["run"] for row in rows})), _queries(rows, counts.get("judged_queries") if alone else None)]
-    cells += [record.get(name, "-") for name in ("convention", "evaluation_id", "committed_at")]
-    return [str(cell) for cell in [*cells, versions.get("ndcg_spark", "-")]]
-
-
-def _queries(rows: Sequence[Mapping[str, Any]], counted: int | None) -> str:
-    """How many queries a night has: as its record counts them, else those that the most complete mean is over."""
-    return str(counted or max((row["queries"] for row in rows), default="-"))
+    counts = record.get("counts", {})
+    # The record counts those of all datasets that were evaluated together; the most complete mean is over most.
+    is_alone = counts.get("dataset_scores") == len(rows)
+    queries = (counts.get("judged_queries") if is_alone else 0) or max((row["queries"] for row in rows), default="-")
+    return {
+        "dataset": night.dataset,
+        "evaluated_on": night.evaluated_on,
+        "verdict": in_words({"verdict": "-", **(record.get("verdict") or {}), "accepted": record.get("accepted")}),
+        **{f"best {place}": cell for place, cell in enumerate(_best(night, rows, asked))},
+        "runs": len({row["run"] for row in rows}),
+        "queries": queries,
+        **{field: record.get(field, "-") for field in ("convention", "evaluation_id", "committed_at")},
+        "version": record.get("versions", {}).get("ndcg_spark", "-"),
+    }
 
 
 def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
@@ -74,13 +88,7 @@ def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked
     wanted = asked if asked.pairs else asked_in(night.record.get("configuration") or {})
     shown = asked.pairs or [wanted.headline(row["cutoff"] for row in rows)]
     by_cutoff = {row["cutoff"]: row for row in (in_order(rows, asked=wanted) or [[]])[0]}
-    values = [by_cutoff.get(k, {}).get(MEASURES[name].column) for name, k in shown]
-    decides = [] if asked.pairs else [written(*shown[0])]
-    if values[0] is None:
-        return ["-", *decides, *("-" for _ in values)]
-    return [next(iter(by_cutoff.values()))["run"], *decides, *map(rounded, values)]
-
-
-def _verdict(record: Mapping[str, Any]) -> str:
-    """The verdict of a night in words, and whether somebody has accepted it as a baseline; a dash without a gate."""
-    return in_words({"verdict": "-", **(record.get("verdict") or {}), "accepted": record.get("accepted")})
+    values = [by_cutoff.get(k, {}).get(MEASURES[measure].column) for measure, k in shown]
+    headline = [] if asked.pairs else [written(*shown[0])]
+    best = "-" if values[0] is None else next(iter(by_cutoff.values()))["run"]
+    return [best, *headline, *("-" if values[0] is None else rounded(value) for value in values)]

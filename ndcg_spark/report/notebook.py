@@ -8,31 +8,33 @@ from ndcg_spark.comparison.asked import Asked
 from ndcg_spark.comparison.nightly import Wanted, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import drawing, trend_chart
-from ndcg_spark.report.sections import Section
-from ndcg_spark.report.trends import sections
-from ndcg_spark.sheets.comparisons import comparison_sheet
-from ndcg_spark.sheets.markup import html, text
+from ndcg_spark.report.trends import trend_tables
+from ndcg_spark.tables.comparisons import comparison_table
+from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.writers import html, text
 
 
 @dataclasses.dataclass(frozen=True)
-class Shown:
+class NotebookView:
     """What a notebook shows as HTML, and `print` as text."""
 
-    parts: Sequence[Section]
+    tables: Sequence[TextTable]
     #: SVG.
     chart: str = ""
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
-        return self.chart + "".join(html(part.sheet) for part in self.parts if part.sheet is not None)
+        return self.chart + "".join(map(html, self.tables))
 
     def __str__(self) -> str:
         """As it is printed."""
-        return "\n\n".join("\n".join(text(part.sheet)) for part in self.parts if part.sheet is not None)
+        return "\n\n".join("\n".join(text(table)) for table in self.tables)
 
 
-def show_comparison(comparisons: Any, *, correction: str = Asked.correction, alpha: float = Asked.alpha) -> Shown:
-    """A table of `compare`, or the `comparisons` of nights, for people. An action.
+def show_comparison(
+    comparisons: Any, *, correction: str = Asked.correction, alpha: float = Asked.alpha
+) -> NotebookView:
+    """A table of `compare`, or the `comparisons` of nights, for people. Runs a Spark job.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def show_comparison(comparisons: Any, *, correction: str = Asked.correction, alp
     rows = [row.asDict() for row in comparisons.collect()]
     # Those of all queries first, as `compare` has them; tables that were kept are in no order.
     order = sorted(rows, key=lambda row: (row["dataset"], str(row["attribute"] or ""), str(row["value"] or "")))
-    return Shown([Section("", (), comparison_sheet(order, correction, alpha))])
+    return NotebookView([comparison_table(order, correction, alpha)])
 
 
 def show_trend(
@@ -53,8 +55,8 @@ def show_trend(
     run: str | None = None,
     measures: str | None = None,
     last: int = 60,
-) -> Shown:
-    """The nights of an output as lines, with what stands out; a chart where the extra `report` is installed.
+) -> NotebookView:
+    """The nights of an output as lines, with unusual nights; a chart where the extra `report` is installed.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def show_trend(
     measures : str, optional
         Such as ``ndcg@10,judged_rate``; by default the first that the newest night was asked for.
     last : int
-        So many nights are shown.
+        Number of nights to show.
 
     Raises
     ------
@@ -80,4 +82,4 @@ def show_trend(
     except ConfigurationError:
         # The extra is not installed, and the table says the same.
         chart = ""
-    return Shown(sections(found), chart)
+    return NotebookView(trend_tables(found), chart)

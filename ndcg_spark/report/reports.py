@@ -1,26 +1,32 @@
-"""A report of a published night is written to a file, and its plots to a folder."""
+"""A report of a published night: one page of HTML that needs no network, and its plots in a folder."""
 
+import base64
 import contextlib
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.interrupts import NOTHING_PUBLISHED, stand
+from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
 from ndcg_spark.job.outcome import Outcome, Tell
 from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.records import committed, read_again_if_replaced
-from ndcg_spark.report.against import Baseline, Held, compared, of_gate
-from ndcg_spark.report.charts import picture, require_extra
+from ndcg_spark.report import night_tables
+from ndcg_spark.report.baseline import Baseline, compare_with_baseline, gate_comparison
+from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
+from ndcg_spark.report.explanations import explanation_tables
 from ndcg_spark.report.figures import figures
 from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.night_data import NightData, night_data
-from ndcg_spark.report.page import page
+from ndcg_spark.tables.table import rounded, signed
+from ndcg_spark.tables.writers import rendered
 
 
-def write(
+def write_report(
     output: str,
     html: Path,
     date: str | None = None,
@@ -28,7 +34,7 @@ def write(
     run: str | None = None,
     baseline: Baseline | None = None,
     png: Path | None = None,
-    tell: Tell = lambda *_: None,
+    report_step: Tell = lambda *_: None,
 ) -> list[Path]:
     """Write the report of a night, the newest if no date is named, and return the files that were written.
 
@@ -45,67 +51,94 @@ def write(
     refuse_unwritable("html", html)
     if png is not None:
         refuse_unwritable("png", png / "runs.png")
-    nights, absent = read_again_if_replaced(lambda: _read(output, date, dataset, run, baseline, tell))
+
+    def read() -> tuple[list[NightData], str | None]:
+        known = committed(output)
+        nights = chosen(known, output, date, dataset)
+        found = compare_with_baseline(output, nights, known, baseline, report_step) if baseline else {}
+        # A comparison of several datasets says itself which have no night of the date.
+        absent = None if baseline and len(nights) > 1 else left_out(known, nights[0].evaluated_on, dataset)
+        comparisons = [found[night.dataset] if baseline else gate_comparison(night, known) for night in nights]
+        return [
+            night_data(output, *each) for each in zip(nights, [run] * len(nights), comparisons, strict=True)
+        ], absent
+
+    nights, absent = read_again_if_replaced(read)
     if absent:
-        tell("note", absent)
+        report_step("note", absent)
     pictures = [] if png is None else _pictures(png, nights)
-    write_file("report", html, page(nights, absent).encode())
+    write_file("report", html, _page(nights, absent).encode())
     for path, content in pictures:
         write_file("report", path, content)
     return [html, *(path for path, _ in pictures)]
 
 
-def _read(
-    output: str, date: str | None, dataset: str | None, run: str | None, baseline: Baseline | None, tell: Tell
-) -> tuple[list[NightData], str | None]:
-    """What the report shows of each night, and a sentence about datasets that have no night of the date."""
-    known = committed(output)
-    of_date = chosen(known, output, date, dataset)
-    held: dict[str, Held] = {} if baseline is None else compared(output, of_date, known, baseline, tell)
-    nights = [
-        night_data(output, night, run, held[night.dataset] if baseline else of_gate(output, night, known))
-        for night in of_date
-    ]
-    # A comparison of several datasets says so itself.
-    return nights, None if baseline and len(of_date) > 1 else left_out(known, of_date[0].evaluated_on, dataset)
-
-
 @contextlib.contextmanager
-def reported(
+def evaluated_with_report(
     config: EvaluationConfig,
     html: Path,
-    tell: Tell,
+    report_step: Tell,
     evaluate: Callable[[EvaluationConfig, Tell], Outcome],
-    look: QuickLook | None = None,
+    comparison: QuickLook | None = None,
 ) -> Iterator[tuple[Outcome, Callable[[], None]]]:
-    """The outcome of evaluating with this function, and what writes the report, beside what the `look` has found.
+    """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
 
     Without an output, the night is kept in a temporary folder until the block ends, with its documents. Raises as
-    `write`, by then too; what is not installed, and a file that cannot be written, are told before anything is
-    evaluated.
+    `write_report`, by then too; what is not installed, and a file that cannot be written, are refused before anything
+    is evaluated.
     """
     require_extra()
     refuse_unwritable("report", html)
 
-    def write_it(folder: str) -> None:
-        baseline = Baseline(look.baseline, found=look.found) if look else None
-        write(folder, html, config.date.isoformat(), baseline=baseline)
-        tell("report", str(html))
+    def write(folder: str) -> None:
+        baseline = Baseline(comparison.baseline, found=comparison.found) if comparison else None
+        write_report(folder, html, config.date.isoformat(), baseline=baseline)
+        report_step("report", str(html))
 
     if config.output:
-        outcome = evaluate(config, tell)
-        yield outcome, lambda: write_it(str(outcome.output))
+        outcome = evaluate(config, report_step)
+        yield outcome, lambda: write(str(outcome.output))
         return
+
+    def quiet(step: str, sentence: str) -> None:
+        # Nobody needs to know what is written to a folder that is removed.
+        if step != "wrote":
+            report_step(step, sentence)
+
     scratch = Scratch()
     try:
         folder = str(scratch.folder())
-        # What is written to a folder that goes is nothing to tell.
-        quiet: Tell = lambda step, sentence: None if step == "wrote" else tell(step, sentence)  # noqa: E731
         outcome = evaluate(config.model_copy(update={"output": folder, "documents": "top"}), quiet)
-        stand(NOTHING_PUBLISHED)
-        yield dataclasses.replace(outcome, output=None), lambda: write_it(folder)
+        set_outcome(NOTHING_PUBLISHED)
+        yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
         scratch.remove()
+
+
+def _page(nights: Sequence[NightData], note: str | None = None) -> str:
+    """The report as one page, with a note below its title."""
+    from markupsafe import Markup
+
+    def drawn(chart: Chart, title: str) -> Markup:
+        return Markup(drawing(chart, title))  # noqa: S704  # our own, every name in it escaped
+
+    script = resources.files("ndcg_spark.report").joinpath("page.js").read_text(encoding="utf-8")
+    datasets = ", ".join(dict.fromkeys(data.night.dataset for data in nights))
+    return rendered(
+        "report/page.html.j2",
+        title=f"NDCG of {datasets}, {nights[0].night.evaluated_on}",
+        note=note,
+        nights=nights,
+        # Our own, and named by its digest, so that a page runs nothing else.
+        script=Markup(script),  # noqa: S704
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        drawing=drawn,
+        explanation_tables=explanation_tables,
+        figures=figures,
+        rounded=rounded,
+        signed=signed,
+        tables=night_tables,
+    )
 
 
 def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, bytes]]:

@@ -1,29 +1,27 @@
-"""Trends as people see them: a line of blocks per run, what stands out and why; rows for programs; pictures."""
+"""How trends are printed: a line of blocks per run, unusual nights and why; rows for programs; pictures."""
 
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.records import CSV, print_csv
-from ndcg_spark.report.sections import Section, print_sections
-from ndcg_spark.report.streams import as_json
-from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
-from ndcg_spark.sheets.sorting import best_first
-from ndcg_spark.sheets.verdicts import in_words
+from ndcg_spark.report.console import printing
+from ndcg_spark.report.printing import print_result
+from ndcg_spark.tables.sorting import best_first
+from ndcg_spark.tables.table import TextTable, at, counted, name, number, signed, text_table
+from ndcg_spark.tables.verdicts import in_words
 
-FORMATS = ("table", "json", *CSV, "png", "svg")
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
 _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
 #: Where the line is not joined, and a night without a score.
 _BREAK, _NOTHING = "|", "."
 #: Values that differ by no more are drawn alike: a sum in another order.
 _SAME = 1e-9
-#: So many runs are named of which the same is said.
+#: At most this many runs of an event are named.
 _NAMED = 3
 _CHANGED = {"convention": "another convention", "judgments": "other judgments"}
 _COLUMNS = (
@@ -33,41 +31,46 @@ _COLUMNS = (
 
 
 def print_trends(lines: Sequence[Line], style: str) -> None:
-    """Print the trends in the format. A picture is written to stdout as it is."""
-    if style == "json":
-        print(as_json([dataclasses.asdict(line) for line in lines]))
-    elif style in CSV:
-        print_csv(_COLUMNS, (row for line in lines for row in _rows(line)), style)
-    elif style in ("png", "svg"):
-        _print_picture(lines, style)
-    else:
-        print_sections(sections(lines), style)
+    """Print the trends. A picture is written to stdout as it is."""
+    if style in ("png", "svg"):
+        with printing():
+            _print_picture(lines, style)
+        return
+    rows = (row for line in lines for row in _rows(line))
+    print_result(style, lambda: trend_tables(lines), lambda: list(map(dataclasses.asdict, lines)), _COLUMNS, rows)
 
 
-def sections(lines: Sequence[Line]) -> list[Section]:
-    """A sheet with a row per line, and one with what stands out."""
+def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
+    """A table with a row per line, and one of unusual nights."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
-    parts = [Section(f"trend from {first} to {last}", [], _lines(lines), is_first=True)]
-    rows = _standing_out(lines)
-    if rows:
-        headings = [*_names(lines), "nights", "what", "why"]
-        parts.append(Section("What stands out", [], sheet(headings, rows, [])))
-    return parts
+    # What tells the lines apart: the dataset only where there are several.
+    several = len({line.dataset for line in lines}) > 1
+    names = [*([name("dataset")] if several else []), name("measure"), name("run")]
+    scores = [number("first"), number("last"), number("change", form=signed), number("lowest"), number("highest")]
+    columns = [*names, name("trend"), number("nights", form=counted), *scores, name("verdict")]
+    tables = [text_table(columns, map(_row, lines), title=f"trend from {first} to {last}", is_first=True)]
+    unusual = _unusual_nights(lines)
+    if unusual:
+        events = [name("nights"), name("what"), name("why")]
+        tables.append(text_table([*names, *events], unusual, title="Unusual nights"))
+    return tables
 
 
-def _lines(lines: Sequence[Line]) -> Sheet:
-    names = _names(lines)
-    headings = [*names, "trend", "nights", "first", "last", "change", "lowest", "highest", "verdict"]
-    rows = []
-    for line in lines:
-        values = [point.value for point in line.points if point.value is not None]
-        last = [*values[-1:], None][0]
-        change = f"{values[-1] - values[0]:+z.4f}" if values else "-"
-        extremes = [rounded(min(values, default=None)), rounded(max(values, default=None))]
-        counted = [str(len(line.points)), rounded([*values, None][0]), rounded(last), change, *extremes]
-        rows.append([*_name(line)[-len(names) :], drawn(line.points), *counted, _in_words(line.verdicts[-1])])
-    numbers = ("nights", "first", "last", "change", "lowest", "highest")
-    return sheet(headings, rows, map(headings.index, numbers))
+def _row(line: Line) -> dict[str, Any]:
+    values = [point.value for point in line.points if point.value is not None]
+    return {
+        "dataset": line.dataset,
+        "measure": _measure(line),
+        "run": line.run,
+        "trend": drawn(line.points),
+        "nights": len(line.points),
+        "verdict": _in_words(line.verdicts[-1]),
+        "first": values[0] if values else None,
+        "last": values[-1] if values else None,
+        "lowest": min(values, default=None),
+        "highest": max(values, default=None),
+        "change": values[-1] - values[0] if values else None,
+    }
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -102,37 +105,30 @@ def best_runs(lines: Sequence[Line]) -> list[str]:
     return sorted(places, key=lambda run: (places[run], run))
 
 
-def _names(lines: Iterable[Line]) -> list[str]:
-    """The columns that tell the lines apart: dataset and measure only where there are several."""
-    return ["dataset", "measure", "run"] if len({(line.dataset) for line in lines}) > 1 else ["measure", "run"]
+def _measure(line: Line) -> str:
+    return f"{line.measure}@{at(line.cutoff)}"
 
 
-def _name(line: Line) -> list[str]:
-    return [line.dataset, f"{line.measure}@{at(line.cutoff)}", line.run]
-
-
-def _standing_out(lines: Sequence[Line]) -> list[list[str]]:
-    """What stands out, by date: a row for all runs of which the same is said."""
+def _unusual_nights(lines: Sequence[Line]) -> list[dict[str, str]]:
+    """Unusual nights, by date, with one row for all runs that share the same event."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
-        *about, run = _name(line)
-        for event in _events(line):
-            runs.setdefault((event[0], *about, *event[1:]), []).append(run)
-    names = _names(lines)
+        for date, *event in _events(line):
+            runs.setdefault((date, line.dataset, _measure(line), *event), []).append(line.run)
     rows = []
-    for key, named in sorted(runs.items()):
-        _, dataset, measure, *said_of_them = key
-        of_measure = sum(_name(line)[:2] == [dataset, measure] for line in lines)
-        said = "all" if len(named) == of_measure > 1 else ", ".join(named[:_NAMED])
-        more = f" and {len(named) - _NAMED} more" if said != "all" and len(named) > _NAMED else ""
-        rows.append([*[dataset, measure, said + more][-len(names) :], *said_of_them])
+    for (_, dataset, measure, *event), named in sorted(runs.items()):
+        of_measure = sum((line.dataset, _measure(line)) == (dataset, measure) for line in lines)
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        run = "all" if len(named) == of_measure > 1 else ", ".join(named[:_NAMED]) + more
+        row = {"dataset": dataset, "measure": measure, "run": run}
+        rows.append({**row, **dict(zip(("nights", "what", "why"), event, strict=True))})
     return rows
 
 
 def _events(line: Line) -> Iterator[tuple[str, str, str, str]]:
-    """What stands out in a line: the first date, the nights, what and why.
+    """The events of a line: its first date, the nights, what and why.
 
-    Nights one after another are told once, by the last of them, if what stands out is the same.
+    Consecutive nights with the same event are one event, with the reason of the last of them.
     """
     marked = [
         (number, point.date, what, why)
@@ -166,15 +162,12 @@ def _rows(line: Line) -> Iterator[dict[str, Any]]:
     for point, queries, verdict in zip(line.points, line.queries, line.verdicts, strict=True):
         band = dataclasses.asdict(point.band) if point.band else {}
         yield {
-            "dataset": line.dataset,
+            **{field: getattr(line, field) for field in ("dataset", "run", "measure", "cutoff")},
+            **{field: band.get(field) for field in ("median", "low", "high")},
             "evaluated_on": point.date,
-            "run": line.run,
-            "measure": line.measure,
-            "cutoff": line.cutoff,
             "value": point.value,
             "queries": queries,
             "breaks": " ".join(point.breaks),
-            **{name: band.get(name) for name in ("median", "low", "high")},
             "flags": " ".join(flag.code for flag in point.flags),
             "why": "; ".join(flag.words for flag in point.flags),
             "verdict": verdict,

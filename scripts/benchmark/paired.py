@@ -39,7 +39,7 @@ def compare(setting: Setting) -> Scenario:
     warm_up(output)
     skipped = missing(["ranx"])
     env = {"PYTHONPATH": str(PROJECT)}
-    command = [sys.executable, "-m", "ndcg_spark", "compare", str(output), "--baseline", BASELINE, "--json"]
+    command = [sys.executable, "-m", "ndcg_spark", "compare", str(output), "--baseline", BASELINE, "--format", "json"]
     command += ["--correction", "none", "--engine", "embedded"]
     sliced = [*command, "--slices", str(slices)]
     programs = [Program("20 runs", command, env), Program("20 runs, 20 slices", sliced, env)]

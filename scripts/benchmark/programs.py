@@ -75,7 +75,7 @@ def ours(
         "OUTPUT",
     ]
     env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable, **changes.get("env", {})}
-    return Program(name, [*command, "--json", *options], env, changes.get("like"))
+    return Program(name, [*command, "--format", "json", *options], env, changes.get("like"))
 
 
 def peer(name: str, data: Data | Text, cutoffs: str, like: str | None, *options: str) -> Program:

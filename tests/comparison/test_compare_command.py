@@ -12,8 +12,8 @@ from staying import command_line
 from ndcg_spark.comparison.measures import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.sheets import comparisons
-from ndcg_spark.sheets.comparisons import FLAGS, comparison_notes, comparison_sheet, mark
+from ndcg_spark.tables import comparisons
+from ndcg_spark.tables.comparisons import FLAGS, comparison_notes, comparison_table, mark
 
 QUERIES = [f"q{at}" for at in range(12)]
 QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))
@@ -94,7 +94,7 @@ def test_a_night_is_compared_with_one_of_its_runs(folder):
 
 
 def test_a_night_is_compared_with_another_run_by_run(folder):
-    done = compare(folder, "--baseline-date", "2026-11-19", "--json")
+    done = compare(folder, "--baseline-date", "2026-11-19", "--format", "json")
     found = json.loads(done.stdout)
     rows = {(row["run"], row["cutoff"]): row for row in found["comparisons"]}
     assert list(rows) == [("new", 1), ("new", 3), ("old", 1), ("old", 3)]
@@ -133,12 +133,11 @@ def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
 @pytest.mark.slow
 def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_newest(folder, tmp_path):
     shutil.copytree(folder / "out", tmp_path / "out")
-    pytest.importorskip("jinja2", reason="needs the extra report")
     web = ("--dataset", "web")
     done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "top", *web)
     assert done.returncode == 0, done.stderr
     said = "1 dataset(s) have no night of 2026-11-20 and are left out: web (its last is of 2026-11-18)"
-    found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--json")
+    found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--format", "json")
     assert said in found.stderr
     assert json.loads(found.stdout)["warnings"][0].startswith(said)
     for baseline in ([], ["--baseline", "old", "--engine", "embedded"]):
@@ -210,7 +209,7 @@ def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
     kept = json.loads(record.read_text(encoding="utf-8"))
     for verdict, code in (("fail", 2), ("pass", 0), ("pass", 0)):
         record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict, "reason": "r"}}), encoding="utf-8")
-        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--json")
+        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--format", "json")
         assert done.returncode == code, done.stderr
         if code == 0:
             # Whatever is older than the last good night is not looked at.
@@ -232,11 +231,11 @@ def test_a_broken_line_of_a_table_about_queries_is_refused(folder, tmp_path):
 
 
 def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folder):
-    done = evaluate(folder, "--baseline", "old", "--json")
+    done = evaluate(folder, "--baseline", "old", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["output"] is None
-    expected = json.loads(compare(folder, "--baseline", "old", "--json").stdout)["comparisons"]
+    expected = json.loads(compare(folder, "--baseline", "old", "--format", "json").stdout)["comparisons"]
     own = {"evaluation_id", "evaluated_on"}
     for row, other in zip(found["comparisons"], expected, strict=True):
         rounded = {name: pytest.approx(v) if isinstance(v, float) else v for name, v in other.items()}
@@ -244,7 +243,7 @@ def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folde
 
 
 def test_what_is_compared_are_the_measures_that_were_asked_for(folder):
-    done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--json")
+    done = evaluate(folder, "--baseline", "old", "--measures", "P@1 AP", "--format", "json")
     rows = json.loads(done.stdout)["comparisons"]
     assert [(row["measure"], row["cutoff"]) for row in rows] == [("precision", 1), ("ap", None)]
 
@@ -281,7 +280,7 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
         (
             ["--baseline", "old", "--explain-plan"],
-            "--explain-plan prints text and computes nothing; leave --format, --json, --baseline",
+            "--explain-plan prints text and computes nothing; leave out --format, --per-query, --baseline",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -320,7 +319,7 @@ def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
         row(difference=-0.15, interval_low=-0.30, interval_high=0.0),
         row(interval_low=None, p_adjusted=None),
     ]
-    drawn = [cells[7] for cells in comparison_sheet(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
+    drawn = [cells[7] for cells in comparison_table(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
     # 25 characters from -0.30 to 0.30: one for every 0.025.
     assert drawn[0] == " " * 12 + "|" + " " + "--o--" + " " * 6
     assert drawn[1] == "------o-----|" + " " * 12
@@ -329,7 +328,7 @@ def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
 
 def test_significance_is_marked_and_explained():
     assert [mark(p) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
-    sheet = comparison_sheet([row(), row(flags=["few_changed"])], "bh", 0.01)
+    sheet = comparison_table([row(), row(flags=["few_changed"])], "bh", 0.01)
     assert [cells[6] for cells in sheet.rows] == ["**", "**"]
     assert (
         "adjusted for 2 comparisons (Benjamini-Hochberg); * below 0.05, ** below 0.01, *** below 0.001"
@@ -337,7 +336,7 @@ def test_significance_is_marked_and_explained():
     )
     assert sheet.notes[2].startswith("interval: 99 %")
     assert sheet.notes[3] == f"few_changed: {FLAGS['few_changed']}"
-    assert "adjusted" not in comparison_sheet([row()], "none", 0.05).notes[1]
+    assert "adjusted" not in comparison_table([row()], "none", 0.05).notes[1]
     assert sheet.notes[1].startswith("p: two-sided paired t test, adjusted")
-    randomized = comparison_sheet([row(test="randomization"), row(test=None)], "none", 0.05)
+    randomized = comparison_table([row(test="randomization"), row(test=None)], "none", 0.05)
     assert randomized.notes[1].startswith("p: two-sided randomization test; *")

@@ -12,7 +12,7 @@ from ndcg_spark.comparison.gate import decide, decide_absent
 from ndcg_spark.comparison.sides import Against, Changes, of_record, refused_baseline, refused_judgments
 from ndcg_spark.comparison.verdict import exit_code_of
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.sheets.verdicts import verdict_sheet
+from ndcg_spark.tables.verdicts import verdict_table
 
 #: Differences of 100 queries: far below what is allowed and sure of it; below, and not sure; a little, sure or not.
 FAR, UNSURE, LITTLE, LOOSE = spread(-0.05, 0.05), spread(-0.02, 0.2), spread(-0.005, 0.01), spread(-0.005, 0.2)
@@ -429,7 +429,7 @@ def test_weights_have_rows_of_their_own():
     assert verdict(held, row(FAR)).code == "not_measured"
     found = verdict(held, row(FAR), row(LITTLE, weight_effective_n=80.0))
     assert (found.verdict, found.findings[0].reason.split()[0]) == ("pass", "weighted")
-    assert verdict_sheet(found.as_json()).rows[0][0] == "weighted ndcg@10"
+    assert verdict_table(found.as_json()).rows[0][0] == "weighted ndcg@10"
 
 
 @pytest.mark.parametrize(("says", "word"), [("note", "pass"), ("fail", "fail")])

@@ -36,7 +36,15 @@ def script(name, *arguments, cwd=ROOT, **environment):
 SUBMISSIONS = {
     "local": ["--", "--config", "conf/example.toml"],
     "standalone": ["--master", "spark://host:7077", "--py-files", "gains.py", "--", "--set", "gain={0: 0, 1: 5}"],
-    "yarn-cluster": ["--master=yarn", "--deploy-mode=cluster", "--conf", "spark.executor.memory=8g", "--", "--json"],
+    "yarn-cluster": [
+        "--master=yarn",
+        "--deploy-mode=cluster",
+        "--conf",
+        "spark.executor.memory=8g",
+        "--",
+        "--format",
+        "json",
+    ],
     "kubernetes": ["--master", "k8s://https://host:6443", "--archives", "more.zip#more", "--files", "a.txt", "--"],
 }
 
@@ -53,7 +61,7 @@ def test_the_submit_command_line_is_as_it_was_agreed(case, tmp_path):
     ("arguments", "reason"),
     [
         (["--dry-run"], "there is no --"),
-        (["--master", "--", "--json"], "--master lacks its value"),
+        (["--master", "--", "--format", "json"], "--master lacks its value"),
         (["--master", "spark://host:7077", "--deploy-mode", "cluster", "--"], "runs no Python driver"),
     ],
 )
@@ -71,7 +79,7 @@ def test_a_spark_home_without_spark_is_refused(tmp_path):
 
 def test_submit_ends_with_the_exit_code_of_spark_submit_and_runs_where_it_was_called(tmp_path):
     home = fake_spark(tmp_path, 'echo "$PWD"; exit 3\n')
-    done = script("submit.sh", "--", "--json", cwd=tmp_path, SPARK_HOME=str(home))
+    done = script("submit.sh", "--", "--format", "json", cwd=tmp_path, SPARK_HOME=str(home))
     assert (done.returncode, done.stdout) == (3, f"{tmp_path}\n"), done.stderr
 
 
@@ -198,7 +206,7 @@ def test_the_cron_job_evaluates_embedded_and_retries_only_what_a_retry_can_cure(
 
 @pytest.mark.slow
 def test_the_nightly_job_evaluates_yesterday_unless_a_date_is_given(night):
-    paths = [night / "night.toml", "--date", "2020-01-02", "--cutoffs", "1", "--json"]
+    paths = [night / "night.toml", "--date", "2020-01-02", "--cutoffs", "1", "--format", "json"]
     command = [sys.executable, ROOT / "jobs/nightly.py", "--config", *paths]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([*map(str, command)], env=environment, capture_output=True, text=True, check=False)

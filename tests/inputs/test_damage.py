@@ -37,7 +37,7 @@ def test_a_truncated_parquet_file_is_refused_by_name(tmp_path, kept):
         ({"doc_id": ["d1"]}, r"different columns, .*/1\.parquet has query_id, .*/2\.parquet has doc_id"),
     ],
 )
-def test_parquet_files_whose_columns_differ_are_refused_with_both(tmp_path, other, told):
+def test_parquet_files_whose_columns_differ_are_refused_with_input_paths(tmp_path, other, told):
     files = [parquet(tmp_path / "1.parquet", query_id=["q1"]), parquet(tmp_path / "2.parquet", **other)]
     with pytest.raises(InputError, match=told):
         check_parquet(files, ["query_id", "doc_id"], "results")

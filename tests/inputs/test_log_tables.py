@@ -285,7 +285,7 @@ def said(done) -> object:
 def scores(folder: Path, judgments: str, results: str, exclude: str, *more: str) -> tuple[list[dict], dict]:
     """The dataset scores of an evaluation, and the inputs in its record."""
     paths = ("--judgments", judgments, "--results", results, "--exclude", exclude)
-    done = command_line("evaluate", *paths, *more, "--json", "--output", folder / "out", cwd=folder)
+    done = command_line("evaluate", *paths, *more, "--format", "json", "--output", folder / "out", cwd=folder)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     (record,) = (folder / "out" / "_evaluations").rglob(f"*{found['evaluation_id']}*.json")
@@ -345,7 +345,7 @@ def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(t
         'judgments = "web.qrels"\n[results]\npath = "t"\nas_of = "{date}T12:00:00Z"\n', encoding="utf-8"
     )
     for date, runs in (("2001-09-09", {"a"}), ("2001-09-10", {"a", "b"})):
-        done = command_line("evaluate", "--config", "nightly.toml", "--date", date, "--json", cwd=tmp_path)
+        done = command_line("evaluate", "--config", "nightly.toml", "--date", date, "--format", "json", cwd=tmp_path)
         assert {row["run"] for row in json.loads(done.stdout)["dataset_scores"]} == runs
     early = command_line("evaluate", "--config", "nightly.toml", "--date", "2001-09-08", cwd=tmp_path)
     assert early.returncode == 3

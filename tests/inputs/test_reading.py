@@ -71,7 +71,7 @@ def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_columns_that_differ_by_case_only_are_refused_with_both(engine, tmp_path, kind):
+def test_columns_that_differ_by_case_only_are_refused_with_input_paths(engine, tmp_path, kind):
     file = written(tmp_path / f"a.{kind}", "query_id,doc_id,score,SCORE\nq1,d1,1,2\n")
     if kind == "parquet":
         pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": [1.0], "SCORE": [2.0]}), file)

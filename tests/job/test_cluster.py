@@ -70,7 +70,7 @@ def data(tmp_path_factory):
 def arguments(data, output):
     return [
         *("--judgments", data / "judgments.parquet", "--results", data / "results", "--output", output),
-        *("--cutoffs", "1,10,all", "--set", "gain=python:shop_gains.worth", "--date", "2026-11-20", "--json"),
+        *("--cutoffs", "1,10,all", "--set", "gain=python:shop_gains.worth", "--date", "2026-11-20", "--format", "json"),
     ]
 
 

@@ -120,7 +120,7 @@ def test_what_a_night_explains_is_what_its_inputs_explain(nights):
     done = forked(_explain_inputs, str(nights), query, cwd=nights)
     assert done.returncode == 0, done.stderr
     (of_inputs,) = json.loads(done.stdout)
-    asked = ["--query", query, "--run", "one", "--cutoff", "4", "--json"]
+    asked = ["--query", query, "--run", "one", "--cutoff", "4", "--format", "json"]
     (of_night,) = json.loads(command_line("explain", "standard", *asked, cwd=nights).stdout)
     # A night does not tell where a document is that is not within the cutoff.
     for each in (*of_inputs["would_help"], *of_night["would_help"]):
@@ -164,10 +164,10 @@ def _silently(*_):
 
 
 def _explain_inputs(folder, query):
-    from ndcg_spark.report.explained import print_explained
+    from ndcg_spark.report.explanations import print_explanations
 
     found = explain_query(configured(Path(folder)), Asked(query, "one", cutoff="4"), lambda *_: None)
-    print_explained(found, "json")
+    print_explanations(found, "json")
 
 
 def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):

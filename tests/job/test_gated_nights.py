@@ -226,7 +226,7 @@ def test_a_dataset_that_is_evaluated_alone_and_does_not_arrive_has_no_verdict_of
     assert found[1:] == [[["shop", "no_baseline"]], [["shop", "passed"]]]
     (tmp_path / "gate.toml").write_text(GATE_OF_ALL, encoding="utf-8")
     judge = ("gate", "out", "--config", "gate.toml", "--date", "2026-11-03")
-    again = program(tmp_path, *judge, "--json", "--junit", "gate.xml")
+    again = program(tmp_path, *judge, "--format", "json", "--junit", "gate.xml")
     assert again.returncode == 6
     words = [(each["dataset"], each["verdict"], each["code"]) for each in json.loads(again.stdout)]
     assert words == [("shop", "pass", "passed"), ("web", "none", "missing_dataset")]
@@ -329,7 +329,7 @@ def junit(file):
 
 def test_the_exit_code_is_the_verdict_and_stdout_stays_one_object_of_json(nights):
     night = ("evaluate", "--config", "gate.toml", "--output", "more", "--junit", "gate.xml")
-    done = program(nights, *night, "--date", "2026-11-01", "--json")
+    done = program(nights, *night, "--date", "2026-11-01", "--format", "json")
     assert done.returncode == 6, done.stderr
     (verdict,) = json.loads(done.stdout)["verdicts"]
     assert (verdict["verdict"], verdict["code"]) == ("none", "no_baseline")
@@ -347,7 +347,7 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     # What is evaluated, and at which cutoffs, need not be said again.
     loose = '[gate]\nbaseline = [{night = "2026-11-01"}]\ncheck = [{runs = ["hybrid"], cutoff = 3, max_drop = 0.9}]\n'
     (nights / "loose.toml").write_text(loose, encoding="utf-8")
-    passed = program(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02", "--json")
+    passed = program(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02", "--format", "json")
     assert (passed.returncode, json.loads(passed.stdout)[0]["verdict"]) == (0, "pass")
     assert records(nights) == before
     assert listed(nights, "out") == [("2026-11-01", "no verdict (accepted)"), ("2026-11-02", "fail")]
@@ -368,7 +368,7 @@ def test_a_night_shows_the_same_verdict_whichever_command_has_accepted_it(nights
     ]
     assert codes == [0, 6, 0]
     # It is accepted, too, where it is judged again without a word about that.
-    again = program(nights, "gate", "by-evaluate", *night, "--json")
+    again = program(nights, "gate", "by-evaluate", *night, "--format", "json")
     assert (again.returncode, json.loads(again.stdout)[0]["accepted"]) == (0, "the first")
     assert listed(nights, "by-evaluate") == listed(nights, "by-gate") == [("2026-11-01", "no verdict (accepted)")]
 

@@ -64,7 +64,7 @@ def test_the_table_has_the_measures_in_their_order_and_the_best_by_the_first_on_
 
 def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_kept(folder):
     asked = ["--measures", "P@2 RBP(p=0.5)@2", "--date", "2026-11-20", "--output", "out"]
-    found = json.loads(evaluate(folder, *asked, "--json").stdout)
+    found = json.loads(evaluate(folder, *asked, "--format", "json").stdout)
     assert found["measures"] == ["precision@2", "rbp(p=0.5)@2"]
     assert found["convention"] == "standard rbp_persistence=0.5 max_grade=2"
     assert "persistence 0.5 in RBP; the highest grade that RBP and ERR know is 2" in found["formula"]
@@ -129,7 +129,7 @@ def test_what_makes_no_sense_is_refused_as_a_configuration(folder, arguments, re
 def test_a_grade_above_the_highest_that_is_named_is_a_bad_row(folder):
     failed = evaluate(folder, "--measures", "ERR@5", "--set", "max_grade=1", code=3)
     assert "judgments: 1 grade(s) above max_grade" in failed.stderr
-    allowed = evaluate(folder, "--measures", "ERR@5", "--set", "max_grade=2", "--json").stdout
+    allowed = evaluate(folder, "--measures", "ERR@5", "--set", "max_grade=2", "--format", "json").stdout
     assert json.loads(allowed)["convention"] == "standard max_grade=2"
 
 
@@ -141,7 +141,7 @@ def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
     assert heading[:4] == ["run", "ndcg@3", "judged@2", "ap@all"]
     heading, *_ = table(run(folder, "evaluate", "--config", "night.toml", "--measures", "success").stdout)
     assert heading[:3] == ["run", "success@3", "queries"]
-    found = json.loads(run(folder, "check", "--config", "night.toml", "--json").stdout)
+    found = json.loads(run(folder, "check", "--config", "night.toml", "--format", "json").stdout)
     assert [row["cutoff"] for row in found["judged_rate"]] == [None, None]
 
 
@@ -170,9 +170,9 @@ def test_nights_show_the_best_run_by_a_measure_and_have_all_of_them_in_csv(folde
     assert [new[heading.index(name)] for name in names] == ["2020-01-02", "-", "-", "-", "-"]
     rows = read(run(folder, "nights", "out", "--format", "csv").stdout)
     assert {row["recall"] for row in rows if row["cutoff"] == "4" and row["run"] == "second"} == {"1.0", ""}
-    nights = json.loads(run(folder, "nights", "out", "--json").stdout)
+    nights = json.loads(run(folder, "nights", "out", "--format", "json").stdout)
     assert all(set(COLUMNS) < set(row) for night in nights for row in night["dataset_scores"])
-    failed = run(folder, "nights", "out", "--json", "--measures", "P@5", code=2)
+    failed = run(folder, "nights", "out", "--format", "json", "--measures", "P@5", code=2)
     assert "--measures chooses what a table shows, and json has all" in json.loads(failed.stdout)["error"]["message"]
 
 

@@ -9,7 +9,7 @@ from ndcg_spark.config import validate
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluating
 from ndcg_spark.job.handing_over import QueryScores
-from ndcg_spark.sheets.sorting import OF_QUERIES, order_of
+from ndcg_spark.tables.sorting import OF_QUERIES, order_of
 
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
 

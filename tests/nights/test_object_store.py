@@ -105,9 +105,20 @@ def test_an_evaluation_reads_from_an_object_store_and_a_rerun_replaces_its_date_
     put(f"{bucket}/in/judgments.qrels", QRELS)
     put(f"{bucket}/in/bm25.run", RUN)
     inputs = ["--judgments", f"{bucket}/in/judgments.qrels", "--results", f"{bucket}/in/bm25.run"]
-    arguments = ["evaluate", "--engine", "embedded", *inputs, "--dataset", "café/de 50%", "--output", output, "--json"]
+    arguments = [
+        "evaluate",
+        "--engine",
+        "embedded",
+        *inputs,
+        "--dataset",
+        "café/de 50%",
+        "--output",
+        output,
+        "--format",
+        "json",
+    ]
     ids = [json.loads(ndcg_spark(*arguments, "--date", f"2026-11-{day}"))["evaluation_id"] for day in (16, 17, 17)]
-    listed = json.loads(ndcg_spark("nights", output, "--json"))
+    listed = json.loads(ndcg_spark("nights", output, "--format", "json"))
     assert [(night["dataset"], night["evaluated_on"], night["record"]["evaluation_id"]) for night in listed] == [
         ("café/de 50%", "2026-11-16", ids[0]),
         ("café/de 50%", "2026-11-17", ids[2]),
@@ -165,6 +176,6 @@ def test_tables_of_delta_and_iceberg_are_read_where_they_lie_on_a_server(bucket,
         fs.copy_files(folder, place, fs.LocalFileSystem(), system)
     put(f"{bucket}/qrels.txt", "q1 0 y 1\nq1 0 x 2\n")
     for name in ("delta", "iceberg"):
-        found = json.loads(ndcg_spark("evaluate", f"{bucket}/qrels.txt", f"{bucket}/{name}", "--json"))
+        found = json.loads(ndcg_spark("evaluate", f"{bucket}/qrels.txt", f"{bucket}/{name}", "--format", "json"))
         # y is first, where x of the higher grade could be.
         assert (found["counts"]["results"], found["dataset_scores"][0]["ndcg"]) == (2, pytest.approx(1 / 3))

@@ -8,7 +8,7 @@ from gates import YESTERDAY, against, gate, night, row, spread, verdict
 
 from ndcg_spark.comparison.gate import decide
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.junit import refuse_unwritable, write_junit
+from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
 
 DROPPED, SAME = spread(-0.05, 0.05), spread(0.0, 0.01)
 ODD = 'a<b>&"c\x1b\u202e'

@@ -8,7 +8,7 @@ from publish_and_die import NEW, publish, record, staged
 from ndcg_spark.convention.requests import asked_by
 from ndcg_spark.nights.records import committed
 from ndcg_spark.report.nights import print_nights
-from ndcg_spark.report.to_judge import print_documents
+from ndcg_spark.report.scores import print_check, print_documents
 
 
 def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
@@ -66,3 +66,14 @@ def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, t
     assert night["record"] == nights[0].record
     assert (night["dataset"], night["evaluated_on"]) == ("web", "2026-11-16")
     assert "store" not in night
+
+
+def test_a_check_is_printed_as_its_counts_and_the_judged_rate_of_each_run(capsys):
+    rates = [
+        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1))
+    ]
+    print_check({"counts": {"judged_queries": 1200}, "judged_rate": rates}, "table")
+    assert [line.split() for line in capsys.readouterr().out.splitlines() if line] == [
+        *(["counted", "number"], ["judged", "queries", "1,200"]),
+        *(["run", "cutoff", "judged", "rate"], ["a", "all", "0.5000"], ["b", "all", "1.0000"]),
+    ]

@@ -15,7 +15,7 @@ from kept_nights import date, night
 from programs import forked
 from staying import command_line
 
-from ndcg_spark import cli
+from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.nightly import Line, Wanted, lines
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.errors import ConfigurationError
@@ -62,7 +62,6 @@ def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsy
 
 def test_a_notebook_shows_the_chart_and_the_table(output):
     pytest.importorskip("vl_convert")
-    pytest.importorskip("altair")
     shown = show_trend(str(output), run="dense")
     cell = shown._repr_html_()
     assert cell.startswith("<svg ")
@@ -71,7 +70,6 @@ def test_a_notebook_shows_the_chart_and_the_table(output):
 
 
 def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):
-    pytest.importorskip("altair")
     for number in (0, 1):
         night(tmp_path, number, {f"run{at:02d}": at / 100 for at in range(30)})
     chart = trend_chart(lines(str(tmp_path), Wanted()))
@@ -102,7 +100,6 @@ def test_every_dataset_has_its_best_runs_in_a_picture():
 @pytest.mark.parametrize("style", ["svg", "png"])
 def test_no_name_of_a_run_ends_the_process_that_draws_it(capsysbinary, style):
     pytest.importorskip("vl_convert")
-    pytest.importorskip("altair")
     print_trends([line("\x1b[31m\x07"), line("\u202eabc"), line("<b>&")], style)
     drawn = capsysbinary.readouterr().out
     if style == "svg":
@@ -129,7 +126,7 @@ def example_nights(output):
 
 
 def test_what_is_said_of_every_run_is_said_once(capsys, output):
-    said = [line.split() for line in trend(capsys, output)[1].partition("What stands out")[2].splitlines()[2:]]
+    said = [line.split() for line in trend(capsys, output)[1].partition("Unusual nights")[2].splitlines()[2:]]
     assert [row[:4] for row in said] == [
         ["ndcg@10", "all", date(40), "break"],
         ["ndcg@10", "dense", date(60), "low"],
@@ -147,7 +144,7 @@ def test_csv_has_a_row_per_night_with_its_flags_and_its_band(capsys, output):
 
 
 def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, output):
-    found = json.loads(trend(capsys, output, "--measures", "ndcg@10,judged_rate", "--last", "5", "--json")[1])
+    found = json.loads(trend(capsys, output, "--measures", "ndcg@10,judged_rate", "--last", "5", "--format", "json")[1])
     assert [(line["run"], line["measure"], line["cutoff"]) for line in found] == [
         (run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")
     ]
@@ -163,7 +160,7 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
         (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
         (["--measures", "ndcg@7"], "ndcg@7 was not evaluated; the cutoffs are 10"),
         (["--since", "May"], "'May' is not a date"),
-        (["--format", "markdown"], "'markdown' is not a format"),
+        (["--format", "markdown"], "unknown format 'markdown'; choose table"),
     ],
 )
 def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):
@@ -195,7 +192,6 @@ def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_p
 
 def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_stands_out(output):
     pytest.importorskip("vl_convert")
-    pytest.importorskip("altair")
     chart = trend_chart(lines(str(output), Wanted()))
     drawing = picture(chart, "svg").decode()
     # Two runs, each broken once.
@@ -205,8 +201,8 @@ def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_
 
 
 def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, output):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ConfigurationError, match=r"altair is not installed, .* pip install '\.\[report\]'"):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(ConfigurationError, match=r"vl_convert is not installed, .* pip install '\.\[report\]'"):
         trend_chart(lines(str(output), Wanted()))
 
 

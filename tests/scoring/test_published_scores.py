@@ -35,8 +35,18 @@ WHOLE = {"map": "ap", "recip_rank": "rr", "bpref": "bpref", "rbp": "rbp", "rbp_r
 
 
 def scores_of(judgments, results, *options):
-    """The dataset scores that the command prints with --json, on the embedded engine."""
-    arguments = ["evaluate", "--judgments", str(judgments), "--results", str(results), "--engine", "embedded", "--json"]
+    """The dataset scores that the command prints with --format json, on the embedded engine."""
+    arguments = [
+        "evaluate",
+        "--judgments",
+        str(judgments),
+        "--results",
+        str(results),
+        "--engine",
+        "embedded",
+        "--format",
+        "json",
+    ]
     done = command_line(*arguments, *options, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["dataset_scores"]

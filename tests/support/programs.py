@@ -20,7 +20,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 #: Nothing else runs in the process that others are forked from.
 PROCESSES.set_forkserver_preload(
     [
-        "ndcg_spark.cli",
+        "ndcg_spark.cli.app",
         "ndcg_spark.job.checking",
         "ndcg_spark.job.evaluating",
         "ndcg_spark.nights.read",

@@ -69,7 +69,7 @@ def command_line(*arguments: object, cwd: Path, **environment: str) -> subproces
 
 
 def _command_line(*arguments: str) -> int:
-    from ndcg_spark.cli import main
+    from ndcg_spark.cli.app import main
 
     try:
         main([*arguments])
@@ -102,7 +102,7 @@ def _serve(connection: Connection) -> None:
 
 def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[Any, type[BaseException] | None, str]:
     # As at the beginning of a process.
-    interrupts.stand("nothing was published")
+    interrupts.set_outcome("nothing was published")
     try:
         answer = function(*arguments), None, ""
     except NdcgSparkError as error:

@@ -1,0 +1,54 @@
+"""The program: its commands, and how it ends.
+
+Modules that take long to import are imported inside the commands, so that help answers at once.
+"""
+
+import logging
+import os
+import sys
+import warnings
+
+from ndcg_spark.cli.check import check, judge_next
+from ndcg_spark.cli.command import Commands
+from ndcg_spark.cli.compare import compare
+from ndcg_spark.cli.conventions import show_conventions
+from ndcg_spark.cli.evaluate import evaluate
+from ndcg_spark.cli.expire import expire, recover
+from ndcg_spark.cli.explain import explain_query
+from ndcg_spark.cli.gate import run_gate
+from ndcg_spark.cli.nights import list_nights, show_trend
+from ndcg_spark.cli.report import write_report
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.console import prepare_streams, reported_errors
+
+app = Commands(
+    "ndcg-spark",
+    commands=[
+        *(evaluate, check, judge_next, show_conventions, compare, run_gate, explain_query),
+        *(show_trend, write_report, list_nights, recover, expire),
+    ],
+    help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code; a failure that can be explained prints one message."""
+    prepare_streams()
+    # What libraries log about a failure is left out, as our own message says it once.
+    logging.getLogger().addHandler(logging.NullHandler())
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    given = sys.argv[1:] if arguments is None else arguments
+    with reported_errors(given):
+        raise SystemExit(app(args=list(map(_utf8, given)), prog_name="ndcg-spark", standalone_mode=False) or 0)
+
+
+def _utf8(argument: str) -> str:
+    """An argument as UTF-8 reads it: names of files and runs are UTF-8, whatever the locale."""
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeEncodeError:
+        # It did not come from the process's arguments.
+        return argument
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"arguments: {argument!r} is not UTF-8; rename it") from error

@@ -1,0 +1,51 @@
+"""The commands `check` and `judge-next`: what is in the input, and which documents to have judged next."""
+
+from typing import Any
+
+import click
+
+from ndcg_spark.cli import options
+from ndcg_spark.cli.command import EXIT_CODES, Command
+from ndcg_spark.cli.configuration import load_arguments
+
+#: Options that concern scores, which a check does not compute; and those that a list of documents does not have.
+_OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
+_OF_MEASURES = ("output", "documents", "measures", "bounds", "wait_for_input")
+
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@options.of_evaluations(*_OF_SCORES)
+@options.output_format("table", "json")
+def check(style: str, **arguments: Any) -> None:
+    """Validate judgments and results without scoring them.
+
+    Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
+    """
+    from ndcg_spark.job.checking import check as check_input
+    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.scores import print_check
+
+    config = load_arguments(arguments)
+    with Progress(style).running() as progress:
+        found = check_input(config, progress.report_step)
+    print_check(found, style)
+
+
+@click.command("judge-next", cls=Command, epilog=EXIT_CODES)
+@options.of_evaluations(*_OF_MEASURES)
+@options.number("--documents", "N", "Number of documents, those that matter most first.", click.IntRange(min=1), 100)
+@options.output_format(*options.FORMATS)
+def judge_next(documents: int, style: str, **arguments: Any) -> None:
+    """List the unjudged documents that matter most to the runs.
+
+    These are the documents that most runs rank highest, within the deepest cutoff. With --format csv the list is a file
+    that judging tools can load.
+    """
+    from ndcg_spark.job.judging_next import documents_to_judge
+    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.scores import print_documents
+
+    config = load_arguments(arguments)
+    with Progress(style).running() as progress:
+        found = documents_to_judge(config, documents, progress.report_step)
+    print_documents(found, style)

@@ -1,0 +1,50 @@
+"""The command `compare`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ndcg_spark.cli import options
+from ndcg_spark.cli.command import EXIT_CODES, Command
+
+_SLICES = "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
+
+
+def _default(option: str, metavar: str, words: str, default: str) -> Callable[[Any], Any]:
+    return click.option(option, metavar=metavar, help=words, default=default, show_default=True)
+
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@options.output
+@options.night
+@options.dataset
+@click.option("--baseline", metavar="RUN", help="Run to compare every other run with.")
+@click.option("--baseline-date", metavar="YYYY-MM-DD|last_good", help="Night to compare this one with, run by run.")
+@click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
+@_default("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", "ndcg")
+@click.option("--slices", metavar="FILE", help=_SLICES)
+@click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for a weighted row of each.")
+@_default("--correction", "holm|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
+@_default("--test", "t|randomization", "Significance test; t is replaced where it cannot be trusted.", "t")
+@options.number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
+@options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
+@options.output_format(*options.FORMATS)
+@options.engine
+@options.remote
+def compare(style: str, date: str | None, runs: tuple[str, ...], measures: str, **arguments: Any) -> None:
+    """Compare published runs with a baseline.
+
+    Prints differences, confidence intervals and p values. The baseline is a run of the same night, another night, or a
+    run of another night.
+    """
+    from ndcg_spark.comparison.measures import measures_of
+    from ndcg_spark.job.comparing import compare_nights
+    from ndcg_spark.job.comparison_request import Request, date_of
+    from ndcg_spark.report.comparisons import print_compared
+    from ndcg_spark.report.progress import Progress
+
+    request = Request(date=date_of("date", date), runs=list(runs) or None, measures=measures_of(measures), **arguments)
+    with Progress(style).running() as progress:
+        found = compare_nights(request, progress.report_step)
+    print_compared(found, style, request.correction, request.alpha, list(request.measures))

@@ -1,0 +1,49 @@
+"""The command `conventions`: the presets, one of them, or all of them side by side on somebody's data."""
+
+from typing import Any
+
+import click
+
+from ndcg_spark.cli import options
+from ndcg_spark.cli.command import Command
+from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.console import echo
+
+
+@click.command("conventions", cls=Command)
+@click.argument("name", required=False, metavar="[NAME]", help="A preset, to show its options and formula.")
+@click.option(
+    "--compare", nargs=2, metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."
+)
+@click.option("--cutoffs", metavar="RANK[,...]", help="Ranks of the comparison, and 'all'. [default: 10]")
+@click.option("--measures", metavar="MEASURE[,...]", help="Measures to compare, e.g. nDCG@10 P@5 AP. [default: ndcg]")
+@options.input_format
+@options.output_format(*options.FORMATS)
+@options.config_engine
+def show_conventions(
+    name: str | None, compare: tuple[str, str] | None, style: str, input_format: str | None, **arguments: Any
+) -> None:
+    """List the presets, explain one, or compare all on your data."""
+    given = {option: value for option, value in arguments.items() if value is not None}
+    if compare is None:
+        if style != "table" or given or input_format:
+            raise ConfigurationError(
+                "arguments: --cutoffs, --measures, --input-format, --engine and --format are for comparisons; add "
+                "--compare"
+            )
+        echo(list_presets_and_options() if name is None else explain_preset(name))
+        return
+    if name is not None:
+        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
+    from ndcg_spark.config import validate
+    from ndcg_spark.job.every_preset import compare_presets
+    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.scores import print_presets
+
+    judgments, results = ({"path": path, "format": input_format} for path in compare)
+    default = {} if "measures" in given else {"cutoffs": "10"}
+    config = validate({**default, **given, "judgments": judgments, "results": results}, "arguments")
+    with Progress(style).running() as progress:
+        found = compare_presets(config, progress.report_step)
+    print_presets(found, style, config.asked)

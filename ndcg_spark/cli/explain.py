@@ -1,0 +1,53 @@
+"""The command `explain`."""
+
+from typing import Any
+
+import click
+
+from ndcg_spark.cli import options
+from ndcg_spark.cli.command import EXIT_CODES, Command
+from ndcg_spark.cli.configuration import is_night, load_arguments
+
+#: The options of evaluations that this command does not have, or has with another meaning.
+_NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for_input")
+
+
+@click.command("explain", cls=Command, epilog=EXIT_CODES)
+@options.of_evaluations(*_NOT_OF_A_QUERY)
+@click.option("--query", metavar="ID", required=True, help="Query to explain.")
+@click.option("--run", metavar="RUN", help="Run to explain. [default: every run]")
+@click.option("--baseline", metavar="RUN", help="Also show what changed since this run.")
+@click.option("--dataset", metavar="NAME", help="Dataset of the query, if there are several.")
+@click.option("--cutoff", metavar="RANK", help="A rank, or all. [default: that of the headline, or 10]")
+@options.output_format("table", "json", "markdown", "html")
+def explain_query(
+    query: str,
+    run: str | None,
+    baseline: str | None,
+    dataset: str | None,
+    cutoff: str | None,
+    style: str,
+    **arguments: Any,
+) -> None:
+    """Explain the score of one query, document by document.
+
+    Takes judgments and results, or the folder that keeps a night with its documents (--date, else the newest).
+
+    Shows what each document adds and loses, what would help most, which relevant documents are missing, and how the
+    unjudged documents could change the score.
+    """
+    from ndcg_spark.explanation.asked import Asked
+    from ndcg_spark.report.explanations import print_explanations
+    from ndcg_spark.report.progress import Progress
+
+    request = Asked(query, run, baseline, dataset, cutoff)
+    if is_night(arguments):
+        from ndcg_spark.job.explaining_nights import explain_night
+
+        found = explain_night(arguments["paths"][0], arguments["date"], request)
+    else:
+        from ndcg_spark.job.explaining import explain_query as explain_inputs
+
+        with Progress(style).running() as progress:
+            found = explain_inputs(load_arguments(arguments), request, progress.report_step)
+    print_explanations(found, style)

@@ -1,0 +1,56 @@
+"""The command `gate`."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ndcg_spark.cli import options
+from ndcg_spark.cli.command import GATE_CODES, Command
+from ndcg_spark.interrupts import set_outcome
+
+
+@click.command("gate", cls=Command, epilog=GATE_CODES)
+@options.output
+@click.option("--config", type=options.FILE, metavar="FILE", required=True, help="TOML file with the [gate].")
+@options.night
+@options.dataset
+@options.accept_baseline
+@options.junit
+@options.output_format(*options.FORMATS)
+@options.config_engine
+@options.remote
+def run_gate(
+    output: str,
+    config: Path,
+    date: str | None,
+    dataset: str | None,
+    accept_baseline: str | None,
+    junit: Path | None,
+    style: str,
+    **engine: Any,
+) -> None:
+    """Check a published night again, with another [gate].
+
+    The scores and the verdict of the night stay as they are.
+    """
+    from ndcg_spark.comparison.verdict import exit_code_of
+    from ndcg_spark.config import load_gate
+    from ndcg_spark.job.judging_again import judge_again, latest
+    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
+
+    settings = load_gate(config, {"date": date or latest(output, dataset), **engine})
+    if junit is not None:
+        refuse_unwritable(junit)
+    if accept_baseline is not None:
+        set_outcome("run it again, as it may be half done")
+    with Progress(style).running() as progress:
+        verdicts = judge_again(settings, output, dataset, progress.report_step, accept_baseline)
+    with contextlib.ExitStack() as outputs:
+        # The last is written first, and each whatever becomes of the other.
+        outputs.callback(print_verdicts, verdicts, style)
+        if junit is not None:
+            outputs.callback(write_junit, junit, verdicts)
+    raise SystemExit(exit_code_of(verdicts))

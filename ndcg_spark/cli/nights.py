@@ -1,0 +1,49 @@
+"""The commands `nights` and `trend`: what has been published."""
+
+from typing import Any
+
+import click
+
+from ndcg_spark.cli import options
+from ndcg_spark.cli.command import Command
+
+_LAST = "Number of nights to show; statistics use all nights."
+_MAX_DROP = "Largest loss since the anchor that is not reported."
+
+
+@click.command("nights", cls=Command)
+@options.output
+@click.option("--measures", metavar="MEASURE[,...]", help="Measures of the best run to show, e.g. P@5 AP.")
+@options.output_format(*options.FORMATS)
+def list_nights(output: str, measures: str | None, style: str) -> None:
+    """List the published nights with their scores.
+
+    CSV and JSON contain all scores of all runs.
+    """
+    from ndcg_spark.nights.read import dataset_scores
+    from ndcg_spark.nights.records import committed, read_again_if_replaced
+    from ndcg_spark.report.nights import print_nights, shown_measures
+
+    shown = shown_measures(measures, style)
+    found, scores = read_again_if_replaced(lambda: (nights := committed(output), dataset_scores(nights)))
+    print_nights(found, scores, style, shown)
+
+
+@click.command("trend", cls=Command)
+@options.output
+@options.dataset
+@click.option("--run", metavar="RUN", help="Only this run.")
+@click.option("--measures", metavar="MEASURE[@CUTOFF],...", help="Measures to follow. [default: the headline]")
+@options.number("--last", "N", _LAST, click.IntRange(min=1), 60)
+@click.option("--since", "anchor", metavar="YYYY-MM-DD", help="The anchor. [default: the first comparable nights]")
+@options.number("--max-drop", "DIFFERENCE", _MAX_DROP, click.FloatRange(min=0), 0.02)
+@options.output_format("table", "json", "csv", "spreadsheet", "png", "svg")
+def show_trend(output: str, style: str, max_drop: float, **request: Any) -> None:
+    """Show the scores of the nights as lines, and unusual nights.
+
+    A line is interrupted where the convention or the judgments changed.
+    """
+    from ndcg_spark.comparison.nightly import Wanted, lines
+    from ndcg_spark.report.trends import print_trends
+
+    print_trends(lines(output, Wanted(**request, allowed_drop=max_drop)), style)

@@ -1,0 +1,154 @@
+"""The options that several commands have, each declared once."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.text import did_you_mean
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Option = Callable[[Any], Any]
+
+FILE = click.Path(path_type=Path)
+#: The formats of tables and rows.
+FORMATS = ("table", "json", "csv", "spreadsheet", "markdown", "latex")
+
+
+def _text(option: str, metavar: str, words: str, **more: Any) -> _Option:
+    return click.option(option, metavar=metavar, help=words, **more)
+
+
+def _texts(option: str, metavar: str, words: str) -> _Option:
+    return click.option(option, metavar=metavar, help=words, multiple=True)
+
+
+def number(option: str, metavar: str, words: str, kind: Any, default: float) -> _Option:
+    """An option with a number of this kind, and a default that its help shows."""
+    return click.option(option, metavar=metavar, help=words, type=kind, default=default, show_default=True)
+
+
+def _choice(what: str, values: tuple[str, ...]) -> dict[str, Any]:
+    """One of these values, the first by default. ConfigurationError for any other, which names the nearest."""
+
+    def chosen(_context: Any, _option: Any, value: str) -> str:
+        if value in values:
+            return value
+        near = did_you_mean(value, values)
+        raise ConfigurationError(
+            f"{what}: unknown {what} {value!r}{near}; choose {', '.join(values[:-1])} or {values[-1]}"
+        )
+
+    return {"default": values[0], "show_default": True, "callback": chosen}
+
+
+def output_format(*formats: str) -> _Option:
+    """The option --format, which chooses one of these formats; the first is the default. It becomes `style`."""
+    words = f"Output format: {', '.join(formats[:-1])} or {formats[-1]}."
+    return click.option("--format", "style", metavar="FORMAT", help=words, **_choice("format", formats))
+
+
+output = click.argument("output", metavar="OUTPUT", help="Folder that keeps the scores.")
+night = _text("--date", "YYYY-MM-DD", "Which night. [default: the newest]")
+dataset = _text("--dataset", "NAME", "Only this dataset.")
+engine = _text(
+    "--engine", "ENGINE", "Engine: auto, embedded or spark.", **_choice("engine", ("auto", "embedded", "spark"))
+)
+remote = _text("--remote", "URL", "Spark Connect server, sc://host:port.")
+accept_baseline = _text("--accept-baseline", "REASON", "Accept this night as a baseline of later nights, and why.")
+junit = _text("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
+#: The engine where a configuration decides if the option is not given, and says what is wrong with it.
+config_engine = _text("--engine", "ENGINE", "Engine: auto, embedded or spark. [default: auto]")
+input_format = _text(
+    "--input-format",
+    "FORMAT",
+    "Input format: trec, parquet, orc, csv, tsv, jsonl, json, delta or iceberg. [default: recognised]",
+)
+
+
+def _fraction(option: str, words: str) -> _Option:
+    return _text(option, "FRACTION", words, type=float)
+
+
+#: Every option that becomes part of a configuration, in the order of the help. Those that are not given are None or
+#: empty, and the configuration file or its default decides.
+_OF_EVALUATIONS: dict[str, _Option] = {
+    "paths": click.argument(
+        "paths",
+        nargs=-1,
+        metavar="[JUDGMENTS RESULTS...]",
+        help="Judgments, then all results, in place of the options.",
+    ),
+    "judgments": _texts(
+        "--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."
+    ),
+    "results": _texts("--results", "PATH", "Results (runs): likewise. TREC files contain the name of their run."),
+    "exclude": _texts(
+        "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the lists before ranking: likewise."
+    ),
+    "output": _text("--output", "FOLDER", "Folder that keeps the scores. Without it they are only printed."),
+    "documents": _text(
+        "--documents", "top|worst", "Keep the ranked documents, too: of all queries, or of those that lost most."
+    ),
+    "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
+    "measures": _text(
+        "--measures",
+        "MEASURE[,...]",
+        "Measures to compute and show beside NDCG: precision, recall, ap, rr, success, rbp, err, bpref, judged, at "
+        "every cutoff; or as papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
+    ),
+    "bounds": click.option(
+        "--bounds",
+        is_flag=True,
+        default=None,
+        help="Compute the lowest and the highest NDCG that judging the unjudged documents could give.",
+    ),
+    "convention": _text("--convention", "PRESET", "Which NDCG. [default: standard]"),
+    "set": _texts("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
+    "dataset": _text("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),
+    "date": _text("--date", "YYYY-MM-DD", "Date of the scores. [default: today, UTC]"),
+    "run": _text("--run", "NAME", "Name of the run, whatever the results say."),
+    "run_from": _text("--run-from", "file|column|NAME", "What names the runs. [default: column, if there is one]"),
+    "column": _texts(
+        "--column",
+        "[TABLE.]OURS=YOURS",
+        "Name of a column in your files, e.g. results.doc_id=docno. May be repeated.",
+    ),
+    "as_of": _texts(
+        "--as-of",
+        "TABLE=VERSION|TIME",
+        "Version of a Delta or Iceberg table to read, e.g. results=12. [default: the latest]",
+    ),
+    "relevance": _text("--relevance", "GRADE", "Grade of every judgment, whatever the files say.", type=float),
+    "input_format": input_format,
+    "max_rejected_fraction": _fraction(
+        "--max-rejected-fraction", "Fraction of a table's rows that may be rejected. [default: 0]"
+    ),
+    "max_missing_fraction": _fraction(
+        "--max-missing-fraction", "Fraction of the judged queries that a run may have no results for. [default: 1]"
+    ),
+    "max_unjudged_fraction": _fraction(
+        "--max-unjudged-fraction", "Fraction of a run's queries that may be unjudged. [default: 1]"
+    ),
+    "min_judged_rate": _fraction(
+        "--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"
+    ),
+    "wait_for_input": _text("--wait-for-input", "DURATION", "Wait for inputs that are late, e.g. 90m or 2h."),
+    "config": _text("--config", "FILE", "TOML file; options override what it says.", type=FILE),
+    "engine": config_engine,
+    "remote": remote,
+}
+
+
+def of_evaluations(*without: str) -> Callable[[_Command], _Command]:
+    """Gives a command all options that become a configuration, except these; `load_arguments` takes their values."""
+
+    def with_options(command: _Command) -> _Command:
+        for name in reversed(_OF_EVALUATIONS):
+            if name not in without:
+                command = _OF_EVALUATIONS[name](command)
+        return command
+
+    return with_options

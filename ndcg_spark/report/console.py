@@ -1,0 +1,120 @@
+"""What the program writes to stdout and stderr: sentences and failures, and what happens if they cannot be written."""
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.interrupts import is_published, outcome_so_far, wait_for_exit
+from ndcg_spark.tables.writers import as_json
+from ndcg_spark.text import message
+
+#: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
+BROKEN_PIPE = 141
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr take every name in any locale; lead them to /dev/null if they are closed."""
+    for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
+        if stream is None:
+            # Otherwise the next file that is opened gets this descriptor, and what others print goes into it.
+            with contextlib.suppress(OSError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                if null != descriptor:
+                    os.dup2(null, descriptor)
+                    os.close(null)
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def printing() -> Iterator[None]:
+    """Around everything that prints results to stdout.
+
+    Raises
+    ------
+    StorageError
+        stdout is closed, or cannot be written to; the message says whether a night was published.
+    SystemExit
+        Nobody reads stdout any more (exit code BROKEN_PIPE), which is not our failure.
+    """
+    if sys.stdout is None:
+        raise StorageError(f"stdout: it is closed, so the results could not be printed; {outcome_so_far()}")
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        _leave_stdout()
+        raise SystemExit(BROKEN_PIPE) from error
+    except OSError as error:
+        _leave_stdout()
+        raise StorageError(
+            f"stdout: the results could not be printed, {first_line(error)}; {outcome_so_far()}"
+        ) from error
+
+
+def echo(lines: Iterable[str]) -> None:
+    """Print sentences on stdout."""
+    with printing():
+        print("\n".join(map(message, lines)))
+
+
+def print_error(text: str) -> None:
+    """Print a message on stderr, if it can be written to."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"ndcg-spark: {message(text)}\n")
+            sys.stderr.flush()
+
+
+def is_merged() -> bool:
+    """Whether stderr ends up in stdout, where rows for programs must be alone: spark-submit merges the two."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextlib.contextmanager
+def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
+    """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
+    json_ = _wants_json(arguments)
+    try:
+        yield
+    except NdcgSparkError as error:
+        # A failure that was caused by a signal is not reported.
+        wait_for_exit()
+        text = str(error)
+        if is_published() and outcome_so_far() not in text:
+            text += f"; {outcome_so_far()}"
+        _report(text, error.code, error.exit_code, json_)
+        raise SystemExit(error.exit_code) from error
+    except click.UsageError as error:
+        if json_:
+            _report(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
+        else:
+            error.show()
+        raise SystemExit(ConfigurationError.exit_code) from error
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
+    pairs = itertools.pairwise([*arguments, ""])
+    return any(word == "--format=json" or (word, after) == ("--format", "json") for word, after in pairs)
+
+
+def _report(text: str, code: str, exit_code: int, json_: bool) -> None:
+    """Report a failure. If stdout takes nothing, that is not reported too: the exit code stays that of the failure."""
+    if not (json_ and is_merged()):
+        print_error(text)
+    if json_ and sys.stdout is not None:
+        with contextlib.suppress(StorageError, SystemExit), printing():
+            print(as_json({"error": {"code": code, "exit_code": exit_code, "message": message(text)}}))
+
+
+def _leave_stdout() -> None:
+    """Send what is still in the buffer nowhere, or the interpreter would fail at it again when it ends."""
+    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

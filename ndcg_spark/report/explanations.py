@@ -1,0 +1,135 @@
+"""How an explained query is printed: rank by rank, then what was lost, what would help, and what is unjudged."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ndcg_spark.explanation.asked import Explained
+from ndcg_spark.explanation.compared import Change, compare
+from ndcg_spark.explanation.explanation import Explanation, Line
+from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.report.printing import print_result
+from ndcg_spark.tables.table import TextColumn, TextTable, at, name, number, rounded, shortest, text_table
+
+
+def print_explanations(explained: Explained, style: str) -> None:
+    """Print the explanations, one after another."""
+    print_result(
+        style,
+        lambda: [table for each in explained.explanations for table in explanation_tables(each, explained.baseline)],
+        lambda: [_value(each, explained.baseline) for each in explained.explanations],
+    )
+
+
+def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list[TextTable]:
+    """What there is to say about one run, without the parts that have nothing to say."""
+    facts = explanation.facts
+    score = f"ndcg@{at(facts.cutoff)} {rounded(facts.score.ndcg)}"
+    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {score}"
+    lines = text_table(_RANKS, explanation.lines, title=title, sentences=_summary(explanation), is_first=True)
+    lost = math.fsum(each.loss for each in explanation.losses)
+    words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
+    best, worst = (
+        f"ndcg with grade {'-' if each is None else f'{each.relevance:g}'}" for each in (facts.best, facts.worst)
+    )
+    unjudged = [name("document", "doc_id"), _RANK]
+    unjudged += [number(best, "ndcg_if_best"), number(worst, "ndcg_if_worst")]
+    parts: list[tuple[str, list[str], Sequence[TextColumn], Sequence[Any]]] = [
+        ("Losses by document", [words], _LOSSES, explanation.losses),
+        ("Relevant documents outside the cutoff", [], _ABSENT, explanation.absent),
+        ("Most helpful changes", ["one document at its ideal rank"], _HELP, explanation.would_help),
+        ("Unjudged documents, and how they could change the score", [], unjudged, explanation.unjudged),
+    ]
+    tables = [text_table(columns, rows, title=t, sentences=s) for t, s, columns, rows in parts if rows]
+    if baseline is not None:
+        moved = f"ndcg@{at(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
+        dcg, before = facts.score.dcg, baseline.score.dcg
+        changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
+        against = f"Compared with {baseline.run}"
+        tables.append(text_table(_CHANGES, compare(facts, baseline), title=against, sentences=[changed]))
+    return [lines, *tables]
+
+
+def _summary(explanation: Explanation) -> list[str]:
+    facts, score = explanation.facts, explanation.facts.score
+    within = "in all" if facts.cutoff is None else "within the cutoff"
+    sentences = [
+        f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {score.returned} document(s) {within}, "
+        f"{score.judged} of them judged"
+    ]
+    if score.status == "missing":
+        sentences.append("the run has no results for this query")
+    if score.status == "no_relevant":
+        sentences.append("no document of this query has a gain, so the convention decides its score")
+    if not explanation.ideal_known:
+        sentences.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
+    return [*sentences, f"{facts.convention.label}: {facts.convention.formula}"]
+
+
+def _grade(relevance: float | None) -> str:
+    return "unjudged" if relevance is None else f"{relevance:g}"
+
+
+def _rank(rank: int | None) -> str:
+    return "-" if rank is None else str(rank)
+
+
+def _or_blank(line: Line, value: str) -> str:
+    """The text of a cell about the document at a rank, blank where there is none."""
+    return "" if line.doc_id is None else value
+
+
+def _difference(value: float) -> str:
+    return f"{value:+.4f}" if value else "0"
+
+
+def _move(change: Change) -> str:
+    if change.moved_up is None:
+        return "new" if change.baseline_rank is None else "gone"
+    return f"{change.moved_up:+d}" if change.moved_up else "0"
+
+
+_DOCUMENT, _GRADE = name("document", "doc_id"), number("grade", "relevance", _grade)
+_GAIN, _RANK = number("gain", form=shortest), number("rank", form=_rank)
+_IDEAL_RANK, _CHANGE = number("ideal rank", form=_rank), number("change", form=_difference)
+_RANKS = [
+    *(number("rank", form=str), name("document", lambda line: line.doc_id or "")),
+    number("score", lambda line: _or_blank(line, shortest(line.score)), str),
+    name("tie", lambda line: "tied" if line.tied and line.doc_id is not None else ""),
+    number("grade", lambda line: _or_blank(line, _grade(line.relevance)), str),
+    number("gain", lambda line: _or_blank(line, shortest(line.gain)), str),
+    *(number("discount"), number("adds", lambda line: _or_blank(line, rounded(line.contribution)), str)),
+    name("ideal document", lambda line: line.ideal_doc_id or ""),
+    number("would add", lambda line: "" if line.ideal_doc_id is None else rounded(line.ideal_contribution), str),
+    number("ndcg@rank", "ndcg"),
+]
+_LOSSES = [_DOCUMENT, _GRADE, name("where"), _IDEAL_RANK, _GAIN, number("loss", form=_difference)]
+_ABSENT = [_DOCUMENT, _GRADE, _GAIN, name("where")]
+_HELP = [
+    *(_DOCUMENT, _GRADE, number("from rank", "rank", _rank), number("to rank", "ideal_rank", _rank)),
+    *(number("ndcg"), _CHANGE),
+]
+_CHANGES = [
+    *(_DOCUMENT, _GRADE, number("rank before", "baseline_rank", _rank), _RANK, number("moved", lambda c: c, _move)),
+    *(number("added before", "baseline_contribution"), number("adds", "contribution"), _CHANGE),
+]
+
+
+def _value(explanation: Explanation, baseline: Facts | None) -> dict[str, Any]:
+    facts = explanation.facts
+    value: dict[str, Any] = {
+        **{field: getattr(facts, field) for field in ("dataset", "run", "query_id", "cutoff")},
+        **dataclasses.asdict(facts.score),
+        "convention": facts.convention.label,
+        "formula": facts.convention.formula,
+        "ideal_known": explanation.ideal_known,
+        "best_grade": facts.best and facts.best.relevance,
+        "worst_grade": facts.worst and facts.worst.relevance,
+    }
+    for field in ("lines", "losses", "absent", "would_help", "unjudged"):
+        value[field] = [dataclasses.asdict(each) for each in getattr(explanation, field)]
+    if baseline is not None:
+        value["baseline"] = {"run": baseline.run, **dataclasses.asdict(baseline.score)}
+        value["changes"] = [dataclasses.asdict(each) for each in compare(facts, baseline)]
+    return value

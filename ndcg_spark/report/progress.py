@@ -1,0 +1,73 @@
+"""The steps of a command, on stderr while it runs."""
+
+import contextlib
+import errno
+import sys
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_spark import interrupts
+from ndcg_spark.report.console import is_merged
+from ndcg_spark.text import message
+
+_STEP_WIDTH = 8
+
+
+class _Console(Console):
+    """A console that raises BrokenPipeError if nobody reads its stream; rich would end the program with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich while it handles the error."""
+        raise BrokenPipeError(errno.EPIPE, "nobody reads")
+
+
+class _Activity:
+    """What is being done, and for how long; rich asks again whenever it draws."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._start = time.monotonic()
+
+    def __rich__(self) -> Text:
+        seconds = f"{time.monotonic() - self._start:.0f}"
+        return Text(f"{seconds:>3} s  {self._what}", no_wrap=True, overflow="ellipsis")
+
+
+class Progress:
+    """Lines that say what was done and, on a terminal, a spinner that says what is being done and for how long.
+
+    Neither is shown where it would stand between the rows that a program reads, in another style than `table`.
+    """
+
+    def __init__(self, style: str = "table") -> None:
+        quiet = (style != "table" and is_merged()) or sys.stderr is None
+        self._console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
+        dots = "dots" if self._console.encoding.startswith("utf") else "line"
+        starting = _Activity("starting")
+        self._status = self._console.status(starting, spinner=dots) if self._console.is_terminal else None
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Progress"]:
+        """Show the spinner until the block ends. A signal stops it too, because it hides the cursor."""
+        if self._status is None:
+            yield self
+            return
+        with interrupts.cleaned_up_by(self._status.stop), self._status:
+            yield self
+
+    def report_step(self, step: str, sentence: str) -> None:
+        """Print that a step is done. Once stderr cannot be written to, print no more."""
+        line = message(sentence)
+        try:
+            self._console.print(f"{step:<{_STEP_WIDTH}} {line}")
+        except OSError:
+            self._console.quiet = True
+        self.doing(f"after {step}: {line}")
+
+    def doing(self, sentence: str) -> None:
+        """Show on a terminal, until something else is shown, what is being done."""
+        if self._status:
+            self._status.update(_Activity(message(sentence)))

@@ -1,0 +1,116 @@
+"""How scores are printed: of an evaluation, of every query, under every preset; and what was found in the input."""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.masking import masked
+from ndcg_spark.report.console import printing
+from ndcg_spark.report.printing import print_result
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
+from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
+from ndcg_spark.tables.sorting import Order, in_order
+from ndcg_spark.tables.table import TextTable, at, cells, counted, name, number, text_table
+from ndcg_spark.tables.verdicts import verdict_table
+from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
+from ndcg_spark.text import message
+
+_WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
+_ALL_JUDGED = "every document that a run returns within the cutoff is judged"
+
+
+def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> None:
+    """Print the dataset scores of an evaluation and the verdicts of its gate; in JSON, all there is to say about it."""
+    columns = measure_first(DATASET_SCORES, outcome.asked.columns)
+    value = functools.partial(outcome_value, outcome, order)
+    print_result(style, lambda: outcome_tables(outcome, style, order), value, columns, ordered(outcome, order))
+
+
+def ordered(outcome: Outcome, order: Order | None) -> list[Mapping[str, Any]]:
+    """The dataset scores of an evaluation in this order, by default by the headline."""
+    return [row for of_run in in_order(outcome.dataset_scores, order, outcome.asked) for row in of_run]
+
+
+def outcome_value(outcome: Outcome, order: Order | None) -> dict[str, Any]:
+    """Everything there is to say about an evaluation, for JSON."""
+    rows = ordered(outcome, order) if order else outcome.dataset_scores
+    return {
+        **dataclasses.asdict(outcome),
+        "output": outcome.output and masked(outcome.output),
+        "dataset_scores": rows,
+    }
+
+
+def outcome_tables(outcome: Outcome, style: str, order: Order | None) -> list[TextTable]:
+    """The dataset scores of an evaluation, and a table per verdict."""
+    table = paper_table if style == "latex" else score_table
+    notes = [f"{outcome.convention}: {outcome.formula}"]
+    verdicts = [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
+    return [table(outcome.dataset_scores, order, notes, outcome.asked), *verdicts]
+
+
+def print_presets(compared: Sequence[Compared], style: str, asked: Asked = NOTHING_ELSE) -> None:
+    """Print the dataset scores under every preset. In CSV, `refused` is why a preset scores nothing."""
+
+    def tables() -> list[TextTable]:
+        refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
+        *others, last = preset_tables({entry.preset: entry.rows for entry in compared}, asked)
+        return [*others, dataclasses.replace(last, notes=refusals)]
+
+    rows = (
+        {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
+    )
+    columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
+    print_result(style, tables, lambda: [dataclasses.asdict(entry) for entry in compared], columns, rows)
+
+
+def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions: Sequence[str] = ()) -> None:
+    """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line.
+
+    `companions` are the columns of the measures beside NDCG that are printed after it.
+    """
+    shown = measure_first(QUERY_SCORES, companions)
+    with printing():
+        if style in CSV:
+            print_csv(shown, rows, style)
+            return
+        scores = [number(score) for score in ("ndcg", *companions, "dcg", "ideal_dcg")]
+        counts = [number(count, form=counted) for count in ("returned", "judged")]
+        columns = [name("dataset"), name("run"), name("query_id"), number("cutoff", form=at), *scores, *counts]
+        columns.append(name("status"))
+        numbers = [place for place, column in enumerate(columns) if column.is_number]
+        headings = [column.heading for column in columns]
+        lines: Iterable[str] = aligned(headings, (cells(columns, row) for row in rows), numbers)
+        if style == "json":
+            lines = (as_json({column: row[column] for column in shown}) for row in rows)
+        for line in lines:
+            print(line)
+
+
+def print_check(found: Mapping[str, Any], style: str) -> None:
+    """Print the counts of a check and the judged rate of each run."""
+
+    def tables() -> list[TextTable]:
+        several = len({row["dataset"] for row in found["judged_rate"]}) > 1
+        names = [name("dataset")] if several else []
+        counts = [name("counted", 0, lambda count: count.replace("_", " ")), number("number", 1, counted)]
+        rates = [*names, name("run"), number("cutoff", form=at), number("judged rate")]
+        return [text_table(counts, found["counts"].items()), text_table(rates, found["judged_rate"])]
+
+    print_result(style, tables, lambda: found)
+
+
+def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
+    """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
+    several = len({row["dataset"] for row in rows}) > 1
+    counts = [number("runs", form=counted), number("best rank", form=counted), number("weight")]
+    names = ["dataset"] * several + ["query id", "doc id"]
+    columns = [*map(name, names), *counts]
+    notes = [_WEIGHT if rows else _ALL_JUDGED]
+    print_result(
+        style, lambda: [text_table(columns, rows, notes, is_whole=True)], lambda: list(rows), TO_JUDGE.names, rows
+    )

@@ -1,0 +1,1 @@
+"""Tables for people: what is in them, in which order, and how they are written."""

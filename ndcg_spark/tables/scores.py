@@ -1,0 +1,157 @@
+"""Dataset scores as tables: with the counts that a score is a mean of, or for a paper with the best marked."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.cutoffs import order_of as by_depth
+from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, published, written
+from ndcg_spark.tables.comparisons import mark, notes_of_test
+from ndcg_spark.tables.sorting import Order, comparable, in_order
+from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, text_table
+
+Rows = Sequence[Mapping[str, Any]]
+#: A dataset, a run, the column of a measure, and a cutoff.
+_Cell = tuple[str, str, str, int | None]
+#: A row of these tables: its name, and rows of DATASET_SCORES of one run, by cutoff.
+_Scored = tuple[str, Rows]
+
+_COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "unjudged_queries": "unjudged"}
+
+
+def score_table(
+    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: Asked = NOTHING_ELSE
+) -> TextTable:
+    """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
+
+    It has the measures that were asked for, and NDCG at every cutoff if none was.
+    """
+    runs = [("", of_run) for of_run in in_order(rows, order, asked)]
+    return text_table([*_names(rows), *_scores(rows, asked), *_counts(asked)], runs, notes)
+
+
+def preset_tables(scored: Mapping[str, Rows], asked: Asked = NOTHING_ELSE) -> list[TextTable]:
+    """A table per dataset and run with a row per preset; dashes for a preset that refused the data."""
+    every = [row for rows in scored.values() for row in rows]
+    tables = []
+    for dataset, run in dict.fromkeys((row["dataset"], row["run"]) for row in every):
+        of_run = [
+            (preset, [row for row in rows if (row["dataset"], row["run"]) == (dataset, run)])
+            for preset, rows in scored.items()
+        ]
+        columns = [name(f"{dataset} / {run}", lambda row: row[0]), *_scores(every, asked), *_counts(asked)]
+        tables.append(text_table(columns, of_run))
+    return tables
+
+
+def paper_table(
+    rows: Rows,
+    order: Order | None = None,
+    notes: Iterable[str] = (),
+    asked: Asked = NOTHING_ELSE,
+    marks: Mapping[_Cell, str] | None = None,
+) -> TextTable:
+    """One row per dataset and run, with the measures that were asked for, as the field writes them, and no counts.
+
+    The best of each column and dataset is marked as such, and every one that looks the same.
+    """
+    runs = in_order(rows, order, asked)
+    pairs, names = _pairs(rows, asked), _names(rows)
+    columns = [number(published(measure, k), _score(MEASURES[measure].column, k)) for measure, k in pairs]
+    table = text_table([*names, *columns], [("", of_run) for of_run in runs], notes)
+    best, superscripts = set(), {}
+    for place, (measure, cutoff) in enumerate(pairs, len(names)):
+        highest: dict[str, str] = {}
+        for cells, of_run in zip(table.rows, runs, strict=True):
+            dataset = of_run[0]["dataset"]
+            highest[dataset] = max(highest.get(dataset, ""), cells[place])
+        for line, (cells, of_run) in enumerate(zip(table.rows, runs, strict=True)):
+            dataset, run = of_run[0]["dataset"], of_run[0]["run"]
+            if cells[place] == highest[dataset] != rounded(None):
+                best.add((line, place))
+            signs = (marks or {}).get((dataset, run, MEASURES[measure].column, cutoff))
+            superscripts.update({(line, place): signs} if signs else {})
+    return dataclasses.replace(table, best=best, superscripts=superscripts)
+
+
+def marks_of(compared: Rows) -> dict[_Cell, str]:
+    """The stars of rows of COMPARISONS, of all queries and without weights."""
+    return {
+        (row["dataset"], row["run"], row["measure"], row["cutoff"]): mark(row["p_adjusted"])
+        for row in compared
+        if row["attribute"] is None and row["weight_effective_n"] is None
+    }
+
+
+def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str] = ()) -> TextTable | None:
+    """The runs of a comparison and their baseline; None where these are no table of runs and measures.
+
+    The columns come in the order of the `measures`. There is no such table where slices or weights are compared, runs
+    with those of their names, or each run over other queries, so that the baseline has a mean for each of them.
+    """
+    baselines = {(row["baseline"], row["baseline_night"]) for row in compared}
+    plain = all(row["attribute"] is None and row["weight_effective_n"] is None for row in compared)
+    if len(baselines) != 1 or not plain:
+        return None
+    ((run_name, night),) = baselines
+    baseline = run_name if night is None else f"{run_name} of {night}"
+    means: dict[tuple[str, str, int | None], dict[str, Any]] = {}
+    for row in compared:
+        for run, mean in ((row["run"], row["mean"]), (baseline, row["baseline_mean"])):
+            key = (row["dataset"], run, row["cutoff"])
+            of_run = means.setdefault(key, dict(zip(("dataset", "run", "cutoff"), key, strict=True)))
+            if comparable(of_run.setdefault(row["measure"], mean)) != comparable(mean):
+                return None
+    known = {measure.column: name for name, measure in MEASURES.items()}
+    places = {column: place for place, column in enumerate(measures)}
+    compared_at = dict.fromkeys((row["measure"], row["cutoff"]) for row in compared)
+    listed = sorted(compared_at, key=lambda each: places.get(each[0], len(places)))
+    if any(column not in known for column, _ in listed):
+        return None
+    pairs = tuple((known[column], cutoff) for column, cutoff in listed)
+    notes = notes_of_test(compared, compared, correction)
+    return paper_table(list(means.values()), None, notes, Asked(pairs, first=pairs[0]), marks_of(compared))
+
+
+def _names(rows: Rows) -> list[TextColumn]:
+    several = len({row["dataset"] for row in rows}) > 1
+    shown = ["dataset", "run"] if several else ["run"]
+    return [name(heading, _deepest(heading)) for heading in shown]
+
+
+def _pairs(rows: Rows, asked: Asked) -> Sequence[tuple[str, int | None]]:
+    """The measures that were asked for with their cutoffs, or NDCG at every cutoff."""
+    return asked.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
+
+
+def _scores(rows: Rows, asked: Asked) -> list[TextColumn]:
+    """A column per measure and cutoff; that of NDCG with its bounds, if they were asked for."""
+    columns = []
+    for measure, cutoff in _pairs(rows, asked):
+        columns.append(number(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
+        bounds = ("low", "high") if measure == "ndcg" and asked.bounds else ()
+        columns += [number(f"{bound}@{at(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
+    return columns
+
+
+def _score(column: str, cutoff: int | None) -> Callable[[_Scored], float | None]:
+    return lambda row: next((each.get(column) for each in row[1] if each["cutoff"] == cutoff), None)
+
+
+def _counts(asked: Asked) -> list[TextColumn]:
+    """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
+    columns = [number("queries", _deepest("queries"), counted)]
+    if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in asked.pairs):
+        # The means of NDCG and of other measures can be of other queries. At the deepest cutoff these are not counted
+        # if no such measure was asked for there.
+        columns.append(number("relevant queries", _relevant_queries, counted))
+    columns += [number(heading, _deepest(count), counted) for count, heading in _COUNTS.items()]
+    return [*columns, number("judged rate", _deepest("judged_rate"))]
+
+
+def _deepest(column: str) -> Callable[[_Scored], Any]:
+    return lambda row: row[1][-1][column] if row[1] else None
+
+
+def _relevant_queries(row: _Scored) -> int | None:
+    return max((each.get("relevant_queries") or 0 for each in row[1]), default=None)

@@ -1,0 +1,108 @@
+"""The order of printed rows, as `--sort` names it: a column, perhaps its cutoff, perhaps its direction."""
+
+import contextlib
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.cutoffs import order_of as by_depth
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
+from ndcg_spark.convention.requests import columns_of
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.tables.table import at
+from ndcg_spark.text import did_you_mean
+
+_DIRECTIONS = {"asc": False, "desc": True}
+
+#: The columns by which rows of either kind can be sorted. Text is sorted from A on, numbers from the largest on.
+OF_DATASETS = (
+    *("run", "ndcg", *COLUMNS, "ndcg_pooled", "ndcg_stddev", "dcg", "judged_rate"),
+    *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
+)
+OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
+_TEXTS = frozenset({"run", "query_id", "status"})
+#: Scores that are equal to this many decimals are equal: a sum in another order differs after them.
+DECIMALS = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """By which column rows are sorted, at which cutoff, and whether the largest value comes first."""
+
+    column: str
+    #: 'all' or a rank, None for the one that stands for the column.
+    cutoff: str | None
+    descending: bool
+
+    @property
+    def is_of_text(self) -> bool:
+        """Whether the column has words, and no numbers."""
+        return self.column in _TEXTS
+
+
+def comparable(score: Any) -> Any:
+    """A score as it is ordered by; any other value as it is."""
+    return round(score, DECIMALS) if isinstance(score, float) else score
+
+
+def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
+    """A sort key: the highest score first, equal ones by name, those without a score last."""
+    return score is None, -comparable(score or 0.0), name
+
+
+def order_of(
+    text: str, columns: Sequence[str], cutoffs: Iterable[int | None], computed: Collection[str] = COLUMNS
+) -> Order:
+    """The order that a text such as `ndcg`, `P@10`, `run:desc` or `judged_rate@10:asc` describes.
+
+    `computed` are the columns of measures beside NDCG that have values.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such column, direction or cutoff, or the measure is not computed.
+    """
+    named, colon, direction = text.partition(":")
+    column, sign, cutoff = named.partition("@")
+    if column not in columns:
+        # As the field writes a measure: `P@5`.
+        with contextlib.suppress(ConfigurationError):
+            column, found = columns_of(named)[0]
+            sign = cutoff = "" if found == "each" else found
+    if column not in columns:
+        raise ConfigurationError(
+            f"sort: no column is called {column!r}{did_you_mean(column, columns)}; one of {', '.join(columns)}"
+        )
+    if column in COLUMNS and column not in computed:
+        raise ConfigurationError(f"sort: {column} is not computed; ask for its measure with --measures")
+    if colon and direction not in _DIRECTIONS:
+        raise ConfigurationError(f"sort: {direction!r} is not a direction; write {named}:asc or {named}:desc")
+    known = [at(each) for each in cutoffs]
+    if sign and cutoff not in known:
+        raise ConfigurationError(f"sort: no score at {cutoff!r} is computed; the cutoffs are {', '.join(known)}")
+    return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
+
+
+def in_order(
+    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: Asked = NOTHING_ELSE
+) -> list[list[Mapping[str, Any]]]:
+    """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, then in the order, then by run.
+
+    Without an order the best by the headline of what was `asked` comes first. Runs without a value come last.
+    """
+    by_run: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: by_depth(row["cutoff"])):
+        by_run.setdefault((row["dataset"], row["run"]), []).append(row)
+    # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
+    runs = [by_run[key] for key in sorted(by_run)]
+    every = [row for of_run in runs for row in of_run]
+    headline, depth = asked.headline(row["cutoff"] for row in every)
+    wanted = order or Order(MEASURES[headline].column, at(depth), descending=True)
+    valued = [row["cutoff"] for row in every if row.get(wanted.column) is not None]
+    cutoff = wanted.cutoff or at(asked.main_cutoff(wanted.column, valued))
+
+    def value(of_run: list[Mapping[str, Any]]) -> Any:
+        return comparable(next((row.get(wanted.column) for row in of_run if at(row["cutoff"]) == cutoff), None))
+
+    with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=wanted.descending)
+    return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))

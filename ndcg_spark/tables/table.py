@@ -1,0 +1,108 @@
+"""The one table that people see: headings and cells as printable text, names on the left, numbers on the right."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.text import printable
+
+
+@dataclasses.dataclass(frozen=True)
+class TextTable:
+    """A table for people. Every heading and cell is printable text."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    #: The places, from 0, of the columns that stand on the right; the others stand on the left.
+    numbers: Collection[int]
+    #: Sentences below the table.
+    notes: Sequence[str] = ()
+    #: Stands above the table, with sentences below it.
+    title: str = ""
+    sentences: Sequence[str] = ()
+    #: Whether the title begins a new subject, and those of the tables after it are parts of it.
+    is_first: bool = False
+    #: Whether all rows are always shown.
+    is_whole: bool = False
+    #: The row and column of the best cells, and of those with a superscript; only LaTeX shows them.
+    best: Collection[tuple[int, int]] = ()
+    superscripts: Mapping[tuple[int, int], str] = dataclasses.field(default_factory=dict)
+
+    def first(self, most: int, where: str) -> "TextTable":
+        """The table with at most this many rows, unless it is whole; a note says how many more there are, and where."""
+        more = len(self.rows) - most
+        if more <= 0 or self.is_whole:
+            return self
+        return dataclasses.replace(self, rows=self.rows[:most], notes=[f"and {more:,} more {where}", *self.notes])
+
+
+def rounded(value: float | None) -> str:
+    """A score to four decimals, a dash if there is none."""
+    return "-" if value is None else f"{value:.4f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference to four decimals with its sign, a dash if there is none."""
+    return "-" if value is None else f"{value:+z.4f}"
+
+
+def counted(value: int | None) -> str:
+    """A count, a dash if there is none."""
+    return "-" if value is None else f"{value:,}"
+
+
+def shortest(value: float | None) -> str:
+    """A number with as many digits as it needs, six at most; a dash if there is none."""
+    return "-" if value is None else f"{value:g}"
+
+
+def at(cutoff: int | None) -> str:
+    """A cutoff: its rank, or all for the whole ranking."""
+    return str(cutoff or "all")
+
+
+_Value = str | int | Callable[[Any], Any] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class TextColumn:
+    """A column of a table: its heading, and how the cell of a row is made."""
+
+    heading: str
+    #: A key, a place or an attribute of the row, by default the heading with underscores; or a function of the row.
+    value: _Value = None
+    form: Callable[[Any], str] = str
+    is_number: bool = False
+
+    def cell(self, row: Any) -> str:
+        """The text of the cell."""
+        if callable(self.value):
+            return self.form(self.value(row))
+        key: Any = self.heading.replace(" ", "_") if self.value is None else self.value
+        return self.form(row[key] if hasattr(row, "__getitem__") else getattr(row, key))
+
+
+def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:
+    """A column of text, which stands on the left."""
+    return TextColumn(heading, value, form)
+
+
+def number(heading: str, value: _Value = None, form: Callable[[Any], str] = rounded) -> TextColumn:
+    """A column of numbers, which stands on the right."""
+    return TextColumn(heading, value, form, is_number=True)
+
+
+def cells(columns: Sequence[TextColumn], row: Any) -> list[str]:
+    """The cells of a row, made printable, so that no name can steer a terminal."""
+    return [printable(column.cell(row)) for column in columns]
+
+
+def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:
+    """A table of rows. Any text is made printable."""
+    return TextTable(
+        [printable(column.heading) for column in columns],
+        [cells(columns, row) for row in rows],
+        frozenset(place for place, column in enumerate(columns) if column.is_number),
+        list(map(printable, notes)),
+        **more,
+    )

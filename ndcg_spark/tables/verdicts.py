@@ -1,0 +1,66 @@
+"""A verdict of the gate as a table: a row per finding, with what was measured and what is allowed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_spark.tables.table import TextTable, counted, name, number, text_table
+
+_ORDER = ("fail", "none", "warning", "pass")
+#: More findings are shown only if they speak against the night.
+_MOST_FINDINGS = 50
+_CRITERIA = {"drop": "", "min_value": " at least", "max_share_losing": " losing"}
+
+Row = Mapping[str, Any]
+
+
+def verdict_table(verdict: Mapping[str, Any], several: bool = False) -> TextTable:
+    """The table of a verdict, as JSON has it; with the name of its night if it stands among several.
+
+    What speaks against the night comes first, and is never left out.
+    """
+    of_night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
+    findings = sorted(verdict["findings"], key=lambda finding: _ORDER.index(finding["effect"]))
+    shown = max(_MOST_FINDINGS, sum(finding["effect"] != "pass" for finding in findings))
+    more = len(findings) - shown
+    notes = [f"{more:,} more findings pass; --format json has all"] if more > 0 else []
+    notes += [f"{of_night}{in_words(verdict)}: {verdict['reason']}"]
+    notes += [f"warning: {warning}" for warning in verdict["warnings"]]
+    columns = [
+        name("check", _check),
+        name("run", lambda finding: finding["run"] or "-"),
+        name("against", _baseline),
+        number("measured", lambda finding: _as_difference(finding, "value"), str),
+        number("allowed", lambda finding: _as_difference(finding, "threshold"), str),
+        number("low", lambda finding: _end(finding, "interval_low"), str),
+        number("high", lambda finding: _end(finding, "interval_high"), str),
+        number("p", "p_adjusted", lambda p: "-" if p is None else f"{p:.2g}"),
+        number("queries", form=counted),
+        name("finding", lambda each: f"{'no verdict' if each['effect'] == 'none' else each['effect']}: {each['code']}"),
+    ]
+    return text_table(columns, findings[:shown], notes, is_whole=True)
+
+
+def in_words(verdict: Mapping[str, Any]) -> str:
+    """A verdict in one or two words, and whether somebody has accepted its night as a baseline all the same."""
+    word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
+    return f"{word} (accepted)" if verdict.get("accepted") else word
+
+
+def _check(finding: Row) -> str:
+    measured = f"{finding['measure']}@{finding['cutoff']}" if finding["measure"] else finding["criterion"]
+    parts = ("weighted" if finding.get("weighted") else None, measured, finding["slice"])
+    return " ".join(part for part in parts if part) + _CRITERIA.get(finding["criterion"], "")
+
+
+def _baseline(finding: Row) -> str:
+    night = finding["baseline_night"] if finding["baseline_night"] != finding["baseline"] else None
+    return " ".join(part for part in (finding["baseline"], night) if part) or "-"
+
+
+def _as_difference(finding: Row, key: str) -> str:
+    sign = "+" if finding["criterion"] == "drop" else ""
+    return "-" if finding[key] is None else format(finding[key], f"{sign}z.4f")
+
+
+def _end(finding: Row, key: str) -> str:
+    return "-" if finding["criterion"] != "drop" or finding[key] is None else f"{finding[key]:+z.4f}"

@@ -1,0 +1,172 @@
+"""How tables and rows are written: aligned text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
+
+import csv
+import itertools
+import json
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.tables.table import TextTable, at
+from ndcg_spark.text import printable
+
+#: What could be markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")
+
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\symbol{34}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    # After the end of a row these two would be its arguments.
+    "[": "{[}",
+    "*": "{*}",
+}
+
+#: This many rows decide how wide the columns of aligned text are.
+_MEASURED_ROWS = 500
+
+#: The formats of comma-separated values: as they are, and for a spreadsheet.
+CSV = ("csv", "spreadsheet")
+#: What a text begins with that a spreadsheet takes for a formula, whatever its language.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  # wide ones are meant
+
+
+class _Lines:
+    """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both; here each ends in a newline."""
+
+    def write(self, row: str) -> None:
+        sys.stdout.write(row.removesuffix("\r\n") + "\n")
+
+
+def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> Iterator[str]:
+    """Lines of text with aligned columns, the headings first. The rows may be endless.
+
+    The first rows decide how wide a column is; a later cell that is wider pushes its line.
+    """
+    from rich.cells import cell_len
+
+    remaining = iter(rows)
+    first = list(itertools.islice(remaining, _MEASURED_ROWS))
+    widths = [max(map(cell_len, column)) for column in zip(headings, *first, strict=True)]
+    for row in itertools.chain([headings], first, remaining):
+        cells = []
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            blanks = " " * (width - cell_len(cell))
+            cells.append(blanks + cell if place in numbers else cell + blanks)
+        yield "  ".join(cells).rstrip()
+
+
+def text(table: TextTable) -> list[str]:
+    """The lines of a table with aligned columns, below its title; the notes stand below it after a blank line."""
+    lines = [table.title, *table.sentences] if table.title else []
+    lines += aligned(table.headings, table.rows, table.numbers)
+    return [*lines, *(["", *table.notes] if table.notes else [])]
+
+
+def markdown(table: TextTable) -> list[str]:
+    """The lines of a table in GitHub's Markdown, below its title; the notes are paragraphs below it."""
+    lines = [f"{'##' if table.is_first else '###'} {_markdown(table.title)}", ""] if table.title else []
+    lines += [line for sentence in table.sentences for line in (_markdown(sentence), "")]
+    kinds = ["---:" if column in table.numbers else ":---" for column in range(len(table.headings))]
+    headings, *rows = [[_markdown(cell) for cell in row] for row in (table.headings, *table.rows)]
+    lines += [f"| {' | '.join(row)} |" for row in (headings, kinds, *rows)]
+    return [*lines, *(line for note in table.notes for line in ("", _markdown(note)))]
+
+
+def latex(table: TextTable) -> list[str]:
+    """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
+    # Scores with equally many digits are aligned on the left too, where superscripts stand behind them.
+    on_the_right = set(table.numbers) - {column for _, column in table.superscripts}
+    kinds = "".join("r" if column in on_the_right else "l" for column in range(len(table.headings)))
+    rows = [[_latex_cell(table, line, place) for place in range(len(row))] for line, row in enumerate(table.rows)]
+    headings, *lines = [" & ".join(row) + r" \\" for row in ([*map(_latex, table.headings)], *rows)]
+    return [
+        *(r"% \usepackage{booktabs}", *(f"% {note}" for note in table.notes), rf"\begin{{tabular}}{{{kinds}}}"),
+        *(r"\toprule", headings, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"),
+    ]
+
+
+def html(table: TextTable) -> str:
+    """The table as one element, for notebooks; the notes are paragraphs below it."""
+    return rendered("tables/table.html.j2", tables=[table])
+
+
+def html_page(tables: Sequence[TextTable]) -> str:
+    """The tables with their titles and sentences as one page that loads nothing; the first title names it."""
+    return rendered("tables/page.html.j2", tables=tables)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of this package with these values. Every text is escaped and made printable, but markup of our own."""
+    import jinja2
+
+    def shown(value: Any) -> Any:
+        return printable(value) if type(value) is str else value
+
+    loader = jinja2.PackageLoader("ndcg_spark", ".")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=shown, loader=loader
+    )
+    return environment.get_template(template).render(**values)
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], style: str = "csv") -> None:
+    """Print a header and the rows (RFC 4180, lines end in a newline); a missing value is empty, no cutoff is `all`.
+
+    As a `spreadsheet` it begins with the mark of UTF-8, and a text that would be a formula begins with an apostrophe.
+    """
+    # A terminal could be steered by a name; a file or a pipe gets every name as it is.
+    plain = printable if sys.stdout.isatty() else str
+    guarded = _guarded if style == "spreadsheet" else str
+    if style == "spreadsheet" and (sys.stdout.encoding or "").lower().startswith("utf"):
+        sys.stdout.write("\ufeff")
+    writer = csv.writer(_Lines())
+    every_row = ([_csv_cell(column, row.get(column), guarded) for column in columns] for row in rows)
+    for cells in itertools.chain([columns], every_row):
+        writer.writerow(map(plain, cells))
+
+
+def as_json(value: Any) -> str:
+    r"""One line of JSON. A character that is not printable, or that stdout cannot encode, is written as ``\uXXXX``."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    line = json.dumps(value, default=str, ensure_ascii=not encoding.lower().startswith("utf"))
+    return re.sub(
+        r"[^ -~]", lambda found: found[0] if printable(found[0]) == found[0] else json.dumps(found[0])[1:-1], line
+    )
+
+
+def _csv_cell(column: str, value: Any, guarded: Any) -> str:
+    if column == "cutoff":
+        return at(value)
+    if isinstance(value, str):
+        return str(guarded(value))
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def _guarded(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+def _markdown(cell: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", printable(cell))
+
+
+def _latex_cell(table: TextTable, line: int, column: int) -> str:
+    cell = _latex(table.rows[line][column])
+    signs = table.superscripts.get((line, column))
+    bold = rf"\textbf{{{cell}}}" if (line, column) in table.best else cell
+    return bold + (rf"\textsuperscript{{{signs}}}" if signs else "")
+
+
+def _latex(cell: str) -> str:
+    escaped = "".join(_LATEX.get(sign, sign) for sign in printable(cell))
+    # Two hyphens would become a dash.
+    return escaped.replace("-", "{-}") if "--" in cell else escaped

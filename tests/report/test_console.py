@@ -1,0 +1,102 @@
+"""How text leaves the program: escaped, masked, and told where stdout cannot take it."""
+
+import io
+import json
+import os
+import sys
+import unicodedata
+from pathlib import Path
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+import pytest
+
+from ndcg_spark import interrupts
+from ndcg_spark.errors import StorageError
+from ndcg_spark.report.console import printing, reported_errors
+from ndcg_spark.tables.writers import as_json
+from ndcg_spark.text import message, printable
+
+
+def test_what_a_terminal_only_prints_stays_as_it_is():
+    text = "système 日本語 🎉 a-b_c [x] \\ 'q'"
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "\x00",
+        "\x1b",
+        "\n",
+        "\t",
+        "\x7f",
+        "\x9b",
+        "\u200e",
+        "\u2066",
+        "\ufeff",
+        "\U000e0041",
+        "\ufe0f",
+        "\u3164",
+        "\ufffe",
+    ],
+)
+def test_what_could_steer_it_is_spelled_out(sign):
+    assert printable(f"a{sign}b") == "a" + sign.encode("unicode_escape").decode() + "b"
+
+
+def test_what_is_printable_can_stand_in_xml():
+    text = printable("".join(map(chr, range(0x30000))))
+    assert ET.fromstring(f"<a>{escape(text)}</a>").text == text  # noqa: S314  # we have written it
+    assert not {unicodedata.category(sign) for sign in text} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def test_a_message_is_one_line_without_secrets():
+    assert message("no storage for s3://KEY:SECRET@b/x,\ncheck sc://h/;token=t") == (
+        r"no storage for s3://***@b/x,\ncheck sc://h/;token=***"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_json_has_no_sign_that_steers_a_terminal_and_reads_back_the_same(monkeypatch, encoding):
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    value = {"run": "système\x1b[31m\x9b\x7f\u202e\ufe0f\n", "score": 0.5, "none": None}
+    text = as_json(value)
+    assert json.loads(text) == value
+    assert printable(text) == text
+    text.encode(encoding)
+    assert ("système" in text) == (encoding == "utf-8")
+
+
+def test_a_stdout_that_is_full_is_told_with_what_stands(monkeypatch):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        with pytest.raises(StorageError, match=r"stdout: .*No space left on device; nothing was published"), printing():
+            sys.stdout.write("scores")
+
+
+def test_after_a_commit_the_message_says_that_the_night_stands(monkeypatch):
+    with interrupts.committing("out"):
+        pass
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(StorageError, match=r"stdout: it is closed, .*; the night was published in out"), printing():
+        pytest.fail("printed to a stdout that is closed")
+
+
+def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr("sys.stdout", pipe)
+        with pytest.raises(SystemExit) as ended, printing():
+            sys.stdout.write("scores")
+    assert ended.value.code == 128 + 13
+
+
+def test_whatever_fails_after_a_commit_the_message_says_that_the_night_stands(capsys):
+    with interrupts.committing("out"):
+        pass
+    with pytest.raises(SystemExit), reported_errors([]):
+        raise StorageError("output: scores cannot be read, run it again")
+    said = "output: scores cannot be read, run it again; the night was published in out"
+    assert capsys.readouterr().err == f"ndcg-spark: {said}\n"

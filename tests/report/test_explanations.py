@@ -1,0 +1,152 @@
+"""Explaining a query, as a person or a program asks for it."""
+
+import html.parser
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from staying import command_line
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def explain(*arguments, cwd=ROOT):
+    return command_line("explain", "--engine", "embedded", *arguments, cwd=cwd)
+
+
+def of_example(*arguments):
+    return explain("--config", "conf/example.toml", *arguments)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "qrels.txt").write_text("q1 0 a 3\nq1 0 b 1\nq1 0 c 2\nq1 0 d 0\nq1 0 e 2\nq2 0 a 1\n", "utf-8")
+    ranks = "".join(f"q1 Q0 {doc} {rank} {-rank} mine\n" for rank, doc in enumerate("abcde", 1))
+    (tmp_path / "run.txt").write_text(ranks + "q9 Q0 a 1 1.0 mine\n", "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("style", "golden"), [("table", "explain.txt"), ("markdown", "explain.md")])
+def test_an_explanation_of_the_example_is_as_it_was_agreed(style, golden):
+    done = of_example("--query", "wireless-mouse", "--run", "hybrid", "--baseline", "bm25", "--format", style)
+    assert done.stdout == (GOLDEN / golden).read_text(encoding="utf-8")
+
+
+def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(folder):
+    (found,) = json.loads(
+        explain("qrels.txt", "run.txt", "--query", "q1", "--cutoff", "5", "--format", "json", cwd=folder).stdout
+    )
+    discounts = [1 / math.log2(rank + 1) for rank in range(1, 6)]
+    gains, ideal = [7, 1, 3, 0, 3], [7, 3, 3, 1, 0]
+    for at, line in enumerate(found["lines"]):
+        assert line["gain"] == gains[at]
+        assert line["contribution"] == pytest.approx(gains[at] * discounts[at])
+        assert line["ideal_contribution"] == pytest.approx(ideal[at] * discounts[at])
+    assert found["ndcg"] == pytest.approx(0.950849602851865)
+    # b is at rank 2 and belongs at 4; c and e gain the same, and c comes first already.
+    losses = {each["doc_id"]: each["loss"] for each in found["losses"]}
+    assert losses == {
+        "c": pytest.approx(3 * (discounts[1] - discounts[2])),
+        "e": pytest.approx(3 * (discounts[2] - discounts[4])),
+        "b": pytest.approx(1 * (discounts[3] - discounts[1])),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--query", "wirless-mouse"],
+            "none of the 12 judged queries is called 'wirless-mouse'; the nearest are 'wireless-",
+        ),
+        (["--query", "gift-ideas"], "'gift-ideas' is in the results, and none of the 12 judged queries"),
+        (
+            ["--query", "wireless-mouse", "--run", "hybird"],
+            "none of the 3 runs is called 'hybird'; the nearest are 'hybrid'",
+        ),
+        (["--query", "wireless-mouse", "--baseline", "bm"], "baseline: none of the 3 runs is called 'bm'"),
+        (["--query", "wireless-mouse", "--run", "bm25", "--baseline", "bm25"], "is the run itself"),
+        (["--query", "wireless-mouse", "--dataset", "shop"], "the only one is 'shop-search'"),
+        (["--query", "wireless-mouse", "--cutoff", "ten"], "'ten' is not a cutoff"),
+        (["--query", "wireless-mouse", "--format", "latex"], "unknown format 'latex'; choose table"),
+    ],
+)
+def test_what_is_not_there_is_an_error_that_names_what_is(arguments, said):
+    done = of_example(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr.splitlines()[-1]
+
+
+def test_without_a_run_all_are_explained_the_best_first():
+    found = json.loads(of_example("--query", "wireless-mouse", "--format", "json").stdout)
+    assert [each["run"] for each in found] == ["hybrid", "dense", "bm25"]
+    assert found == sorted(found, key=lambda each: -each["ndcg"])
+
+
+def test_a_query_without_results_shows_what_could_have_been_returned(folder):
+    done = explain("qrels.txt", "run.txt", "--query", "q2", "--format", "json", cwd=folder)
+    (found,) = json.loads(done.stdout)
+    assert (found["status"], found["ndcg"], found["returned"]) == ("missing", 0.0, 0)
+    assert [(each["doc_id"], each["where"]) for each in found["absent"]] == [("a", "not returned")]
+    assert "no results for this query" in explain("qrels.txt", "run.txt", "--query", "q2", cwd=folder).stdout
+
+
+def test_a_query_of_one_of_several_datasets_is_explained_from_its_own_rows(tmp_path):
+    judged = "dataset,query_id,doc_id,relevance\nweb,q,a,1\nshop,q,a,2\nshop,q,b,1\n"
+    (tmp_path / "j.csv").write_text(judged, encoding="utf-8")
+    (tmp_path / "r.csv").write_text(
+        "dataset,run,query_id,doc_id,score\nweb,r,q,a,1\nshop,r,q,b,1\nshop,r,q,a,0.5\n", "utf-8"
+    )
+    asked = ["j.csv", "r.csv", "--query", "q", "--format", "json"]
+    (found,) = json.loads(explain(*asked, "--dataset", "shop", cwd=tmp_path).stdout)
+    assert (found["dataset"], [line["doc_id"] for line in found["lines"]]) == ("shop", ["b", "a"])
+    assert "there are 2, e.g. 'shop'" in explain(*asked, cwd=tmp_path).stderr
+
+
+class Page(html.parser.HTMLParser):
+    """The tags of a page and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_page_shows_every_id_as_text_and_loads_nothing(tmp_path):
+    grade = {"query_id": HOSTILE, "doc_id": HOSTILE, "relevance": 1}
+    (tmp_path / "j.jsonl").write_text(json.dumps(grade), encoding="utf-8")
+    row = {"run": HOSTILE, "query_id": HOSTILE, "doc_id": HOSTILE, "score": 1}
+    (tmp_path / "r.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    done = explain("j.jsonl", "r.jsonl", "--query", HOSTILE, "--format", "html", cwd=tmp_path)
+    page = Page(done.stdout)
+    assert not {"script", "link", "img"} & {*page.tags}
+    assert page.text.count(HOSTILE) >= 3
+    assert "default-src 'none'" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_scores_that_trec_eval_prints_for_its_own_tests_are_explained(shared_data):
+    folder = shared_data / "trec-eval-tests"
+    printed = defaultdict(dict)
+    for line in (folder / "out.test.aqc").read_text(encoding="utf-8").splitlines():
+        measure, query, value = line.split()
+        if measure.startswith("ndcg_cut_"):
+            printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
+    files = [str(folder / "qrels.test"), str(folder / "results.trunc"), "--convention", "trec_eval_9"]
+    for query in sorted({*printed} - {"all"}):
+        (found,) = json.loads(explain(*files, "--query", query, "--cutoff", "1000", "--format", "json").stdout)
+        at = {line["rank"]: f"{line['ndcg']:.4f}" for line in found["lines"]}
+        last = found["lines"][-1]["rank"]
+        # Below the end of both lists nothing changes.
+        assert printed[query] == {cutoff: at[min(cutoff, last)] for cutoff in printed[query]}
+        assert math.fsum(each["loss"] for each in found["losses"]) == pytest.approx(found["ideal_dcg"] - found["dcg"])

@@ -1,0 +1,225 @@
+"""The formats in which results are printed for programs, and the order of their rows."""
+
+import csv
+import io
+import itertools
+import json
+
+import pandas as pd
+import pytest
+
+from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.report import scores as printed_scores
+from ndcg_spark.report.scores import print_query_scores
+from ndcg_spark.tables.sorting import OF_DATASETS, OF_QUERIES, order_of
+
+
+def score(run="r", ndcg=0.5, cutoff=10, **more):
+    counts = {"queries": 3, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
+    return {"dataset": "web", "run": run, "cutoff": cutoff, "ndcg": ndcg, "judged_rate": 1.0, **counts, **more}
+
+
+def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
+    row = {"dataset": "web", "evaluated_on": "2026-11-20", "run": "r", "query_id": query_id, "cutoff": cutoff}
+    row |= {
+        "ndcg": ndcg,
+        "dcg": 1.0,
+        "ideal_dcg": 2.0,
+        "cg": 1.0,
+        "returned": 3,
+        "judged": 2,
+        "judgments_hash": 7,
+        "status": "scored",
+    }
+    return {**row, "evaluation_id": "id", **more}
+
+
+def printed(capsys, style, *rows, sort=None):
+    order = sort and order_of(sort, OF_DATASETS, list(dict.fromkeys(row["cutoff"] for row in rows)))
+    printed_scores.print_outcome(
+        Outcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}), style, order
+    )
+    return capsys.readouterr().out
+
+
+def read_csv(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_csv_has_the_measure_right_after_the_key_and_every_digit(capsys):
+    text = printed(capsys, "csv", score(ndcg=1 / 3), score(cutoff=None, ndcg=None))
+    assert text.startswith("dataset,evaluated_on,run,cutoff,ndcg,")
+    assert [(row["cutoff"], row["ndcg"]) for row in read_csv(text)] == [("10", repr(1 / 3)), ("all", "")]
+
+
+NAMES = ['a,"b"', "a\nb", "système", "=1+1", "a\x1bb", "a\rb", "\r", "a\r\nb", " a ", "'a", "\ta", "🙂\u202e"]
+
+
+@pytest.mark.parametrize("reader", ["csv", "pandas", "duckdb"])
+def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path, reader):
+    file = tmp_path / "scores.csv"
+    file.write_bytes(printed(capsys, "csv", *map(score, NAMES), sort="queries").encode())
+    if reader == "csv":
+        with file.open(encoding="utf-8", newline="") as stream:
+            found = [row["run"] for row in csv.DictReader(stream)]
+    elif reader == "pandas":
+        found = list(pd.read_csv(file)["run"])
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        options = "header=true, delim=',', quote='\"', escape='\"', all_varchar=true"
+        query = f"SELECT run FROM read_csv('{file}', {options})"  # noqa: S608  # of a file of ours
+        found = [run for (run,) in duckdb.sql(query).fetchall()]
+    assert sorted(found) == sorted(NAMES)
+    assert b"\r\n" not in file.read_bytes().replace(b"a\r\nb", b"")
+
+
+def test_for_a_spreadsheet_no_name_is_a_formula_and_numbers_stay_numbers(capsys):
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\uff1d1", "bm25", "a=b"]
+    text = printed(capsys, "spreadsheet", *(score(name, ndcg=-0.5) for name in names))
+    assert text.startswith("\ufeffdataset,")
+    rows = read_csv(text.removeprefix("\ufeff"))
+    assert {row["run"] for row in rows} == {*(f"'{name}" for name in names[:7]), "bm25", "a=b"}
+    assert {row["ndcg"] for row in rows} == {"-0.5"}
+
+
+def test_json_has_the_measure_after_the_key_of_a_row(capsys):
+    assert json.loads(printed(capsys, "json", score("a"), score("b")))["dataset_scores"][1]["run"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("style", "sort", "runs"),
+    [
+        *((style, "run:desc", ["c", "b", "a"]) for style in ("table", "csv", "markdown", "latex", "json")),
+        ("csv", "ndcg", ["b", "a", "c"]),
+        ("csv", "ndcg@1", ["a", "b", "c"]),
+        ("csv", "ndcg:asc", ["a", "b", "c"]),
+        ("csv", "queries", ["c", "a", "b"]),
+    ],
+)
+def test_rows_are_sorted_in_every_format_and_those_without_a_value_are_last(capsys, style, sort, runs):
+    scores = {"a": (0.9, 0.1, 5), "b": (0.5, 0.6, 4), "c": (None, None, 6)}
+    rows = [
+        score(run, ndcg, cutoff, queries=queries)
+        for run, (first, second, queries) in scores.items()
+        for cutoff, ndcg in ((1, first), (10, second))
+    ]
+    text = printed(capsys, style, *rows, sort=sort)
+    if style == "json":
+        found = [row["run"] for row in json.loads(text)["dataset_scores"]]
+    elif style == "csv":
+        found = [row["run"] for row in read_csv(text)]
+    else:
+        found = [line.strip("| ")[0] for line in text.splitlines() if line.strip("| ")[:2] in ("a ", "b ", "c ")]
+    assert list(dict.fromkeys(found)) == runs
+
+
+@pytest.mark.parametrize("sort", [None, "ndcg", "ndcg:asc"])
+def test_values_that_differ_by_the_order_of_a_sum_are_equal(capsys, sort):
+    assert 0.1 + 0.2 != 0.3
+    for one, other in ((0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2)):
+        rows = read_csv(printed(capsys, "csv", score("b", one), score("a", other), sort=sort))
+        assert [row["run"] for row in rows] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("measures", "sort", "best"),
+    [
+        # By the first that was named, and a column at the cutoff that stands for it.
+        (["ndcg@1", "ndcg@10"], None, "a"),
+        (["ndcg@10", "ndcg@1"], None, "b"),
+        (["precision@10", "ndcg@1"], None, "b"),
+        (["ndcg@1", "precision@10"], "ndcg", "a"),
+        (["ndcg@1", "precision@10"], "P@10", "b"),
+        ([], None, "b"),
+    ],
+)
+def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, sort, best):
+    scores = {"a": (0.9, 0.1), "b": (0.5, 0.6)}
+    rows = [
+        score(run, ndcg, cutoff, precision=ndcg)
+        for run, both in scores.items()
+        for cutoff, ndcg in zip((1, 10), both, strict=True)
+    ]
+    outcome = Outcome("id", "trec_eval", "gain", "embedded", rows, {}, [], None, {}, measures)
+    order = sort and order_of(sort, OF_DATASETS, [1, 10], ["precision"])
+    printed_scores.print_outcome(outcome, "csv", order)
+    assert read_csv(capsys.readouterr().out)[0]["run"] == best
+
+
+def test_a_comparison_in_csv_has_a_row_for_a_preset_that_refuses(capsys):
+    compared = [Compared("standard", [score()]), Compared("sklearn", [], "judgments: 1 negative grade(s)")]
+    printed_scores.print_presets(compared, "csv")
+    rows = [(row["preset"], row["ndcg"], row["refused"]) for row in read_csv(capsys.readouterr().out)]
+    assert rows == [("standard", "0.5", ""), ("sklearn", "", "judgments: 1 negative grade(s)")]
+
+
+@pytest.mark.parametrize("style", ["table", "markdown", "latex"])
+def test_a_comparison_for_people_says_which_preset_refuses(capsys, style):
+    printed_scores.print_presets([Compared("standard", [score()]), Compared("sklearn", [], "judgments: none")], style)
+    assert "sklearn refuses: judgments: none" in capsys.readouterr().out
+
+
+def test_query_scores_are_lines_of_text_or_json_or_csv(capsys):
+    rows = [query_score("q1", 0.25, 1), query_score("q2", None, None, status="no_relevant")]
+    print_query_scores(rows, "table")
+    header, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert header[:5] == ["dataset", "run", "query_id", "cutoff", "ndcg"]
+    assert [line[:5] for line in lines] == [["web", "r", "q1", "1", "0.2500"], ["web", "r", "q2", "all", "-"]]
+    print_query_scores(rows, "json")
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [list(row.items())[4:6] for row in found] == [
+        [("cutoff", 1), ("ndcg", 0.25)],
+        [("cutoff", None), ("ndcg", None)],
+    ]
+    print_query_scores(rows, "csv")
+    assert [row["ndcg"] for row in read_csv(capsys.readouterr().out)] == ["0.25", ""]
+
+
+@pytest.mark.parametrize("style", ["table", "json", "csv"])
+def test_query_scores_are_printed_as_they_come_and_never_all_at_once(monkeypatch, style):
+    class Few(io.StringIO):
+        lines = 0
+
+        def write(self, text):
+            self.lines += text.count("\n")
+            if self.lines > 2000:
+                raise BrokenPipeError
+            return len(text)
+
+    taken = []
+    endless = (taken.append(n) or query_score(f"q{n}") for n in itertools.count())
+    monkeypatch.setattr("sys.stdout", Few())
+    with pytest.raises(SystemExit):
+        print_query_scores(endless, style)
+    assert len(taken) < 3000
+
+
+def test_columns_stay_aligned_where_a_later_name_is_longer(capsys):
+    print_query_scores([query_score(f"q{n}") for n in range(600)] + [query_score("q" * 40)], "table")
+    lines = capsys.readouterr().out.splitlines()
+    assert len({len(line) for line in lines[1:-1]}) == 1
+    assert len(lines) == 602
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ndgc", "did you mean 'ndcg'?"),
+        ("query_id", "no column is called 'query_id'"),
+        ("ndcg@2", "the cutoffs are 1, all"),
+    ],
+)
+def test_an_order_that_does_not_exist_is_refused(text, words):
+    with pytest.raises(ValueError, match="sort: ") as refused:
+        order_of(text, OF_DATASETS, [1, None])
+    assert words in str(refused.value)
+    assert order_of("ndcg@all", OF_QUERIES, [1, None]).cutoff == "all"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "cutoff"), [("P@1", "precision", "1"), ("AP:asc", "ap", "all"), ("map", "ap", "all")]
+)
+def test_an_order_names_measures_as_the_field_does(text, column, cutoff):
+    order = order_of(text, OF_DATASETS, [1, None])
+    assert (order.column, order.cutoff) == (column, cutoff)
