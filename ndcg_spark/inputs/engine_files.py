@@ -56,12 +56,19 @@ def gathered(engine: Engine, kind: str, files: Sequence[File], where: str) -> Da
 
 
 def unseen(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file of unknown size; KeptByLogError for a table with a log."""
+    """A path that this process cannot open, as one file of the size of all files there.
+
+    KeptByLogError for a table with a log; MissingInputError if nothing is there.
+    """
     for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
             table_formats.refuse([row["path"] for row in found], where)
-    return File(path, 0)
+    listed = loaded(engine, "binaryFile", [path], where, {"recursiveFileLookup": "true"})
+    total = listed.agg(F.sum("length").alias("size")).first()
+    if total is None or total["size"] is None:
+        raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
+    return File(path, total["size"])
 
 
 def united(tables: list[DataFrame]) -> DataFrame:

@@ -27,7 +27,7 @@ def footers(files: list[File], kind: str, where: str) -> list[Footer]:
     return of_each(files, lambda file: _footer(file, kind, where))
 
 
-def refuse_different_types(files: list[File], found: list[Footer], columns: Iterable[str], where: str) -> None:
+def refuse_different_types(files: Sequence[File], found: Sequence[Footer], columns: Iterable[str], where: str) -> None:
     """InputError where two files differ in which of `columns` they have, or in the types of those.
 
     A column without any value has no type, and agrees with every type.

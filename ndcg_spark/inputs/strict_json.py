@@ -40,7 +40,7 @@ def row_of(names: Sequence[str], values: Sequence[Any], text: str) -> Row:
         return broken(names, text)
     if not all(value is None or isinstance(value, str) for value in values):
         return broken(names, text, "value_is_no_scalar")
-    return Row(values) if is_whole(values) else broken(names, " ".join(value or "" for value in values))
+    return Row(values) if is_whole(values) else broken(names, text)
 
 
 def is_whole(values: Sequence[str | None]) -> bool:

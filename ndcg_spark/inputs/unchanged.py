@@ -33,7 +33,7 @@ def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> No
 def _stamps(source: Source) -> dict[str, Stamp]:
     by_system: dict[int, tuple[fs.FileSystem, dict[str, str]]] = {}
     # The version of a table never changes, and what was copied of it is what is scored.
-    for file in (file for file in source.files if file.found):
+    for file in (file for file in source.files if file.found and file.snapshot is None):
         system, place = file.located(source.name)
         by_system.setdefault(id(system), (system, {}))[1][place] = file.path
     stamps: dict[str, Stamp] = {}
