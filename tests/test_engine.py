@@ -14,12 +14,9 @@ import pytest
 import servers
 from pyspark.errors import AnalysisException
 
-from ndcg_spark.config import validate
 from ndcg_spark.engine import classic, failures, lost, open_engine, patience, reason_of, sail
 from ndcg_spark.engine.opened import machine_memory
 from ndcg_spark.errors import EngineError
-from ndcg_spark.inputs import sizing
-from ndcg_spark.job import preparing
 
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
@@ -126,26 +123,8 @@ def options_of_local_spark(monkeypatch, **how):
     return json.loads(str(options.value))
 
 
-@pytest.mark.parametrize("little", [False, True])
-def test_java_compiles_fast_code_in_a_hurry_only_for_little_data(monkeypatch, little):
-    java = options_of_local_spark(monkeypatch, little_data=little)["spark.driver.defaultJavaOptions"]
-    assert ("-XX:TieredStopAtLevel=1" in java) is little
-
-
 def test_the_ports_of_local_spark_ask_for_a_secret(monkeypatch):
     assert options_of_local_spark(monkeypatch)["spark.authenticate"] == "true"
-
-
-@pytest.mark.parametrize(("results", "little"), [("little.run", True), ("much.run", False)])
-def test_the_engine_is_started_for_as_much_data_as_it_will_read(monkeypatch, tmp_path, results, little):
-    monkeypatch.setattr(sizing, "LITTLE", 20)
-    for name, size in (("qrels", 9), ("little.run", 9), ("much.run", 20)):
-        (tmp_path / name).write_bytes(b"x" * size)
-    opened = []
-    monkeypatch.setattr(preparing, "open_engine", lambda *_, little_data: opened.append(little_data))
-    paths = {"judgments": {"path": str(tmp_path / "qrels")}, "results": {"path": str(tmp_path / results)}}
-    preparing.engine_for(validate(paths, "arguments"))
-    assert opened == [little]
 
 
 def test_the_embedded_engine_cannot_be_had_under_spark_submit():

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ndcg_spark.inputs.lines import column_type, read_csv
-from ndcg_spark.inputs.text import Columns, Row, is_text, lines
+from ndcg_spark.inputs.text import Columns, Row, is_text, lines, with_line_feeds
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _AROUND = "\ufeff\r"
@@ -31,7 +31,7 @@ class Delimited:
     def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
         """The columns, if every line has as many fields as the header, and quotes are only around whole fields."""
         header = self.header.encode()
-        block = block.replace(b"\r\n", b"\n")
+        block = with_line_feeds(block)
         if block.startswith(header + b"\n"):
             block = block[len(header) + 1 :]
         if header in block or b"\r" in block or "\ufeff".encode() in block or not is_text(block):

@@ -56,19 +56,24 @@ def gathered(engine: Engine, kind: str, files: Sequence[File], where: str) -> Da
 
 
 def unseen(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file of the size of all files there.
+    """A path that this process cannot open, as one file of the size of all that are there.
 
-    KeptByLogError for a table with a log; MissingInputError if nothing is there.
+    Raises
+    ------
+    MissingInputError
+        Nothing is there, or no file.
+    KeptByLogError
+        It is a table with a log.
     """
+    every = {"recursiveFileLookup": "true"}
+    total = loaded(engine, "binaryFile", [path], where, every).agg(F.sum("length").alias("bytes")).first()
+    if total is None or total["bytes"] is None:
+        raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
             table_formats.refuse([row["path"] for row in found], where)
-    listed = loaded(engine, "binaryFile", [path], where, {"recursiveFileLookup": "true"})
-    total = listed.agg(F.sum("length").alias("size")).first()
-    if total is None or total["size"] is None:
-        raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
-    return File(path, total["size"])
+    return File(path, total["bytes"])
 
 
 def united(tables: list[DataFrame]) -> DataFrame:

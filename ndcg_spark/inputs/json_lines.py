@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.inputs import strict_json
-from ndcg_spark.inputs.text import Columns, Row, is_text, lines
+from ndcg_spark.inputs.text import Columns, Row, is_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
 #: The columns that have a value for each document of a list.
@@ -49,17 +49,18 @@ class JsonLines:
 
     def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
         """The columns, if every line is one object whose values are like those of the first."""
-        block = block.replace(b"\r\n", b"\n").strip(b"\n")
-        count = block.count(b"\n") + 1
+        block = with_line_feeds(block)
+        count = block.count(b"\n") + (not block.endswith(b"\n"))
         kinds = {} if as_text or self.has_lists or not is_text(block) else self._kinds(block.partition(b"\n")[0])
-        if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith(b"}"):
+        if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith((b"}", b"}\n")):
             return None
         if any(f'"{name}"'.encode() in block for name in self.absent):
             return None
         if any(name in block for name in _NO_NUMBERS) and _NO_NUMBER.search(block):
             return None
         # As a whole number -0 loses its sign, and an id is text.
-        if pa.int64() in kinds.values() and _MINUS_ZERO.search(block):
+        whole = [ours for ours, theirs in self.names.items() if pa.types.is_integer(kinds[theirs]) and ours != "rank"]
+        if whole and _MINUS_ZERO.search(block):
             return None
         table = _read(block, kinds)
         if table is None or len(table) != count or all(table.column(name).null_count for name in kinds):
@@ -73,39 +74,35 @@ class JsonLines:
     def rows(self, block: bytes) -> Iterator[Row]:
         """The rows of any lines."""
         for line, is_valid in lines(block, _AROUND):
-            try:
-                # As the first lines are not lists, most lines are read by Arrow.
-                found = (strict_json.DECODER if self.has_lists else strict_json.LINE).decode(line) if is_valid else None
-            except (ValueError, RecursionError):
-                found = None
-            if self.has_lists:
-                yield from self._of_lists(dict(found) if isinstance(found, strict_json.Members) else {}, line)
+            found = _object(line) if is_valid else {}
+            if not any(found.get(name) is not None for name in self.names.values()) or _has_half_a_pair(line, found):
+                yield self._broken(line)
+            elif self.has_lists:
+                yield from self._of_lists(found, line)
+            elif any(found.get(name) is not None for name in self.absent):
+                yield self._broken(line)
             else:
-                yield self._of_scalars(found if isinstance(found, dict) else {}, line)
-
-    def _of_scalars(self, found: Mapping[str, Any], line: str) -> Row:
-        values = [found.get(name) for name in self.names.values()]
-        nothing = all(value is None for value in values)
-        if nothing or any(found.get(name) is not None for name in self.absent) or _has_half_a_pair(line, found):
-            return Row([None] * len(values), "broken_line", line)
-        if not all(value is None or isinstance(value, str) for value in values):
-            return Row([None] * len(values), "value_is_no_scalar", line)
-        return Row(values)
+                yield self._row([found.get(name) for name in self.names.values()], line)
 
     def _of_lists(self, found: Mapping[str, Any], line: str) -> Iterator[Row]:
         """One row per document; a query without a list is a row without a document, an empty list has no rows."""
         lists = {name: found.get(self.names[name]) for name in _OF_DOCUMENTS if name in self.names}
         given = [value for value in lists.values() if value is not None]
-        known = any(name in found for name in self.names.values())
-        if not known or any(type(value) is not list for value in given):
-            yield strict_json.broken(self.columns, line)
+        if any(type(value) is not list for value in given):
+            yield self._broken(line)
         elif len({len(value) for value in given}) > 1:
-            yield strict_json.broken(self.columns, line, "lists_of_unequal_length")
+            yield self._broken(line, "lists_of_unequal_length")
         else:
             for at in range(len(given[0]) if given else 1):
                 values = [_at(lists[name], at) if name in lists else found.get(key) for name, key in self.names.items()]
-                rank = [str(at + 1)] if self.is_ranked else []
-                yield strict_json.row_of(self.columns, [*values, *rank], line)
+                yield self._row([*values, str(at + 1)] if self.is_ranked else values, line)
+
+    def _row(self, values: Sequence[Any], line: str) -> Row:
+        is_plain = all(value is None or isinstance(value, str) for value in values)
+        return Row(values) if is_plain else self._broken(line, "value_is_no_scalar")
+
+    def _broken(self, line: str, fault: str = "broken_line") -> Row:
+        return Row([None] * len(self.columns), fault, line)
 
     def _kinds(self, line: bytes) -> dict[str, pa.DataType]:
         """The types of the values in the first line, by their keys; none if one is not there, or no plain value."""
@@ -140,6 +137,15 @@ def _read(block: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
 
 def _at(values: list[Any] | None, at: int) -> Any:
     return None if values is None else values[at]
+
+
+def _object(line: str) -> dict[str, Any]:
+    """The object of a line; an empty one for what is none."""
+    try:
+        found = strict_json.LINE.decode(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:

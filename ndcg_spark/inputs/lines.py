@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.inputs.layouts import NUMBER, WHOLE_NUMBER, Layout
-from ndcg_spark.inputs.text import Columns, Row, is_text, lines
+from ndcg_spark.inputs.text import Columns, Row, is_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
-_BLANK, _NEW_LINE = ord(" "), ord("\n")
+_BLANK = ord(" ")
 _BLANKS = bytes.maketrans(b"\t\r\f", b"   ")
 _SEVERAL = re.compile(r"[ \t\r\f]+")
 #: How a line ends that has a blank in the document's id, and not in the run's name: a rank, a score and a run.
@@ -40,6 +40,7 @@ class Lines:
         """The columns, if all lines have as many fields; blanks may be repeated, and lines may end in CR LF."""
         if not is_text(block) or "\ufeff".encode() in block:
             return None
+        block = with_line_feeds(block)
         separator = b"\t" if b"\t" in block else b" "
         if not _is_plain(block, separator):
             block, separator = _single_blanks(block), b" "
@@ -112,12 +113,16 @@ def _is_plain(block: bytes, separator: bytes) -> bool:
 
 def _single_blanks(block: bytes) -> bytes:
     """The block with one blank between fields, and none around lines."""
-    codes = np.frombuffer(block.translate(_BLANKS), np.uint8)
-    parts = []
-    before = _NEW_LINE
+    if any(byte in block for byte in (b"\t", b"\r", b"\f")):
+        block = block.translate(_BLANKS)
+    codes, parts = np.frombuffer(block, np.uint8), []
+    is_after_blank = True
     for at in range(0, len(codes), _SLICE):
         part = codes[at : at + _SLICE]
-        previous = np.concatenate(([before], part[:-1]))
-        parts.append(part[(part != _BLANK) | ((previous != _BLANK) & (previous != _NEW_LINE))].tobytes())
-        before = part[-1]
-    return b"".join(parts).replace(b" \n", b"\n").removesuffix(b" ")
+        blank = part == _BLANK
+        kept = ~blank
+        kept[1:] |= ~blank[:-1]
+        kept[0] |= not is_after_blank
+        is_after_blank = bool(blank[-1])
+        parts.append(part[kept].tobytes())
+    return b"".join(parts).replace(b" \n", b"\n").replace(b"\n ", b"\n").removesuffix(b" ")

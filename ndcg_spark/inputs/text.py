@@ -51,22 +51,35 @@ def blocks(file: File, where: str, size: int = BLOCK_BYTES) -> Iterator[bytes]:
 
     InputError if the file cannot be read, or for a line that does not fit into memory.
     """
+    first = True
+    for block in _blocks(file, where, size):
+        text = block.removeprefix(_BYTE_ORDER_MARK) if first else block
+        first = False
+        if text:
+            yield text
+
+
+def _blocks(file: File, where: str, size: int) -> Iterator[bytes]:
     with file.opened(where) as stream:
-        rest, mark = b"", _BYTE_ORDER_MARK
+        rest = b""
         while part := stream.read(size):
             end = part.rfind(b"\n") + 1
             if end:
                 # Most parts are whole, and are not copied.
-                yield (part if end == len(part) and not rest else rest + part[:end]).removeprefix(mark)
-                rest, mark = part[end:], b""
+                yield part if end == len(part) and not rest else rest + part[:end]
+                rest = part[end:]
             else:
                 rest += part
             if len(rest) > _LONGEST_LINE:
                 raise InputError(
                     f"{where}: {file.path} has a line of more than {_LONGEST_LINE >> 20} MiB; write one row a line"
                 )
-        if rest:
-            yield rest.removeprefix(mark)
+        yield rest
+
+
+def with_line_feeds(block: bytes) -> bytes:
+    """The block with lines that end in LF where they ended in CR LF."""
+    return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
 def is_text(block: bytes) -> bool:

@@ -48,3 +48,10 @@ def test_odd_files_are_read_by_the_definition_on_spark(spark, tmp_path, thorough
     for seed in range(1, 8 if thorough else 2):
         tables = odd_files.tables(seed, some=slice(None, None, 1 if thorough else 3))
         check(tables, odd_readings.readings(tmp_path / f"{seed}", tables))
+
+
+@pytest.mark.slow
+def test_large_odd_files_are_read_by_the_definition_on_the_embedded_engine(tmp_path, thorough):
+    for seed, pairs in [(0, slice(1)), *([(seed, slice(2, 11, 3)) for seed in range(1, 4)] if thorough else [])]:
+        tables = odd_files.tables(seed, regular=100_000, some=pairs)
+        check(tables, returned(odd_readings.readings, tmp_path / f"{seed}", tables))

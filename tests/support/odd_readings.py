@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from odd_files import Table
+from reading_rules import COLUMNS
 
 from ndcg_spark import config
 from ndcg_spark.contract import validation
@@ -22,13 +23,13 @@ def readings(folder: Path, tables: dict[str, tuple[Table, Table]]) -> dict[str, 
 
 def read(folder: Path, judgments: Table, results: Table) -> list[Reading]:
     """What is read of one pair of tables. Raises as a check of the input."""
-    columns = results.found.columns
-    convention = {"negative": "error", "order": "score" if "score" in columns else "rank"}
+    order = {"order": "score" if results.has_scores else "rank", "negative": "error"}
+    ties = {"ties": "rank"} if results.has_scores and results.has_ranks else {}
     settings = {
         "judgments": judgments.written(folder / "judgments"),
         "results": results.written(folder / "results"),
         "max_rejected_fraction": 1,
-        "convention": {**convention, **({"ties": "rank"} if {"score", "rank"} <= {*columns} else {})},
+        "convention": {**order, **ties},
     }
     configured = config.validate(settings, "test")
     with engine_for(configured) as engine:
@@ -36,7 +37,7 @@ def read(folder: Path, judgments: Table, results: Table) -> list[Reading]:
         rejected = [row.asDict() for table in checked.rejected for row in table.collect()]
         return [
             (
-                Counter(repr(tuple(row.values())) for row in rows.select(*table.found.columns).toArrow().to_pylist()),
+                Counter(repr(tuple(row.values())) for row in rows.toArrow().to_pylist()),
                 {breach.reason: (breach.rows, breach.example) for breach in counts.breaches},
                 _kept(table, rejected),
             )
@@ -48,7 +49,7 @@ def read(folder: Path, judgments: Table, results: Table) -> list[Reading]:
 
 def _kept(table: Table, rejected: list[dict[str, Any]]) -> Counter[Any]:
     """The rejected rows of a table, in the form of `reading_rules.Found.kept`."""
-    names = ["dataset_read" if name == "dataset" else name for name in table.found.columns]
+    names = ["dataset_read" if name == "dataset" else name for name in COLUMNS[table.name]]
     return Counter(
         (row["reason"], row["line"], *(row[name] if row["line"] is None else None for name in names))
         for row in rejected

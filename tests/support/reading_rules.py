@@ -25,7 +25,7 @@ COLUMNS = {
 #: The columns that have a value for each document of a list.
 OF_DOCUMENTS = ("relevance", "score", "rank")
 QUOTED = 200
-#: Of a longer line of JSON with lists, and of a longer part of a JSON object, only the beginning is kept.
+#: Of a longer part of a JSON object only the beginning is kept.
 KEPT = 1000
 
 MARK = "\ufeff"
@@ -63,8 +63,10 @@ class Row:
 class Found:
     """The rows of a table: the accepted ones typed, the rejected ones with the code of a rule."""
 
+    table: str
     #: The columns that the table has, in the order in which a row is quoted.
     columns: tuple[str, ...]
+    #: The values of those columns in the order of COLUMNS.
     accepted: list[tuple[Any, ...]]
     rejected: list[tuple[str, Row]]
 
@@ -79,12 +81,12 @@ class Found:
 
     @property
     def kept(self) -> Counter[tuple[str | None, ...]]:
-        """The rejected rows as they are kept: the code, the line, and the values in the order of `columns`.
+        """The rejected rows as they are kept: the code, the line, and the values in the order of COLUMNS.
 
         A line that is no row has no values.
         """
         return Counter(
-            (code, row.line, *(row.values[name] if row.line is None else None for name in self.columns))
+            (code, row.line, *(row.values.get(name) if row.line is None else None for name in COLUMNS[self.table]))
             for code, row in self.rejected
         )
 
@@ -118,10 +120,10 @@ def found(
         values = {name: typed(name, text) for name, text in whole.values.items()}
         code = row.reason or next(broken_rules(table, columns, values), None)
         if code is None:
-            accepted.append(tuple(values[name] for name in columns))
+            accepted.append(tuple(values[name] for name in COLUMNS[table] if name in values))
         else:
             rejected.append((code, whole))
-    return Found(columns, accepted, rejected)
+    return Found(table, columns, accepted, rejected)
 
 
 def typed(name: str, text: str | None) -> str | float | int | None:
@@ -159,28 +161,24 @@ def broken_rules(table: str, columns: Iterable[str], values: Mapping[str, Any]) 
 def lines(content: bytes, around: str) -> Iterator[tuple[str, bool]]:
     """The lines that are not blank, without what is `around` them, and whether each is UTF-8."""
     for line in content.split(b"\n"):
-        text = line.decode("utf-8", "replace").strip(around)
+        try:
+            text, is_text = line.decode(), True
+        except UnicodeDecodeError:
+            text, is_text = line.decode("utf-8", "replace"), False
+        text = text.strip(around)
         if text.strip(" "):
-            yield text, is_utf_8(line)
-
-
-def is_utf_8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+            yield text, is_text
 
 
 def of_text(content: bytes, layout: Layout) -> Iterator[Row]:
     """Lines of fields between blanks. A run's name may have blanks, but not if the document's id may have them too."""
     for line, is_text in lines(content, MARK + BLANKS):
         fields = re.split(f"[{BLANKS}]+", line)
-        has_all = len(fields) == layout.fields or (layout.open and len(fields) > layout.fields)
-        if has_all and len(fields) > layout.fields:
-            ends_as_a_run = bool(WHOLE.fullmatch(fields[-3]) and NUMBER.fullmatch(fields[-2]))
-            has_all = not ends_as_a_run and NUMBER.fullmatch(fields[layout.positions["rank"]]) is not None
-        if has_all and is_text:
+        is_row = len(fields) == layout.fields
+        if layout.open and len(fields) > layout.fields:
+            ends_as_a_run = WHOLE.fullmatch(fields[-3]) and NUMBER.fullmatch(fields[-2])
+            is_row = not ends_as_a_run and NUMBER.fullmatch(fields[layout.positions["rank"]]) is not None
+        if is_row and is_text:
             yield Row({name: fields[at] for name, at in layout.positions.items()})
         else:
             yield Row(dict.fromkeys(layout.positions), line, BROKEN)
@@ -194,11 +192,11 @@ def of_separated(files: Sequence[bytes], separator: str, names: Sequence[str]) -
     columns = tuple(name for name in names if name in header_names)
     # In quotes, where "" is one quote; or without a quote in front.
     field = f'"(?:[^"]|"")*+"|(?!")[^{separator}]*'
-    whole = re.compile(f"(?s:(?:{field})(?:{separator}(?:{field}))*)")
+    whole = re.compile(f"(?:{field})(?:{separator}(?:{field}))*")
 
     def rows() -> Iterator[Row]:
         for line, is_text in (each for file in read for each in file if each[0] != header):
-            fields = re.findall(f"(?s:{separator}({field}))", separator + line) if whole.fullmatch(line) else []
+            fields = re.findall(f"{separator}({field})", separator + line) if whole.fullmatch(line) else []
             if is_text and len(fields) == len(header_names):
                 values = dict(zip(header_names, map(unquoted, fields), strict=True))
                 yield Row({name: values[name] for name in columns})
@@ -239,11 +237,11 @@ def of_json_lines(files: Sequence[bytes], names: Sequence[str], *, has_lists: bo
             values = {name: row.get(name) for name in names} if row else {}
             is_foreign = any(value is not None for name, value in values.items() if name not in has)
             if is_foreign or all(value is None for value in values.values()):
-                yield Row(nothing, line[:KEPT] if has_lists else line, BROKEN)
+                yield Row(nothing, line, BROKEN)
             elif not has_lists:
                 yield row_of(columns, values, line)
             else:
-                yield from of_lists(columns, values, line[:KEPT], numbered=ranked and "rank" not in has)
+                yield from of_lists(columns, values, line, numbered=ranked and "rank" not in has)
 
     return columns, rows()
 
