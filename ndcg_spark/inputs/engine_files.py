@@ -66,14 +66,14 @@ def unseen(engine: Engine, path: str, where: str) -> File:
         It is a table with a log.
     """
     every = {"recursiveFileLookup": "true"}
-    total = loaded(engine, "binaryFile", [path], where, every).agg(F.sum("length").alias("bytes")).first()
-    if total is None or total["bytes"] is None:
+    sizes = [row["length"] for row in loaded(engine, "binaryFile", [path], where, every).select("length").collect()]
+    if not sizes:
         raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
             table_formats.refuse([row["path"] for row in found], where)
-    return File(path, total["bytes"])
+    return File(path, sum(sizes))
 
 
 def united(tables: list[DataFrame]) -> DataFrame:
