@@ -66,13 +66,18 @@ def columns_to_parquet(
 ) -> Converted:
     """The wanted columns of the files with plain types, and those of their folders as text.
 
-    A column without any value in one file has the type that another gives it. Raises as `batches` and
-    `conversion.converted`.
+    A column without any value in one file has the type that another gives it. InputError if no wanted column is there;
+    else raises as `_batches` and `conversion.converted`.
     """
     types: dict[str, pa.DataType] = {}
     for name, stored in (column for footer in known for column in footer.columns.items()):
         if _is_wanted(name, stored, names) and pa.types.is_null(types.get(name, pa.null())):
             types[name] = plain_type(stored)
+    if not types:
+        raise InputError(
+            f"{where}: {files[0].path}: none of {', '.join(names)} is a column; it has {', '.join(known[0].columns)}; "
+            "map names in the configuration with columns"
+        )
     wanted = list(types)
     folders = [key for key, _ in files[0].partition if key in names]
     types |= dict.fromkeys(folders, pa.dictionary(pa.int32(), pa.string()))
@@ -102,7 +107,7 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
     Raises
     ------
     InputError
-        A wanted column is neither text, a number nor a list of them, there is no wanted column, or it is damaged.
+        A wanted column is neither text, a number nor a list of them, or the file is damaged.
     """
     place = f"{where}: {file.path}"
     if file.snapshot is not None:
@@ -117,13 +122,8 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
 
 
 def _plain_schema(schema: pa.Schema, names: Sequence[str], place: str) -> pa.Schema:
-    """The wanted columns with plain types; InputError if one is no text, number or list, or none is there."""
+    """The wanted columns with plain types; InputError if one is no text, number or list."""
     kept = [field for field in schema if field.name in names]
-    if not kept:
-        raise InputError(
-            f"{place}: none of {', '.join(names)} is a column; it has {', '.join(schema.names)}; map names in the "
-            "configuration with columns"
-        )
     # Spark would take a duration for a number.
     wrong = [f"{field.name} is {field.type}" for field in kept if pa.types.is_temporal(_value(field.type))]
     if wrong:
