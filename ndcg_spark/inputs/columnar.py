@@ -39,6 +39,11 @@ def is_list(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in _IS_LIST)
 
 
+def holds_structs(kind: pa.DataType) -> bool:
+    """Whether the values are lists of structs, whose fields may be columns of ours."""
+    return is_list(kind) and bool(pa.types.is_struct(kind.value_type))
+
+
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """The type that every engine reads the same values with; the type itself if it is such a one, or has none."""
     if pa.types.is_dictionary(kind):
@@ -98,7 +103,7 @@ def columns_to_parquet(
 
 def _is_wanted(name: str, kind: pa.DataType, names: Sequence[str]) -> bool:
     """Whether a column is one of the wanted ones, or may have them as fields of a list of structs."""
-    return name in names or (is_list(kind) and pa.types.is_struct(kind.value_type))
+    return name in names or holds_structs(kind)
 
 
 def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterator[pa.RecordBatch]:

@@ -206,6 +206,8 @@ def _of_columns(
         footers.refuse_different_types(files, known, columns, name)
     rows: int | None
     if _is_copied(engine, files[0], shape.kind, known, columns):
+        if not any(map(columnar.holds_structs, known[0].columns.values())):
+            _names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape, config, schema, place)
         copy = columnar.columns_to_parquet(shape.kind, files, known, columns, engine.scratch, name)
         table, rows = _given(engine, copy, name), copy.rows
     else:
