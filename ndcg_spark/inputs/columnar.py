@@ -71,18 +71,13 @@ def columns_to_parquet(
 ) -> Converted:
     """The wanted columns of the files with plain types, and those of their folders as text.
 
-    A column without any value in one file has the type that another gives it. InputError if no wanted column is there;
-    else raises as `_batches` and `conversion.converted`.
+    A column without any value in one file has the type that another gives it. Raises as `_batches` and
+    `conversion.converted`.
     """
     types: dict[str, pa.DataType] = {}
     for name, stored in (column for footer in known for column in footer.columns.items()):
         if _is_wanted(name, stored, names) and pa.types.is_null(types.get(name, pa.null())):
             types[name] = plain_type(stored)
-    if not types:
-        raise InputError(
-            f"{where}: {files[0].path}: none of {', '.join(names)} is a column; it has {', '.join(known[0].columns)}; "
-            "map names in the configuration with columns"
-        )
     wanted = list(types)
     folders = [key for key, _ in files[0].partition if key in names]
     types |= dict.fromkeys(folders, pa.dictionary(pa.int32(), pa.string()))
