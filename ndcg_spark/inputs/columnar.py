@@ -71,7 +71,7 @@ def columns_to_parquet(
 ) -> Converted:
     """The wanted columns of the files with plain types, and those of their folders as text.
 
-    A column without any value in one file has the type that another gives it. Raises as `batches` and
+    A column without any value in one file has the type that another gives it. Raises as `_batches` and
     `conversion.converted`.
     """
     types: dict[str, pa.DataType] = {}
@@ -107,7 +107,7 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
     Raises
     ------
     InputError
-        A wanted column is neither text, a number nor a list of them, there is no wanted column, or it is damaged.
+        A wanted column is neither text, a number nor a list of them, or the file is damaged.
     """
     place = f"{where}: {file.path}"
     if file.snapshot is not None:
@@ -122,13 +122,8 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
 
 
 def _plain_schema(schema: pa.Schema, names: Sequence[str], place: str) -> pa.Schema:
-    """The wanted columns with plain types; InputError if one is no text, number or list, or none is there."""
+    """The wanted columns with plain types; InputError if one is no text, number or list."""
     kept = [field for field in schema if field.name in names]
-    if not kept:
-        raise InputError(
-            f"{place}: none of {', '.join(names)} is a column; it has {', '.join(schema.names)}; map names in the "
-            "configuration with columns"
-        )
     # Spark would take a duration for a number.
     wrong = [f"{field.name} is {field.type}" for field in kept if pa.types.is_temporal(_value(field.type))]
     if wrong:

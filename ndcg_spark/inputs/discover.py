@@ -183,7 +183,11 @@ def _names(system: fs.FileSystem, folder: str) -> list[str]:
 def _entry(system: fs.FileSystem, place: str) -> _Entry | None:
     """What is of this name; None if there is nothing."""
     if isinstance(system, fs.LocalFileSystem):
-        return _known(system, place) if os.path.lexists(place) else None
+        try:
+            os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        return _known(system, place)
     info = system.get_file_info(place)
     return None if info.type == fs.FileType.NotFound else (place, info.size or 0, info.type != fs.FileType.File)
 

@@ -56,7 +56,7 @@ def gathered(engine: Engine, kind: str, files: Sequence[File], where: str) -> Da
 
 
 def unseen(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file of unknown size.
+    """A path that this process cannot open, as one file of the size of all that are there.
 
     Raises
     ------
@@ -66,13 +66,14 @@ def unseen(engine: Engine, path: str, where: str) -> File:
         It is a table with a log.
     """
     every = {"recursiveFileLookup": "true"}
-    if not loaded(engine, "binaryFile", [path], where, every).select("path").take(1):
+    sizes = [row["length"] for row in loaded(engine, "binaryFile", [path], where, every).select("length").collect()]
+    if not sizes:
         raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
             table_formats.refuse([row["path"] for row in found], where)
-    return File(path, 0)
+    return File(path, sum(sizes))
 
 
 def united(tables: list[DataFrame]) -> DataFrame:

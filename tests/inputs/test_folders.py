@@ -1,7 +1,6 @@
 """Folders, globs and names: which files make one table, and which columns their folders give."""
 
 import json
-import re
 
 import pyarrow as pa
 import pytest
@@ -12,13 +11,6 @@ from staying import command_line
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import read_results
-
-
-@pytest.mark.parametrize("name", ["qrels", "input.bm25", "2026.01.31", "run.txt", "bm25.run.gz"])
-def test_a_name_that_says_nothing_is_trec(no_engine, tmp_path, name):
-    source = returned(no_engine, written(tmp_path / name, "q1 Q0 d1 1 2.5 bm25\n"))
-    assert source.format == "trec"
-    assert documents(source) == ["d1"]
 
 
 def test_a_folder_is_all_its_files_gzipped_or_not(no_engine, tmp_path):
@@ -38,13 +30,6 @@ def test_a_folder_is_read_with_the_folders_in_it(engine, tmp_path, kind):
     assert documents(judged(engine, tmp_path)) == ["more/nested", "top"]
 
 
-def test_a_glob_is_the_files_that_match_it(no_engine, tmp_path):
-    for name in ("a.run", "b.run", ".c.run", "d.qrels"):
-        written(tmp_path / name, f"q1 Q0 {name} 1 2.5 r\n")
-    source = returned(no_engine, tmp_path / "*.run")
-    assert (source.place, documents(source)) == (f"{tmp_path}/a.run and 1 more", ["a.run", "b.run"])
-
-
 @pytest.mark.parametrize("name", ["[1]*.run", "a b%20#,.run", "{x}?.csv"])
 def test_a_file_that_exists_is_read_whatever_its_name(no_engine, tmp_path, name):
     csv = "run,query_id,doc_id,score\nr,q1,d1,1\n"
@@ -52,12 +37,6 @@ def test_a_file_that_exists_is_read_whatever_its_name(no_engine, tmp_path, name)
     written(tmp_path / "1x.run", "q1 Q0 d2 1 2.5 r\n")
     source = returned(no_engine, file)
     assert (source.place, documents(source)) == (str(file), ["d1"])
-
-
-def test_a_folder_of_csv_may_be_gzipped_in_part(no_engine, tmp_path):
-    for name in ("a.csv", "b.csv.gz"):
-        written(tmp_path / "qrels" / name, f"query_id,doc_id,relevance\nq1,{name},2\n")
-    assert documents(judged(no_engine, tmp_path / "qrels")) == ["a.csv", "b.csv.gz"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -70,28 +49,10 @@ def test_a_folder_partitioned_by_run_names_the_run_as_it_is_written(engine, tmp_
     assert sorted(row["run"] for row in runs) == ["007", "1e3"]
 
 
-@pytest.mark.parametrize("name", ["missing.qrels", "missing/*.qrels", "*.qrels"])
-def test_a_path_that_is_not_there_is_refused(no_engine, tmp_path, name):
-    with pytest.raises(InputError, match=f"judgments: no such path, {re.escape(str(tmp_path / name))}; check"):
-        judged(no_engine, tmp_path / name)
-
-
-def test_an_empty_folder_is_refused(no_engine, tmp_path):
-    written(tmp_path / "out" / "_SUCCESS", "done")
-    with pytest.raises(InputError, match=f"judgments: no files in {tmp_path}/out, an empty folder"):
-        judged(no_engine, tmp_path / "out")
-
-
 @pytest.mark.parametrize("name", ["web.qrels", "web.csv", "web.parquet"])
 def test_a_file_without_a_byte_is_refused(no_engine, tmp_path, name):
     with pytest.raises(InputError, match=rf"1 file\(s\) without a byte, e\.g\. {tmp_path}/{name}; an empty table"):
         judged(no_engine, written(tmp_path / name, ""))
-
-
-def test_a_folder_of_several_formats_is_refused_with_a_file_of_each(no_engine, tmp_path):
-    names = [written(tmp_path / name, "x\n") for name in ("a.csv", "b.qrels")]
-    with pytest.raises(InputError, match=rf"2 formats in one place, csv \({names[0]}\), trec \({names[1]}\); name one"):
-        judged(no_engine, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["run", "jsonl", "csv", "csv.gz"])

@@ -78,7 +78,7 @@ def test_a_name_that_is_not_utf_8_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a user who may become another")
-@pytest.mark.parametrize("closed", ["runs", "runs/a.run", "runs/sub"])
+@pytest.mark.parametrize("closed", [".", "runs", "runs/a.run", "runs/sub"])
 def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
     file(tmp_path / "runs" / "a.run")
     file(tmp_path / "runs" / "sub" / "b.run")

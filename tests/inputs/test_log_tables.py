@@ -122,7 +122,6 @@ def plain(folder: Path) -> str:
 CASES = {
     "the last version": (two_days, {"a": 2, "b": 1}),
     "a version": (lambda folder: {"path": two_days(folder), "as_of": 0}, {"a": 2}),
-    "a version as text": (lambda folder: {"path": two_days(folder), "as_of": "0"}, {"a": 2}),
     "a time": (lambda folder: {"path": two_days(folder), "as_of": "2001-09-10T01:46:39Z"}, {"a": 2}),
     "a time of another zone": (
         lambda folder: {"path": two_days(folder), "as_of": "2001-09-10T03:46:40+02:00"},
@@ -140,16 +139,6 @@ CASES = {
         lambda folder: after(folder, lambda table: table.delete("run = 'a' and doc_id = 'y'")),
         {"a": 2, "b": 1},
     ),
-    "rows that were deleted later": (
-        lambda folder: {"path": after(folder, lambda table: table.delete("run = 'a'")), "as_of": 1},
-        {"a": 3, "b": 1},
-    ),
-    "rows that were changed": (
-        lambda folder: after(folder, lambda table: table.update(updates={"run": "'c'"}, predicate="run = 'a'")),
-        {"b": 1, "c": 3},
-    ),
-    "small files made one": (lambda folder: after(folder, lambda table: table.optimize.compact()), {"a": 3, "b": 1}),
-    "overwritten": (overwritten, {"c": 1}),
     "before it was overwritten": (lambda folder: {"path": overwritten(folder), "as_of": 0}, {"a": 2}),
     "files that were vacuumed": (
         lambda folder: {"path": vacuumed(folder), "as_of": 0},
@@ -222,7 +211,6 @@ CASES = {
         lambda folder: {"path": ice(folder), "as_of": "2001-09-09"},
         "runs has no snapshot as of 2001-09-09",
     ),
-    "Iceberg, now": (lambda folder: {"path": ice(folder), "as_of": "2200-01-01"}, {"a": 3, "b": 1}),
     "Iceberg, by a file of its metadata": (
         lambda folder: next(map(str, Path(ice(folder), "metadata").glob("00001-*.metadata.json"))),
         {"a": 3},

@@ -82,7 +82,8 @@ def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tm
 
 
 def test_a_duration_is_no_number(engine, tmp_path):
-    pq.write_table(pa.table({"query_id": ["q"], "relevance": pa.array([1], pa.duration("s"))}), tmp_path / "a.parquet")
+    columns = {"query_id": ["q"], "doc_id": ["d"], "relevance": pa.array([1], pa.duration("s"))}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"1 column\(s\) of the wrong type, relevance is duration\[s\]"):
         judged(engine, tmp_path / "a.parquet")
 

@@ -8,7 +8,9 @@ import sys
 import types
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from input_files import Rows
 from pyspark.errors import PySparkException
 from staying import command_line
 
@@ -110,22 +112,40 @@ def test_a_catalog_table_and_what_is_wrong_in_another_way_are_left_to_the_readin
     assert waited()[1] == 0.0
 
 
-def test_an_engine_whose_files_are_not_seen_is_asked_for_them(monkeypatch):
-    class NotFound(PySparkException):
-        def getCondition(self):  # noqa: N802  # its name there
-            return "PATH_NOT_FOUND"
+class NotFound(PySparkException):
+    condition = "PATH_NOT_FOUND"
 
-    def refuse(*_):
-        raise NotFound("no such path")
+    def getCondition(self):  # noqa: N802  # its name there
+        return self.condition
 
-    reader = types.SimpleNamespace(format=lambda _: reader, options=lambda **_: reader, load=refuse)
-    engine = Engine(types.SimpleNamespace(read=reader), "connect", "a server", sees_local_files=False)
+
+def far(files):
+    """A server that sees these files with their sizes, and this process does not."""
+
+    def load(paths):
+        if not files or "_delta_log" in paths or "metadata" in paths:
+            raise NotFound("no such path")
+        table = pa.table({"length": files})
+        return Rows(table.schema, table)
+
+    reader = types.SimpleNamespace(format=lambda _: reader, options=lambda **_: reader, load=load)
+    return Engine(types.SimpleNamespace(read=reader), "connect", "a server", sees_local_files=False)
+
+
+def test_a_path_that_only_the_engine_sees_is_looked_for_by_it(monkeypatch):
     with pytest.raises(MissingInputError, match="no such path"):
-        discover.find(engine, "s3://bucket/runs", "results")
-    monkeypatch.setattr(NotFound, "getCondition", lambda _: "ANOTHER")
+        discover.find(far([]), "s4://bucket/runs", "results")
+    (found,) = discover.find(far([5, 7]), "s4://bucket/runs", "results")
+    assert (found.path, found.size, found.found) == ("s4://bucket/runs", 12, None)
+    monkeypatch.setattr(NotFound, "condition", "ANOTHER")
     with pytest.raises(Exception, match="no such path") as refused:
-        discover.find(engine, "s3://bucket/runs", "results")
+        discover.find(far([]), "s4://bucket/runs", "results")
     assert not isinstance(refused.value, MissingInputError)
+
+
+def test_what_only_the_engine_sees_is_late_as_long_as_it_is_not_there_or_empty():
+    late = [late_inputs._lateness(far(files), "results", "s4://bucket/runs") for files in ([], [0], [0, 5])]
+    assert ["no such path" in late[0], "only empty files" in late[1], late[2]] == [True, True, None]
 
 
 @pytest.mark.parametrize("wrong", ["2", "2d", "0s", "-1m", "two hours", ""])
