@@ -385,7 +385,6 @@ BAD_RESULTS = {
     "an empty folder": (empty_folder, "no files in nothing"),
     "a file without a byte": (text("zero.txt", ""), "without a byte"),
     "a truncated Parquet file": (truncated_parquet, "t.parquet is not a complete Parquet file"),
-    "a damaged Parquet file": (damaged_parquet, "d.parquet cannot be read"),
     "a truncated gzip file": (truncated_gzip, "t.gz cannot be read"),
     "truncated JSON lines": (truncated_json_lines, "t.jsonl.gz cannot be read"),
     "JSON lines that are not alike": (unlike_json_lines, "1 score(s) that are not finite numbers"),
@@ -400,6 +399,12 @@ BAD_RESULTS = {
     "no judged query": (text("o.txt", RUN.replace("q", "p")), "none of 2 queries"),
     "no catalog table": (lambda _: "table:no.such", "no catalog table no.such"),
 }
+
+
+def test_a_parquet_file_whose_footer_alone_is_whole_is_told_with_the_failure_of_the_engine(folder):
+    done = evaluate(folder, results=damaged_parquet(folder))
+    assert done.returncode == 4
+    assert re.search(r"or a file is damaged, .*/d\.parquet", done.stderr)
 
 
 @pytest.mark.parametrize("case", BAD_RESULTS)
@@ -621,7 +626,7 @@ def test_nights_are_listed_and_expired(folder):
 
 
 def test_a_column_that_is_missing_is_told_with_all_that_the_file_has(folder):
-    (folder / "r.csv").write_text("query,run,document,score\nq1,a,d,1\n", encoding="utf-8")
+    (folder / "r.csv").write_text("question,run,document,score\nq1,a,d,1\n", encoding="utf-8")
     done = evaluate(folder, results="r.csv")
     assert done.returncode == 3
-    assert "2 column(s) missing, query_id, doc_id; it has query, run, document, score; map names" in done.stderr
+    assert "2 column(s) missing, query_id, doc_id; it has question, run, document, score; map names" in done.stderr

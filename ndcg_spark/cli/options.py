@@ -139,6 +139,9 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "config": _text("--config", "FILE", "TOML file; options override what it says.", type=FILE),
     "engine": config_engine,
     "remote": remote,
+    "staging": _text(
+        "--staging", "FOLDER", "Folder that this machine and the engine see, for text. [default: in the output]"
+    ),
 }
 
 

@@ -78,7 +78,7 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
                 "where the output is and where the engine spills"
             ) from error
         typed = [source for each in sources for source in each.sources if not source.is_text]
-        damage = f", and a file may be damaged of {' or of '.join(source.place for source in typed)}" if typed else ""
+        damage = f", or a file is damaged, {' or '.join(source.place for source in typed)}" if typed else ""
         reason = f"{type(error).__name__}, {engine.reason_of(error)}"
         raise EngineError(f"engine: {reason}; its log may say more{damage}") from error
 

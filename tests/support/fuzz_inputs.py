@@ -216,7 +216,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
     try:
         outcome = evaluating.run_on(engine, settings, lambda *_: None, Clock())
     except (InputError, EngineError) as error:
-        if isinstance(error, EngineError) and "a file may be damaged of " not in str(error):
+        if isinstance(error, EngineError) and "or a file is damaged, " not in str(error):
             raise
         reason = str(error)
         return "refused" if "\n" not in reason and len(reason) < 2000 else f"refused at length: {reason[:3000]!r}"
