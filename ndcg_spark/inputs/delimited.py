@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ndcg_spark.inputs.lines import column_type, read_csv
-from ndcg_spark.inputs.text import Columns, Row, is_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, is_text, lines, with_line_feeds
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _AROUND = "\ufeff\r"

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.inputs import strict_json
-from ndcg_spark.inputs.text import Columns, Row, is_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, is_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
 #: The columns that have a value for each document of a list.

@@ -12,7 +12,7 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs import strict_json
 from ndcg_spark.inputs.json_stream import JsonStream
 from ndcg_spark.inputs.strict_json import Members
-from ndcg_spark.inputs.text import Row
+from ndcg_spark.inputs.text_blocks import Row
 
 
 def json_columns(columns: Sequence[str], depth: int) -> list[str]:

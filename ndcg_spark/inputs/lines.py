@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.inputs.layouts import NUMBER, WHOLE_NUMBER, Layout
-from ndcg_spark.inputs.text import Columns, Row, is_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, is_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
 _BLANK = ord(" ")

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.json_stream import JsonStream
 from ndcg_spark.inputs.strict_json import Members, broken, row_of, shown
-from ndcg_spark.inputs.text import Row
+from ndcg_spark.inputs.text_blocks import Row
 
 #: The columns of the rows, by table.
 COLUMNS: Mapping[str, tuple[str, ...]] = {

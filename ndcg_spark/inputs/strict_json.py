@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.inputs.text import Row
+from ndcg_spark.inputs.text_blocks import Row
 
 _LONGEST_TEXT = 1000
 

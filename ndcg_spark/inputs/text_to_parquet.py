@@ -16,7 +16,7 @@ from ndcg_spark.inputs.json_lines import JsonLines
 from ndcg_spark.inputs.json_object import json_columns
 from ndcg_spark.inputs.lines import Lines
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.text import Columns, TextFormat, blocks, columns_of
+from ndcg_spark.inputs.text_blocks import Columns, TextFormat, blocks, columns_of
 from ndcg_spark.inputs.values import Constants, numbered, odd_rows, schema_of, table_of
 from ndcg_spark.schemas import FAULT, WRITTEN
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyarrow import compute
 
-from ndcg_spark.inputs.text import Columns
+from ndcg_spark.inputs.text_blocks import Columns
 from ndcg_spark.schemas import FAULT, LINE, WRITTEN
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"

@@ -12,7 +12,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.json_lines import JsonLines
 from ndcg_spark.inputs.layouts import RUN
 from ndcg_spark.inputs.lines import Lines
-from ndcg_spark.inputs.text import blocks, columns_of
+from ndcg_spark.inputs.text_blocks import blocks, columns_of
 from ndcg_spark.inputs.text_to_parquet import _of_block, _of_lines
 from ndcg_spark.inputs.values import schema_of
 from ndcg_spark.schemas import FAULT
@@ -192,7 +192,7 @@ def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size
 
 
 def test_a_line_that_is_too_long_for_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ndcg_spark.inputs.text._LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("ndcg_spark.inputs.text_blocks._LONGEST_LINE", 1 << 20)
     path = file(tmp_path / "a.run", b"x" * (3 << 20)).path
     with pytest.raises(Exception, match=r"results: .*a\.run has a line of more than 1 MiB; write one row a line"):
         list(blocks(File(path, 1), "results", 1 << 16))
