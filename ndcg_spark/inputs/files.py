@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import DataFrame
 
+from ndcg_spark.conforming import refuse_alike
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.storage import storage
 from ndcg_spark.schemas import NULL_FOLDER
@@ -96,3 +97,15 @@ def of_each(files: list[File], look: Callable[[File], _Seen]) -> list[_Seen]:
     """What `look` returns for each file, in their order; several files are looked into at the same time."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(look, files))
+
+
+def refuse_folders(files: Sequence[File], where: str) -> None:
+    """InputError if folders give different columns, or two that are alike but for their case."""
+    keys = {tuple(dict(file.partition)): file.path for file in files}
+    if len(keys) > 1:
+        (first, *_, last) = keys.values()
+        raise InputError(
+            f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
+        )
+    for given, path in keys.items():
+        refuse_alike(given, f"{where}: the folders of {path}")

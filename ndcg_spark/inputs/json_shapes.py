@@ -10,8 +10,8 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import layouts, nested_json
 from ndcg_spark.inputs.aliases import is_known
+from ndcg_spark.inputs.column_names import refuse_other
 from ndcg_spark.inputs.shapes import Shape, named, numbers_of_fields, whole_lines
-from ndcg_spark.inputs.swapped import refuse_other
 
 _SHOWN_KEYS = 10
 

@@ -4,8 +4,10 @@ import dataclasses
 import re
 from pathlib import PurePosixPath
 
+from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.shapes import Shape
 
 #: The ends of a file's name that tell its format and not its run.
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
@@ -64,3 +66,23 @@ def _unit_of(path: str) -> str:
         return path
     written = _WRITE.search(name)
     return written.group() if written else folder
+
+
+def with_runs(
+    files: list[File], shape: Shape, config: ResultsConfig
+) -> tuple[list[File], list[str], tuple[tuple[str | None, str], ...]]:
+    """The files with the names of their runs, where files name them; what is said of it; and the runs of folders."""
+    column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
+    if config.run is not None:
+        return files, [], of_files(files, None, dataset)
+    if config.run_from == "column" and "run" not in shape.has:
+        raise InputError(
+            f"results: run_from is column, and {files[0].path} has no column {column}; map it, or name runs by files"
+        )
+    if config.run_from != "file" and "run" in shape.has:
+        return files, [], of_files(files, column, dataset)
+    named = named_by_file(files, column, "results")
+    names = list(dict.fromkeys(dict(file.partition)[column] for file in named))
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    notes = [f"runs are named by their files: {names[0]}{more}"]
+    return named, notes, of_files(named, column, dataset)

@@ -9,15 +9,17 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, StorageError, first_line
+from ndcg_spark.inputs.conversion import Converted
 from ndcg_spark.inputs.engine_files import loaded
 from ndcg_spark.inputs.storage import storage
+from ndcg_spark.schemas import INTERNAL
 
 #: The bytes that a table may have as Arrow to be sent with a plan.
 _MOST_SENT = 64 << 20
 
 
-def given(engine: Engine, folder: Path, where: str) -> DataFrame:
-    """The rows of a folder of Parquet files that this process has written.
+def given(engine: Engine, rows: Converted, where: str) -> DataFrame:
+    """What this process has written, without those of our own columns that have no value.
 
     An engine that does not see this machine's files gets at most 64 MB as Arrow, and more in its `shared` folder, which
     is removed when its work is done.
@@ -29,13 +31,18 @@ def given(engine: Engine, folder: Path, where: str) -> DataFrame:
     StorageError
         The shared folder cannot be written.
     """
+    table = _read(engine, rows.folder, where)
+    return table.select(*(name for name in table.columns if name not in INTERNAL or rows.values[name]))
+
+
+def _read(engine: Engine, folder: Path, where: str) -> DataFrame:
     if engine.sees_local_files:
         return loaded(engine, "parquet", [str(folder)], where)
     from pyarrow import dataset
 
-    rows = dataset.dataset(str(folder), format="parquet")
+    whole = dataset.dataset(str(folder), format="parquet")
     if sum(path.stat().st_size for path in folder.iterdir()) <= _MOST_SENT:
-        table = rows.to_table()
+        table = whole.to_table()
         if table.nbytes <= _MOST_SENT:
             return engine.session.createDataFrame(table)
     if engine.shared is None:

@@ -12,9 +12,9 @@ from ndcg_spark.contract.counting import count_results, with_empty_runs
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.thresholds import refuse_breaches
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.column_names import refuse_other
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.inputs.swapped import refuse_other
 from ndcg_spark.job.noticing import tell_doubts
 from ndcg_spark.rules import RULES, broken_results, reason_of
 
