@@ -447,7 +447,7 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
         (["--column", "docid=x"], "did you mean 'doc_id'?"),
         (["--column", "resluts.doc_id=x"], "did you mean 'results'?"),
         (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
-        (["--cutoffs", "0"], "0 is not a cutoff"),
+        (["--cutoffs", "0"], "invalid cutoff 0"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
         (["--set", "gain=python:no.such.function"], "cannot be imported"),
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),

@@ -92,7 +92,7 @@ def test_cutoffs_are_kept_once_ascending_and_the_whole_ranking_last(given, cutof
     [("1,0", "0"), ([-1], "'-1'"), ("1,,3", "''"), ([1.5], "'1.5'"), ([True], "'True'"), ("ten", "'ten'")],
 )
 def test_what_is_no_cutoff_is_refused_by_its_text(given, named):
-    with pytest.raises(ConfigurationError, match=rf"cutoffs: {named} is not a cutoff; give whole numbers from 1"):
+    with pytest.raises(ConfigurationError, match=rf"cutoffs: invalid cutoff {named}; use positive integers or 'all'"):
         configured(cutoffs=given)
 
 
@@ -217,5 +217,5 @@ def test_columns_are_mapped_to_a_name_each(columns):
 
 
 def test_all_wrong_cutoffs_are_named():
-    with pytest.raises(ConfigurationError, match="0, 'x' are not cutoffs"):
+    with pytest.raises(ConfigurationError, match="invalid cutoffs 0, 'x'"):
         configured(cutoffs="0,1,x")

@@ -41,12 +41,12 @@ def explain_query(
     What each document adds and loses, what would help most, which relevant documents are not there, and what those
     could change that nobody judged.
     """
-    from ndcg_spark.explanation.asked import Asked
+    from ndcg_spark.explanation.request import ExplainRequest
     from ndcg_spark.report import explained, formats
     from ndcg_spark.report.terminal import Progress
 
     style = formats.chosen(format_, json_, explained.FORMATS)
-    asked = Asked(query, run, baseline, dataset, cutoff)
+    asked = ExplainRequest(query, run, baseline, dataset, cutoff)
     if isinstance(source, KeptNight):
         from ndcg_spark.job.explaining_nights import explain_night
 

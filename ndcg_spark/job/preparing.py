@@ -13,8 +13,8 @@ from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs import sizing
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.inputs.reading import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
@@ -46,7 +46,7 @@ def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
 def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     """Both tables, found and opened but not read. Raises InputError, ConventionError."""
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
-    gains.unjudged_gain(config.convention)
+    unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
     of_judgments, of_results = _dated(config, config.judgments), _dated(config, config.results)
     judgments = read_judgments(opened, of_judgments, of_judgments.path, graded)

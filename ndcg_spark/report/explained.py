@@ -5,11 +5,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ndcg_spark.explanation.asked import Explained
-from ndcg_spark.explanation.compared import Change, compare
-from ndcg_spark.explanation.explanation import Explanation, Line
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.explanation.losses import Loss
+from ndcg_spark.explanation.diff import Change, compare
+from ndcg_spark.explanation.model import Explanation, Facts, Loss, RankLine
+from ndcg_spark.explanation.request import Explained
 from ndcg_spark.report.sections import Section, print_sections
 from ndcg_spark.report.streams import as_json
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
@@ -73,7 +71,7 @@ def _lines(explanation: Explanation) -> Sheet:
     return _sheet(headings, map(_line, explanation.lines), numbers)
 
 
-def _line(line: Line) -> list[str]:
+def _line(line: RankLine) -> list[str]:
     if line.doc_id is None:
         own = ["", "", "", "", "", f"{line.discount:.4f}", ""]
     else:

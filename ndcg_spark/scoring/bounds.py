@@ -1,15 +1,24 @@
-"""The lowest and the highest NDCG that judging what nobody has judged could give; see `bounding` for the method."""
+"""The lowest and the highest NDCG that judging what nobody has judged could give; see `extremes` for the method."""
 
+import functools
+
+import pandas as pd
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import ArrayType, DoubleType
 
+from ndcg_spark import errors, reference, user_functions
+from ndcg_spark.convention import options
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.convention.values import MOST_GRADES
 from ndcg_spark.errors import ConventionError
-from ndcg_spark.scoring import ranking, udfs
-from ndcg_spark.scoring.gains import gain, unjudged_gain
+from ndcg_spark.reference import unjudged_gain
+from ndcg_spark.scoring import extremes, ranking
+from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.ranking import RANK
 from ndcg_spark.scoring.refusals import NEGATIVE_IN_BOUNDS, refusal
 from ndcg_spark.scoring.sums import Cutoffs, named
@@ -62,17 +71,16 @@ def with_bounds(table: DataFrame, convention: Convention, cutoffs: Cutoffs) -> D
     """
     dcg = F.array(*(F.coalesce(named("dcg", k), F.lit(0.0)) for k in cutoffs))
     ranks = F.coalesce("unjudged_ranks", F.array().cast("array<int>"))
-    rules = udfs.BoundsRules(
+    rules = extremes.Rules(
         list(cutoffs),
-        convention.discount,
+        functools.partial(reference.discounts, rule=convention.discount),
         unjudged_gain(convention),
         convention.ideal == "judged_capped",
         _NOTHING.get(convention.no_relevant, float("nan")),
     )
     returned = F.coalesce("returned", F.lit(0))
-    found = udfs.bounds(dcg, ranks, returned, F.col(JUDGED_GAINS), F.col(GAINS), rules)
     missing = F.col("returned").isNull() if convention.missing_query != "zero" else F.lit(False)
-    table = table.withColumn("bounds", found)
+    table = table.withColumn("bounds", _extremes(dcg, ranks, returned, rules))
     return table.withColumns(
         {
             named(name, k): F.when(~missing, F.nanvl(F.col("bounds")[2 * at + side], F.lit(None).cast("double")))
@@ -80,6 +88,27 @@ def with_bounds(table: DataFrame, convention: Convention, cutoffs: Cutoffs) -> D
             for side, name in enumerate(("ndcg_low", "ndcg_high"))
         }
     )
+
+
+def _extremes(dcg: Column, ranks: Column, returned: Column, rules: extremes.Rules) -> Column:
+    """An array of double: the lowest and the highest NDCG at each cutoff, in turn, null where there is none."""
+    send_to_workers()
+
+    def of_lists(
+        dcg: pd.Series, ranks: pd.Series, returned: pd.Series, judged_gains: pd.Series, gains: pd.Series
+    ) -> pd.Series:
+        lists = (list(dcg), list(ranks), list(returned), list(judged_gains))
+        return pd.Series(extremes.at_cutoffs(*lists, gains.iloc[0], rules))
+
+    wrapped = pandas_udf(of_lists, ArrayType(DoubleType()))  # type: ignore[call-overload]  # its stub has no default
+    computed: Column = wrapped(dcg, ranks, returned, F.col(JUDGED_GAINS), F.col(GAINS))
+    return computed
+
+
+def send_to_workers() -> None:
+    """Send the modules that bounds are computed with along with the UDF: workers of a cluster need not have them."""
+    for module in (errors, extremes, options, reference, user_functions):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it ships no types
 
 
 def _gains(documents: DataFrame, convention: Convention) -> DataFrame:

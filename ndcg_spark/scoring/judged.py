@@ -1,12 +1,14 @@
 """The gains of judged documents, and the ideal ranking of each query. Both need only the judgments."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.scoring.gains import discount, gain, total_discount
+from ndcg_spark.reference import discounts
+from ndcg_spark.scoring.gains import discount, gain
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
@@ -87,7 +89,9 @@ def ideal_scores(
         for k in cutoffs:
             total = sums[named("ideal_dcg", k)]
             if k is not None:
-                sums[named("ideal_dcg", k)] = F.when(total > 0, F.lit(total_discount(k, convention))).otherwise(total)
+                sums[named("ideal_dcg", k)] = F.when(
+                    total > 0, F.lit(math.fsum(discounts(k, convention.discount)))
+                ).otherwise(total)
     # What is the same in all rows of a query. As further keys they would be shuffled, and first() is slow on Sail.
     sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))

@@ -7,9 +7,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_of
 from ndcg_spark.scoring import ranking
-from ndcg_spark.scoring.gains import discount, unjudged_gain
+from ndcg_spark.scoring.gains import discount
 from ndcg_spark.scoring.judged import IDEAL_RANK
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal

@@ -154,7 +154,7 @@ def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, 
         ("", "there are none; name some of ndcg, precision"),
         ([], "there are none"),
         (" , ", "there are none"),
-        ("P@9999999999", "is not a cutoff"),
+        ("P@9999999999", "invalid cutoff"),
     ],
 )
 def test_what_is_no_measure_is_refused_with_the_reason(measures, reason):

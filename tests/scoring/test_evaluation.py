@@ -305,7 +305,7 @@ def test_a_probe_that_tells_tools_apart_has_its_score(probed, probe):
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "3"])
 def test_a_cutoff_that_is_no_rank_is_refused(evaluate_embedded, wrong):
-    with pytest.raises(ConfigurationError, match="is not a cutoff"):
+    with pytest.raises(ConfigurationError, match="invalid cutoff"):
         evaluate_embedded(*TINY, [wrong])
 
 

@@ -1,4 +1,4 @@
-"""What holds for any rankings, against the definition in plain Python."""
+"""What holds for any rankings, against the reference in plain Python."""
 
 import random
 from typing import Any
@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import ndcg
 from tables import arrow_judgments, arrow_results, judgment, result
 
-from ndcg_spark import Convention, evaluate
+from ndcg_spark import Convention, evaluate, reference
 
 CUTOFFS = [1, 2, 5, None]
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
@@ -46,7 +45,11 @@ def by_key(rows: list[Any]) -> dict[tuple[str, str, int | None], float | None]:
 def defined(queries: Queries, number: int, cutoff: int | None, gain: str) -> Any:
     """What the definition gives a query."""
     grades, scores = queries[number]
-    expected = ndcg(grades, list(scores.items()), cutoff, exp2=gain == "exp2")
+    convention = Convention(gain=gain)
+    gains = {doc: reference.gain(grade, convention) for doc, grade in grades.items() if grade >= 0}
+    order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
+    items = [reference.Item(doc, at, gains.get(doc, 0.0)) for at, doc in enumerate(order)]
+    expected = reference.ndcg(items, gains, convention, cutoff)
     return None if expected is None else pytest.approx(expected, abs=1e-12)
 
 

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.explanation.losses import contributions
+from ndcg_spark.explanation.build import contributions
+from ndcg_spark.explanation.model import Facts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Change:
     """A document in the list of a run and in that of its baseline. The changes of all sum to that of the DCG."""
 
     doc_id: str
-    #: None if nobody judged it.
+    #: None if it is unjudged.
     relevance: float | None
     #: Its rank in both lists; None if it is not on it.
     rank: int | None

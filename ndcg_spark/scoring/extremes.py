@@ -15,68 +15,63 @@ and the highest NDCG need not come from the best grades. Both extremes are exact
   get no more documents than those of smaller ones, because discounts do not increase.
 """
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-
-class Arrays:
-    """The functions of arrays that discounts are computed with; see `convention.options.Functions`."""
-
-    constant = staticmethod(float)
-    log2 = staticmethod(np.log2)
-    ln = staticmethod(np.log)
-    sqrt = staticmethod(np.sqrt)
-    power = staticmethod(np.power)
-    largest = staticmethod(np.maximum)
-
-    @staticmethod
-    def where(condition: Any, then: float, otherwise: float) -> Any:
-        """`then` where the condition holds, else `otherwise`."""
-        return np.where(condition, then, otherwise)
-
-
 #: At most so many numbers are held in one array.
 _AT_ONCE = 2_000_000
 
 
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """What a convention says that bounds depend on."""
+
+    cutoffs: Sequence[int | None]
+    #: The discounts of the ranks from 1 to a rank.
+    discounts: Callable[[int], Sequence[float]]
+    #: The gain that the DCG has for an unjudged document.
+    unjudged_gain: float
+    #: Whether an ideal ranking has no more ranks than the list has documents.
+    capped: bool
+    #: What a list scores whose ideal DCG is 0; NaN if it is left out.
+    nothing: float
+
+
 def at_cutoffs(
-    dcg: list[Array],
-    ranks: list[Array],
-    returned: list[int],
-    judged_gains: list[Array],
+    dcg: Sequence[Array],
+    ranks: Sequence[Array],
+    returned: Sequence[int],
+    judged_gains: Sequence[Array],
     gains: Array,
-    cutoffs: list[int | None],
-    discounts_to: Callable[[int], Array],
-    unjudged_gain: float,
-    capped: bool,
-    nothing: float,
+    rules: Rules,
 ) -> list[list[float]]:
     """For each list, the lowest and the highest NDCG at each cutoff, in turn; NaN where there is none.
 
-    `dcg` has each list's DCG at each cutoff, in which unjudged documents have `unjudged_gain`; `ranks` are of all its
-    unjudged documents. With `capped`, ideal rankings have no more ranks than the list has documents, `returned`.
+    `dcg` has each list's DCG at each cutoff, `ranks` those of all its unjudged documents, ascending, `judged_gains` the
+    gains of its query's judged documents, and `gains` those that any document can get.
     """
     gains = np.sort(gains)
     counts = np.array([(own[:, None] >= gains[None, :]).sum(axis=0) for own in judged_gains])
     counts = counts.reshape(len(dcg), len(gains))
     # The ideal ranking of the whole list has every judged and every unjudged document.
     whole = np.array([len(own) + len(judged) for own, judged in zip(ranks, judged_gains, strict=True)], dtype=np.int64)
-    deepest = max([1, *(int(own[-1]) for own in ranks if len(own)), *whole.tolist(), *(k or 1 for k in cutoffs)])
-    discounts = discounts_to(deepest)
+    deepest = max([1, *(int(own[-1]) for own in ranks if len(own)), *whole.tolist(), *(k or 1 for k in rules.cutoffs)])
+    discounts = np.array(rules.discounts(deepest))
     if (np.diff(discounts) > 0).any():
         raise ValueError("bounds need discounts that do not increase with the rank")
     columns: list[Array] = []
-    for at, k in enumerate(cutoffs):
+    for at, k in enumerate(rules.cutoffs):
         within = [own if k is None else own[own <= k] for own in ranks]
-        assumed = np.array([discounts[own - 1].sum() * unjudged_gain for own in within])
+        assumed = np.array([discounts[own - 1].sum() * rules.unjudged_gain for own in within])
         depths = whole if k is None else np.full(len(dcg), k)
-        depths = np.minimum(depths, returned) if capped else depths
+        depths = np.minimum(depths, returned) if rules.capped else depths
         judged_dcg = np.array([own[at] for own in dcg], dtype=float) - assumed
-        columns += extremes(judged_dcg, within, counts, depths, gains, discounts, nothing)
+        columns += extremes(judged_dcg, within, counts, depths, gains, discounts, rules.nothing)
     return np.stack(columns, axis=1).tolist() if len(dcg) else []
 
 

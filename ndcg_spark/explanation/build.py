@@ -1,28 +1,59 @@
-"""What every document adds to the DCG, and what that is less than in the ideal ranking."""
+"""The explanation of one query of one run: what every document adds, and what it loses against the ideal ranking."""
 
-import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from ndcg_spark.explanation.facts import Facts, Returned
+from ndcg_spark.explanation.model import ANY_RELEVANT, Explanation, Facts, Loss, RankLine, ReturnedDocument
+from ndcg_spark.explanation.what_if import moves, unjudged_documents
+from ndcg_spark.reference import ideal_ranking
 
-#: What a document of the ideal ranking is called where the convention asks for more than there are.
-ANY_RELEVANT = "(any relevant document)"
+#: The documents of the ideal ranking and their gains, by rank; None for any relevant document.
+Ideal = Sequence[tuple[str | None, float]]
+#: Sums of the same numbers in another order differ by less.
+_SAME = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
-class Loss:
-    """What a document adds less (above 0) or more (below 0) than in the ideal ranking."""
+def explain(facts: Facts) -> Explanation:
+    """The explanation of the facts."""
+    listed, convention = facts.listed, facts.convention
+    first = [each.doc_id for each in listed]
+    ideal = ideal_ranking(facts.ideal_gains, convention, facts.cutoff, len(listed), first)
+    ideal_dcg = math.fsum(gain * discount for (_, gain), discount in zip(ideal, facts.discounts, strict=False))
+    # A night has neither all that an ideal of the returned documents is made of, nor whole groups of ties.
+    known = facts.whole or (convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME)
+    if not known:
+        return Explanation(facts, _lines(facts, []), [], [], [], [], ideal_known=False)
+    lost = [each for each in losses(facts, ideal, contributions(facts)) if each.loss]
+    further = (absent(facts), moves(facts, ideal), unjudged_documents(facts))
+    return Explanation(facts, _lines(facts, ideal), lost, *further, ideal_known=True)
 
-    doc_id: str
-    relevance: float | None
-    #: Its rank in the list that is scored, None if it is not on it; `where` says where it is.
-    rank: int | None
-    where: str
-    #: None if the ideal ranking has it not, or below the cutoff.
-    ideal_rank: int | None
-    gain: float
-    loss: float
+
+def _lines(facts: Facts, ideal: Ideal) -> list[RankLine]:
+    shown, discounts = facts.listed[: facts.cutoff], facts.discounts
+    lines: list[RankLine] = []
+    dcg = ideal_dcg = 0.0
+    for at, (here, best) in enumerate(itertools.zip_longest(shown, ideal)):
+        document, gain = best or (None, None)
+        adds = here.gain * discounts[at] if here else None
+        would_add = None if gain is None else gain * discounts[at]
+        dcg, ideal_dcg = dcg + (adds or 0.0), ideal_dcg + (would_add or 0.0)
+        lines.append(
+            RankLine(
+                rank=at + 1,
+                doc_id=here.doc_id if here else None,
+                score=here.score if here else None,
+                tied=here is not None and here.tied,
+                relevance=here.relevance if here else None,
+                gain=here.gain if here else None,
+                discount=discounts[at],
+                contribution=adds,
+                ideal_doc_id=None if gain is None else document or ANY_RELEVANT,
+                ideal_contribution=would_add,
+                ndcg=dcg / ideal_dcg if ideal_dcg else None,
+            )
+        )
+    return lines
 
 
 def contributions(facts: Facts) -> dict[str, float]:
@@ -42,7 +73,7 @@ def contributions(facts: Facts) -> dict[str, float]:
     }
 
 
-def losses(facts: Facts, ideal: Sequence[tuple[str | None, float]], added: Mapping[str, float]) -> list[Loss]:
+def losses(facts: Facts, ideal: Ideal, added: Mapping[str, float]) -> list[Loss]:
     """The loss of every document that is returned, or in the ideal ranking; the largest first.
 
     They sum to the ideal DCG less the DCG, under every convention.
@@ -58,12 +89,12 @@ def losses(facts: Facts, ideal: Sequence[tuple[str | None, float]], added: Mappi
         gain = row.own_gain if row and row.rank is not None else gains.get(document, 0.0)
         wanted = gain * facts.discounts[ideal_rank - 1] if ideal_rank else 0.0
         relevance = row.relevance if row else grades.get(document)
-        where, rank = place_of(document, row, facts), row.rank if row else None
+        where, rank = _place_of(document, row, facts), row.rank if row else None
         found.append(Loss(document, relevance, rank, where, ideal_rank, gain, wanted - added.get(document, 0.0)))
     for rank, (entry, gain) in enumerate(ideal, 1):
         if entry is None:
             lost = gain * facts.discounts[rank - 1]
-            found.append(Loss(ANY_RELEVANT, None, None, "there are not so many", rank, gain, lost))
+            found.append(Loss(ANY_RELEVANT, None, None, "fewer documents are relevant", rank, gain, lost))
     return sorted(found, key=lambda each: -each.loss)
 
 
@@ -75,12 +106,12 @@ def absent(facts: Facts) -> list[Loss]:
         row = rows.get(each.doc_id)
         rank = row.rank if row else None
         if (each.gain or 0.0) > 0 and (rank is None or (facts.cutoff is not None and rank > facts.cutoff)):
-            where = place_of(each.doc_id, row, facts)
+            where = _place_of(each.doc_id, row, facts)
             found.append(Loss(each.doc_id, each.relevance, rank, where, None, each.gain or 0.0, 0.0))
     return sorted(found, key=lambda each: (-each.gain, each.rank is None, each.rank or 0))
 
 
-def place_of(document: str, row: Returned | None, facts: Facts) -> str:
+def _place_of(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
     """Where a document is, in words."""
     if row is None:
         return "not returned" if facts.whole else "not within the cutoff"
@@ -90,12 +121,12 @@ def place_of(document: str, row: Returned | None, facts: Facts) -> str:
     return f"taken off the list: {_reason(document, row, facts)}"
 
 
-def _reason(document: str, row: Returned, facts: Facts) -> str:
+def _reason(document: str, row: ReturnedDocument, facts: Facts) -> str:
     convention = facts.convention
     if convention.exclude_query_as_document and document == facts.query_id:
         return "it is the query"
     if convention.unjudged == "drop" and row.relevance is None:
-        return "nobody judged it"
+        return "it is unjudged"
     if row.relevance is not None and row.relevance < 0 and convention.negative != "keep":
         return "its grade is negative"
     return "it is returned twice"
