@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending, parse
-from ndcg_spark.convention.requests import request
+from ndcg_spark.convention.parsing import parse_measures
 
 
 def cutoffs(given: object) -> list[Cutoff]:
@@ -24,7 +24,7 @@ def listed_cutoffs(given: object) -> list[Cutoff | str]:
 def measures(given: object) -> list[str]:
     """A list of measures, each of which is known; see `convention.measures.request`."""
     listed = texts(given)
-    request(listed, None, DEFAULT_CUTOFFS)
+    parse_measures(listed, None, DEFAULT_CUTOFFS)
     return listed
 
 

@@ -17,7 +17,7 @@ from ndcg_spark import rules
 from ndcg_spark.conforming import conform_rows, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
-from ndcg_spark.convention.requests import request
+from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dictionaries import RUN
@@ -149,18 +149,18 @@ def evaluate(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
     given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
-    wanted = request(measures, given, DEFAULT_CUTOFFS)
+    parsed = parse_measures(measures, given, DEFAULT_CUTOFFS)
     judgments = _graded(judgments, session, chosen, relevance)
     results = frame(results, RESULTS.names, session, "results", needed=_IDS)
-    chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
-    asked = Evaluation(
+    chosen = chosen.replace(**parsed.options, **rules.options_without_scores(chosen, results.columns))
+    evaluation = Evaluation(
         chosen,
-        wanted.cutoffs,
+        parsed.cutoffs,
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
         dataset,
         list_by_list if is_sail(session) else by_window,
-        dataclasses.replace(wanted.asked, bounds=bounds),
+        dataclasses.replace(parsed.measure_set, bounds=bounds),
     )
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
@@ -174,9 +174,9 @@ def evaluate(
     good_results = refuse_rows(typed_results, broken, "results")
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
-    per_query = query_scores(good_judgments, returned, runs, asked)
-    means = dataset_scores(per_query, runs, asked)
-    return scores_of(per_query, means, asked.asked)
+    per_query = query_scores(good_judgments, returned, runs, evaluation)
+    means = dataset_scores(per_query, runs, evaluation)
+    return scores_of(per_query, means, evaluation.measures)
 
 
 def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:

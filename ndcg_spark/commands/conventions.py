@@ -46,7 +46,7 @@ def show_conventions(
         with Progress(silent(style)).running() as progress:
             rows = compare_presets(config, progress.tell)
         with printing():
-            formats.print_comparison(rows, style, config.asked)
+            formats.print_comparison(rows, style, config.measure_set)
     elif name is not None:
         say(explain_preset(name))
     else:

@@ -59,7 +59,7 @@ def evaluate(
 
     style = formats.chosen(format_, json_, formats.OF_QUERIES if per_query else formats.FORMATS)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
+    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
     if baseline and per_query:
         raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
     if explain_plan:
@@ -69,7 +69,7 @@ def evaluate(
 
     def take(rows: Iterable[Mapping[str, Any]]) -> None:
         with printing():
-            print_query_scores(rows, style, config.asked.columns)
+            print_query_scores(rows, style, config.measure_set.columns)
 
     if junit is not None:
         if config.gate is None:
@@ -116,7 +116,7 @@ def _look(baseline: str | None, config: "EvaluationConfig") -> "QuickLook | None
         return None
     from ndcg_spark.job.quick_look import QuickLook
 
-    return QuickLook(baseline, config.asked)
+    return QuickLook(baseline, config.measure_set)
 
 
 def _refuse_beside_plan(*given: object) -> None:

@@ -52,6 +52,11 @@ def show(cutoff: Cutoff) -> str:
     return str(cutoff or "all")
 
 
+def column_at(column: str, cutoff: Cutoff) -> str:
+    """The name of a column at one cutoff: dcg_10, dcg_all."""
+    return f"{column}_{show(cutoff)}"
+
+
 def parse(text: str) -> Cutoff | str:
     """The cutoff that `show` writes as this text; a text that is no number is returned as it is, for `ascending`."""
     stripped = text.strip()

@@ -22,7 +22,7 @@ from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sour
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
-from ndcg_spark.scoring.judged import judged_documents
+from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
 
 #: So many of the queries that are spelled most alike are looked at.
@@ -45,7 +45,7 @@ def explain_query(config: EvaluationConfig, asked: ExplainRequest, tell: Tell) -
         tell("engine", opened.name)
         sources = sources_of(opened, config)
         config = adapted(config, sources, tell)
-        cutoff = asked.cutoff_or(config.asked.main_cutoff("ndcg", config.cutoffs))
+        cutoff = asked.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
         evaluation = dataclasses.replace(evaluation_of(opened, config), cutoffs=(cutoff,), rank=by_window)
         with translated_failures(sources):
             checked = validation.check(*sources, config)

@@ -6,8 +6,8 @@ from typing import Any
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import deepest_finite
+from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.model import Facts
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
@@ -111,7 +111,7 @@ def _cutoff(night: CommittedNight, scores: Iterable[Row], request: ExplainReques
     deepest = deepest_finite(known)
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
     ranks = known if deepest is None else [each for each in known if each is not None]
-    cutoff = request.cutoff_or(asked_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
+    cutoff = request.cutoff_or(measure_set_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
         kept = ", ".join(at(each) for each in sorted(each for each in known if each is not None)) or "all"
         raise ConfigurationError(

@@ -81,7 +81,9 @@ def slice_tables(opened: Engine, config: EvaluationConfig) -> SliceTables:
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
     """The evaluation that the configuration describes, under a new id, ranked in the way that is fastest here."""
     rank = list_by_list if opened.kind == "embedded" else by_window
-    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, config.asked)
+    return Evaluation(
+        config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, config.measure_set
+    )
 
 
 def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:

@@ -62,17 +62,17 @@ def print_beside_scores(outcome: Outcome, found: Compared, style: str, order: Or
     if style in CSV:
         # Of several measures at a cutoff, the first that was asked for.
         compared = {_key(row): row for row in reversed(flat(found.rows))}
-        rows = [row for of_run in in_order(outcome.dataset_scores, order, outcome.asked) for row in of_run]
+        rows = [row for of_run in in_order(outcome.dataset_scores, order, outcome.measure_set) for row in of_run]
         nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
         print_csv(
-            [*measure_first(DATASET_SCORES, outcome.asked.columns), *_BESIDE],
+            [*measure_first(DATASET_SCORES, outcome.measure_set.columns), *_BESIDE],
             ({**{name: compared.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in rows),
             style,
         )
         return
     if style == "latex":
         notes = [f"{outcome.convention}: {outcome.formula}", *notes_of_test(found.rows, found.rows, Asked.correction)]
-        scores = paper_sheet(outcome.dataset_scores, order, notes, outcome.asked, marks_of(found.rows))
+        scores = paper_sheet(outcome.dataset_scores, order, notes, outcome.measure_set, marks_of(found.rows))
         print_sheets([scores, *sheets_of(found, style, Asked.correction, Asked.alpha)], style)
         return
     print_outcome(outcome, style, order, as_object(found))

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.job.every_preset import PresetScores
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
 from ndcg_spark.plain import did_you_mean, message
@@ -54,7 +54,7 @@ def print_outcome(
 
     `more` is what JSON has beside it.
     """
-    rows, asked = outcome.dataset_scores, outcome.asked
+    rows, asked = outcome.dataset_scores, outcome.measure_set
     ordered = [row for of_run in in_order(rows, order, asked) for row in of_run]
     if style == "json":
         shown = {"output": outcome.output and masked(outcome.output), "dataset_scores": ordered if order else rows}
@@ -71,7 +71,7 @@ def print_outcome(
             print_sheets(verdicts, style, most=None)
 
 
-def print_comparison(compared: Sequence[Compared], style: str, asked: Asked = NOTHING_ELSE) -> None:
+def print_comparison(compared: Sequence[PresetScores], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print the dataset scores under every preset in the format. In CSV, `refused` is why a preset scores nothing."""
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     if style == "json":

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked, written
-from ndcg_spark.convention.requests import asked_in, request
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, written
+from ndcg_spark.convention.parsing import measure_set_in, parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.formats import print_sheets
@@ -20,16 +20,16 @@ _HEADINGS = ("runs", "queries", "convention", "evaluation_id", "committed", "ver
 Scores = Sequence[Sequence[Mapping[str, Any]]]
 
 
-def shown(measures: str | None, style: str) -> Asked:
+def shown(measures: str | None, style: str) -> MeasureSet:
     """The measures that a table of nights shows, at 10 where they name no cutoff; ConfigurationError for csv, json."""
     if measures is None:
-        return NOTHING_ELSE
+        return NDCG_ONLY
     if style in (*CSV, "json"):
         raise ConfigurationError(f"arguments: --measures chooses what a table shows, and {style} has all; give one")
-    return request(measures, None, (10,)).asked
+    return parse_measures(measures, None, (10,)).measure_set
 
 
-def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, asked: Asked = NOTHING_ELSE) -> None:
+def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print the nights, by dataset and date; `scores` has the dataset scores of each.
 
     A table has a row per night, with its best run: by the headline of the night, or by the first measure that is asked
@@ -45,7 +45,7 @@ def print_nights(nights: Sequence[CommittedNight], scores: Scores, style: str, a
         print_sheets([_sheet(nights, scores, asked)], style, most=None)
 
 
-def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sheet:
+def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: MeasureSet) -> Sheet:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
     headings = ["dataset", "date", "verdict", "best run", *best, *_HEADINGS]
     cells = (_cells(night, rows, asked) for night, rows in zip(nights, scores, strict=True))
@@ -53,7 +53,7 @@ def _sheet(nights: Sequence[CommittedNight], scores: Scores, asked: Asked) -> Sh
     return sheet(headings, cells, map(headings.index, (*best[not asked.pairs :], "runs", "queries")), notes)
 
 
-def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
+def _cells(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> list[str]:
     record = night.record
     counts, versions = record.get("counts", {}), record.get("versions", {})
     cells = [night.dataset, night.evaluated_on, _verdict(record), *_best(night, rows, asked)]
@@ -69,9 +69,9 @@ def _queries(rows: Sequence[Mapping[str, Any]], counted: int | None) -> str:
     return str(counted or max((row["queries"] for row in rows), default="-"))
 
 
-def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
+def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> list[str]:
     """The name of the best run, and its scores; dashes if no run has the measure that decides it."""
-    wanted = asked if asked.pairs else asked_in(night.record.get("configuration") or {})
+    wanted = asked if asked.pairs else measure_set_in(night.record.get("configuration") or {})
     shown = asked.pairs or [wanted.headline(row["cutoff"] for row in rows)]
     by_cutoff = {row["cutoff"]: row for row in (in_order(rows, asked=wanted) or [[]])[0]}
     values = [by_cutoff.get(k, {}).get(MEASURES[name].column) for name, k in shown]

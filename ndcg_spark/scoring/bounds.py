@@ -1,6 +1,7 @@
 """The lowest and the highest NDCG that judging what nobody has judged could give; see `extremes` for the method."""
 
 import functools
+from collections.abc import Sequence
 
 import pandas as pd
 from pyspark import cloudpickle
@@ -12,7 +13,7 @@ from pyspark.sql.types import ArrayType, DoubleType
 from ndcg_spark import errors, reference, user_functions
 from ndcg_spark.convention import options
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.convention.values import MOST_GRADES
 from ndcg_spark.errors import ConventionError
@@ -21,7 +22,6 @@ from ndcg_spark.scoring import extremes, ranking
 from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.ranking import RANK
 from ndcg_spark.scoring.refusals import NEGATIVE_IN_BOUNDS, refusal
-from ndcg_spark.scoring.sums import Cutoffs, named
 
 #: The gains of a query's judged documents, and those that a document can get at all, arrays of double.
 JUDGED_GAINS, GAINS = "judged_gains", "possible_gains"
@@ -59,17 +59,17 @@ def of_queries(documents: DataFrame, key: list[str], convention: Convention, dep
 
 def of_lists(convention: Convention) -> dict[str, Column]:
     """The aggregate over the documents of a list that bounds need: the ranks of the unjudged ones, ascending."""
-    listed = F.col(ranking.LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    listed = ranking.is_listed(convention)
     return {"unjudged_ranks": F.sort_array(F.collect_list(F.when(listed & ~F.col("judged"), F.col(RANK))))}
 
 
-def with_bounds(table: DataFrame, convention: Convention, cutoffs: Cutoffs) -> DataFrame:
+def with_bounds(table: DataFrame, convention: Convention, cutoffs: Sequence[Cutoff]) -> DataFrame:
     """The table with `ndcg_low_K` and `ndcg_high_K` at every cutoff K, null where no judgments would give a score.
 
     It has one row per run and judged query, with dcg_K, `returned` and the column of `of_lists`, all null for a missing
     query, and those of `of_queries`.
     """
-    dcg = F.array(*(F.coalesce(named("dcg", k), F.lit(0.0)) for k in cutoffs))
+    dcg = F.array(*(F.coalesce(column_at("dcg", k), F.lit(0.0)) for k in cutoffs))
     ranks = F.coalesce("unjudged_ranks", F.array().cast("array<int>"))
     rules = extremes.Rules(
         list(cutoffs),
@@ -83,7 +83,7 @@ def with_bounds(table: DataFrame, convention: Convention, cutoffs: Cutoffs) -> D
     table = table.withColumn("bounds", _extremes(dcg, ranks, returned, rules))
     return table.withColumns(
         {
-            named(name, k): F.when(~missing, F.nanvl(F.col("bounds")[2 * at + side], F.lit(None).cast("double")))
+            column_at(name, k): F.when(~missing, F.nanvl(F.col("bounds")[2 * at + side], F.lit(None).cast("double")))
             for at, k in enumerate(cutoffs)
             for side, name in enumerate(("ndcg_low", "ndcg_high"))
         }

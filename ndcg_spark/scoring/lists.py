@@ -1,20 +1,21 @@
 """Each run's list of a query: ranked, looked up in the judgments, and summed to DCG at every cutoff."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_of
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.gains import discount
-from ndcg_spark.scoring.judged import IDEAL_RANK
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
+from ndcg_spark.scoring.ideal import IDEAL_RANK
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, within
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
-from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
 #: Whether no document counts twice in a list.
 DISTINCT = "all_distinct"
@@ -33,7 +34,7 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
-    further: Mapping[str, Column] = NO_COLUMNS,
+    further: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """The results down to `depth`, ranked and looked up in the judgments, in no order.
 
@@ -59,10 +60,10 @@ def run_scores(
     documents: DataFrame,
     query_key: list[str],
     convention: Convention,
-    cutoffs: Cutoffs,
+    cutoffs: Sequence[Cutoff],
     depth: int | None,
-    weighted: Mapping[str, Column] = NO_COLUMNS,
-    further: Mapping[str, Column] = NO_COLUMNS,
+    weighted: Mapping[str, Column] = MappingProxyType({}),
+    further: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
@@ -71,22 +72,22 @@ def run_scores(
     which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
-    listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    listed = ranking.is_listed(convention)
     discounted = F.col("gain") * discount(F.col(RANK), convention)
     table = documents.withColumns({"discounted": discounted, **weighted})
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)
-        sums[named("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
-        sums[named("cg", k)] = F.sum(F.when(counts, F.col("gain")))
-        sums[named("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
+        sums[column_at("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
+        sums[column_at("cg", k)] = F.sum(F.when(counts, F.col("gain")))
+        sums[column_at("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
     if convention.ideal == "retrieved":
         table = ranking.rank_by_gain(
             table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         for k in cutoffs:
-            sums[named("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
+            sums[column_at("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
     scores = table.groupBy(*run_key).agg(
         *(column.alias(name) for name, column in {**sums, **further}.items()),
         F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
@@ -94,13 +95,15 @@ def run_scores(
     return scores.select(*run_key, *sums, *further, are_distinct("documents").alias(DISTINCT))
 
 
-def refuse_returned_twice(table: DataFrame, key: list[str], convention: Convention, cutoffs: Cutoffs) -> DataFrame:
+def refuse_returned_twice(
+    table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
+) -> DataFrame:
     """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
 
     Every sum is guarded, because an engine computes only the columns that are asked for.
     """
     scores = ["dcg", "cg", "judged", *(["ideal_dcg"] if convention.ideal == "retrieved" else [])]
-    sums = ["returned", *(named(score, k) for score in scores for k in cutoffs)]
+    sums = ["returned", *(column_at(score, k) for score in scores for k in cutoffs)]
     # Null is the list of a query that the run has not answered.
     once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
     return table.withColumns(

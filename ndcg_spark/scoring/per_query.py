@@ -3,14 +3,17 @@
 Which queries count is decided here and nowhere else.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS, Asked
-from ndcg_spark.scoring import bounds, lists, measured
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MeasureSet
+from ndcg_spark.scoring import bounds, lists
+from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
-from ndcg_spark.scoring.sums import Cutoffs, named
 
 #: What stands for null in the structs of `_at_cutoff`: the embedded engine wants each field nullable in all or in none.
 #: No measure comes near it, and it is short, as a plan shows it once for every measure and cutoff.
@@ -23,15 +26,15 @@ def query_scores(
     scores: DataFrame,
     query_key: list[str],
     convention: Convention,
-    cutoffs: Cutoffs,
-    asked: Asked,
+    cutoffs: Sequence[Cutoff],
+    measures: MeasureSet,
 ) -> DataFrame:
     """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
     Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
     ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
     if the convention skips the query. After these, the columns of the measures beside NDCG, null where they are not
-    asked for.
+    computed.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -39,15 +42,15 @@ def query_scores(
     # After the join: a list of a query that nobody has judged is no reason to refuse anything.
     joined = pairs.join(answered, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
-    if asked.companions:
-        table = measured.with_measures(table, run_key, convention, asked)
-    if asked.bounds:
+    if measures.beside_ndcg:
+        table = beside_ndcg.with_measures(table, run_key, convention, measures)
+    if measures.bounds:
         table = bounds.with_bounds(table, convention, cutoffs)
     long = table.select(
         *run_key,
         "judgments_hash",
         F.coalesce("answered", F.lit(False)).alias("answered"),
-        F.explode(F.array(*(_at_cutoff(k, asked) for k in cutoffs))).alias("at"),
+        F.explode(F.array(*(_at_cutoff(k, measures) for k in cutoffs))).alias("at"),
     ).select(*run_key, "judgments_hash", "answered", "at.*")
     ndcg, status = _policies(convention, [*run_key, "cutoff"])
     return long.select(
@@ -62,7 +65,7 @@ def query_scores(
         "ideal_dcg",
         "cg",
         *(
-            F.expr(f"nullif({name}, {_NOTHING})" if asked.columns else "cast(null as double)").alias(name)
+            F.expr(f"nullif({name}, {_NOTHING})" if measures.columns else "cast(null as double)").alias(name)
             for name in COLUMNS
         ),
     )
@@ -93,20 +96,20 @@ def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
     return F.when(missing, left_out).otherwise(scored), F.when(missing, "missing").otherwise(status)
 
 
-def _at_cutoff(cutoff: int | None, asked: Asked) -> Column:
+def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
     """The scores at one cutoff, which is 0 for the whole ranking.
 
     Same fields and types for every cutoff, because `F.array` requires it.
     """
-    judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
-    own = measured.columns_at(cutoff, asked)
-    if asked.bounds:
-        own |= {name: named(name, cutoff) for name in BOUNDS}
+    judged, dcg, ideal_dcg, cg = (column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
+    own = beside_ndcg.columns_at(cutoff, measures)
+    if measures.bounds:
+        own |= {name: column_at(name, cutoff) for name in BOUNDS}
     values = (
         f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
         for name in COLUMNS
     )
-    further = "".join(values) if asked.columns else ""
+    further = "".join(values) if measures.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "

@@ -6,9 +6,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
-from ndcg_spark.scoring.sums import are_distinct
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
@@ -23,6 +23,17 @@ LISTED = "listed"
 
 #: An id that is a whole number from 0. Spelled out, as engines differ in what a digit and the end of a text are.
 _WHOLE_NUMBER = r"^[0-9]+\z"
+
+
+def within(rank: str, cutoff: Cutoff) -> Column:
+    """Whether a row's rank is within the cutoff."""
+    return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
+
+
+def are_distinct(values: str | Column) -> Column:
+    """Whether the values of an array are all different."""
+    # Not count_distinct, for which the embedded engine keeps a set for every group: that took half of all the time.
+    return F.size(values) == F.size(F.array_distinct(values))
 
 
 def first_of_each_document(key: list[str], convention: Convention) -> Column:
@@ -120,6 +131,11 @@ def takes_documents_off(convention: Convention) -> bool:
         or convention.unjudged == "drop"
         or convention.negative == "drop"
     )
+
+
+def is_listed(convention: Convention) -> Column:
+    """Whether a document is on the list that is scored."""
+    return F.col(LISTED) if takes_documents_off(convention) else F.lit(True)
 
 
 def breaks_ties_by_gain(convention: Convention) -> bool:

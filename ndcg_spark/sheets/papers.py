@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import order_of as by_depth
-from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, published
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published
 from ndcg_spark.sheets.comparisons import mark, notes_of_test
 from ndcg_spark.sheets.sheet import Sheet, rounded, sheet
 from ndcg_spark.sheets.sorting import Order, comparable, in_order
@@ -18,7 +18,7 @@ def paper_sheet(
     rows: Rows,
     order: Order | None = None,
     notes: Iterable[str] = (),
-    asked: Asked = NOTHING_ELSE,
+    asked: MeasureSet = NDCG_ONLY,
     marks: Mapping[_Cell, str] | None = None,
 ) -> Sheet:
     """One row per dataset and run, with the measures that were asked for, as the field writes them, and no counts.
@@ -87,4 +87,4 @@ def compared_paper_sheet(compared: Rows, correction: str, measures: Sequence[str
     pairs = tuple((columns[column], cutoff) for column, cutoff in listed)
     notes = notes_of_test(compared, compared, correction)
     rows = sorted(means.values(), key=lambda row: by_depth(row["cutoff"]))
-    return paper_sheet(rows, None, notes, Asked(pairs, first=pairs[0]), marks_of(compared))
+    return paper_sheet(rows, None, notes, MeasureSet(pairs, first=pairs[0]), marks_of(compared))

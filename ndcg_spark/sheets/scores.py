@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, written
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, written
 from ndcg_spark.sheets.sheet import Sheet, at, rounded, sheet
 from ndcg_spark.sheets.sorting import Order, in_order
 
@@ -28,7 +28,7 @@ class _Shown:
 
 
 def score_sheet(
-    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: Asked = NOTHING_ELSE
+    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: MeasureSet = NDCG_ONLY
 ) -> Sheet:
     """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
 
@@ -43,7 +43,7 @@ def score_sheet(
     return sheet(headings, cells, range(len(names), len(headings)), notes)
 
 
-def preset_sheets(scored: Mapping[str, Rows], asked: Asked = NOTHING_ELSE) -> list[Sheet]:
+def preset_sheets(scored: Mapping[str, Rows], asked: MeasureSet = NDCG_ONLY) -> list[Sheet]:
     """A sheet per dataset and run with a row per preset; dashes for a preset that refused the data."""
     every = [row for rows in scored.values() for row in rows]
     shown = _shown(every, asked)
@@ -58,7 +58,7 @@ def preset_sheets(scored: Mapping[str, Rows], asked: Asked = NOTHING_ELSE) -> li
     return sheets
 
 
-def _shown(rows: Rows, asked: Asked) -> "list[_Shown]":
+def _shown(rows: Rows, asked: MeasureSet) -> "list[_Shown]":
     """What stands in the columns: the measures that were asked for, or NDCG at every cutoff; each with its bounds."""
     pairs = list(asked.pairs) or [("ndcg", cutoff) for cutoff in dict.fromkeys(row["cutoff"] for row in rows)]
     shown = []

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
-from ndcg_spark.convention.requests import columns_of
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
@@ -40,7 +40,7 @@ class Order:
         return self.column in _TEXTS
 
 
-def headline_order(asked: Asked, cutoffs: Iterable[Cutoff]) -> Order:
+def headline_order(asked: MeasureSet, cutoffs: Iterable[Cutoff]) -> Order:
     """The order of runs where no other is asked for: the best by the headline first."""
     measure, cutoff = asked.headline(cutoffs)
     return Order(MEASURES[measure].column, at(cutoff), descending=True)
@@ -103,7 +103,7 @@ def by_run(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapp
 
 
 def in_order(
-    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: Asked = NOTHING_ELSE
+    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
     """The rows of dataset scores, one list per dataset and run; by dataset, then as the order says, then by run.
 

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle import ndcg
 from tables import arrow_judgments, arrow_results, judgment, result
 
-from ndcg_spark import Convention, evaluate, reference
+from ndcg_spark import Convention, evaluate
 
 CUTOFFS = [1, 2, 5, None]
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
@@ -45,11 +46,7 @@ def by_key(rows: list[Any]) -> dict[tuple[str, str, int | None], float | None]:
 def defined(queries: Queries, number: int, cutoff: int | None, gain: str) -> Any:
     """What the definition gives a query."""
     grades, scores = queries[number]
-    convention = Convention(gain=gain)
-    gains = {doc: reference.gain(grade, convention) for doc, grade in grades.items() if grade >= 0}
-    order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
-    items = [reference.Item(doc, at, gains.get(doc, 0.0)) for at, doc in enumerate(order)]
-    expected = reference.ndcg(items, gains, convention, cutoff)
+    expected = ndcg(grades, scores, cutoff, Convention(gain=gain))
     return None if expected is None else pytest.approx(expected, abs=1e-12)
 
 

@@ -14,7 +14,7 @@ from ndcg_spark.explanation.build import explain
 from ndcg_spark.explanation.model import Explanation, Facts
 from ndcg_spark.job.facts import facts_of
 from ndcg_spark.scoring.documents import returned_documents
-from ndcg_spark.scoring.judged import judged_documents
+from ndcg_spark.scoring.ideal import judged_documents
 
 CUTOFFS = [1, 5, None]
 #: What no preset has.

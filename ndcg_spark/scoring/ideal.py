@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.reference import discounts
 from ndcg_spark.scoring.gains import discount, gain
+from ndcg_spark.scoring.ranking import are_distinct, within
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
-from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
 #: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
@@ -37,7 +39,7 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
 
 
 def of_queries(
-    judged: DataFrame, query_key: list[str], depth: int | None, further: Mapping[str, Column] = NO_COLUMNS
+    judged: DataFrame, query_key: list[str], depth: int | None, further: Mapping[str, Column] = MappingProxyType({})
 ) -> DataFrame:
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and `further` aggregates of its documents.
 
@@ -77,19 +79,19 @@ def ideal_ranking(
 
 
 def ideal_scores(
-    ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs, convention: Convention, kept: Sequence[str] = ()
+    ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
     """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no gains, and `kept`.
 
     With ideal=k_relevant that is the DCG of K relevant documents, and 0 for a query that has none. The whole ranking
     has no K, so its ideal is of the judged documents.
     """
-    sums = {named("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    sums = {column_at("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
     if convention.ideal == "k_relevant":
         for k in cutoffs:
-            total = sums[named("ideal_dcg", k)]
+            total = sums[column_at("ideal_dcg", k)]
             if k is not None:
-                sums[named("ideal_dcg", k)] = F.when(
+                sums[column_at("ideal_dcg", k)] = F.when(
                     total > 0, F.lit(math.fsum(discounts(k, convention.discount)))
                 ).otherwise(total)
     # What is the same in all rows of a query. As further keys they would be shuffled, and first() is slow on Sail.
@@ -97,11 +99,15 @@ def ideal_scores(
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
 
-def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
+def capped_ideal_scores(
+    scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff]
+) -> DataFrame:
     """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K, returned) ranks."""
     run_key = ["run", *query_key]
     reached = F.col(IDEAL_RANK) <= F.col("returned")
-    sums = {named("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    sums = {
+        column_at("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs
+    }
     both = scores.select(*run_key, "returned").join(ideal, on=query_key, how="inner")
     capped = both.groupBy(*run_key).agg(*(column.alias(name) for name, column in sums.items()))
     return scores.join(capped, on=run_key, how="left")
