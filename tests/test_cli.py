@@ -288,7 +288,7 @@ def failure(capsys, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "code", "exit_code", "words"),
     [
-        (["--convention", "trec"], "configuration", 2, "no preset is called 'trec'"),
+        (["--convention", "trec"], "configuration", 2, "unknown preset 'trec'"),
         (["--no-such-option"], "configuration", 2, "No such option: --no-such-option"),
         (["--results", "nowhere.txt"], "missing_input", 3, "no such path, nowhere.txt"),
         (["--engine", "spark", "--remote", "sc://nowhere.invalid:1;x"], "engine", 4, "engine: "),
@@ -438,15 +438,15 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--convention", "trec"], "no preset is called 'trec'"),
+        (["--convention", "trec"], "unknown preset 'trec'"),
         (["--convention", "treceval"], "did you mean 'trec_eval'?"),
-        (["--set", "tie=rank"], "no option is called tie (did you mean 'ties'?)"),
+        (["--set", "tie=rank"], "unknown option tie (did you mean 'ties'?)"),
         (["--set", "gain=exp"], "gain=exp (did you mean 'exp2'?)"),
         (["--engine", "embeded"], "did you mean 'embedded'?"),
         (["--run-from", "colum"], "did you mean 'column'?"),
         (["--column", "docid=x"], "did you mean 'doc_id'?"),
         (["--column", "resluts.doc_id=x"], "did you mean 'results'?"),
-        (["--set", "ties=random", "--set", "gain=2"], "2 unknown value(s), gain=2, ties=random"),
+        (["--set", "ties=random", "--set", "gain=2"], "unknown gain=2, ties=random"),
         (["--cutoffs", "0"], "invalid cutoff 0"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
         (["--set", "gain=python:no.such.function"], "cannot be imported"),

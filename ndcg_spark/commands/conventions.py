@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
+from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.options import EngineName, InputFormat, Json, OutputFormat
 from ndcg_spark.report.saying import say, silent
@@ -48,6 +48,6 @@ def show_conventions(
         with printing():
             formats.print_comparison(rows, style, config.measure_set)
     elif name is not None:
-        say(explain_preset(name))
+        say(describe_preset(name))
     else:
         say(list_presets_and_options())

@@ -238,7 +238,7 @@ def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
     ],
 )
 def test_an_option_of_the_measures_takes_no_such_value(option, value):
-    with pytest.raises(ConfigurationError, match=rf"{option}=.*; {option} is one of"):
+    with pytest.raises(ConfigurationError, match=rf"{option}=.*; {option} takes"):
         Convention(**{option: value})
 
 
