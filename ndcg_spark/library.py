@@ -1,4 +1,4 @@
-"""The evaluation as a function of tables. Nothing is computed until the scores are asked for."""
+"""The evaluation as a function of tables. Nothing is computed until the scores are used."""
 
 import atexit
 import contextlib
@@ -47,7 +47,7 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
     Raises
     ------
     EngineError
-        The engine that was asked for, or any engine at all, is not available.
+        The requested engine, or every engine, is not available.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def evaluate(
         Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
         give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
     relevance : float, optional
-        The grade of every judgment, whatever the table says: 1 for clicks and purchases, which have no grades.
+        The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -113,18 +113,18 @@ def evaluate(
     Scores
         query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
         lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
-        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is no number, a
-        document returned or judged twice within the deepest cutoff, or whatever the convention refuses. The exception
-        is the engine's, and its message contains ``ndcg_spark refuses``.
+        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is not a number, a
+        document returned or judged twice within the deepest cutoff, or anything that the convention refuses. The
+        exception is the engine's, and its message contains ``ndcg_spark refuses``.
 
     Raises
     ------
     ConventionError
         The convention is unknown.
     ConfigurationError
-        There is no cutoff, or one that is no whole number from 1; a measure is unknown; `relevance` is no number.
+        The cutoffs are empty or not positive integers; a measure is unknown; `relevance` is not a number.
     InputError
-        It is no table, or a column is missing or has the wrong type.
+        An argument is not a table, or a column is missing or has the wrong type.
     EngineError
         A session is needed and there is no engine.
 

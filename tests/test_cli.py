@@ -578,7 +578,7 @@ def test_data_that_every_preset_refuses_ends_with_exit_code_3(folder):
         ([], "where 1,000,000 results or more have none, leave out what is below the floor of its list"),
         (["--measures", "recall rr"], "gather in the same pass the number of relevant documents (recall), the ranks"),
         (["--set", "ideal=retrieved"], "keep the whole list, which ideal=retrieved needs"),
-        (["--set", "ties=average"], "keep rank 10 and whatever ties with it, which ties=average needs"),
+        (["--set", "ties=average"], "keep rank 10 and every document that ties with it, which ties=average needs"),
         (["--set", "unjudged=drop"], "of the whole list, as unjudged=drop takes documents off it"),
     ],
 )

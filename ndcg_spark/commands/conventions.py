@@ -33,7 +33,7 @@ def show_conventions(
         )
     if compare is not None:
         from ndcg_spark.config import validate
-        from ndcg_spark.job.every_preset import compare_presets
+        from ndcg_spark.job.compare_presets import compare_presets
         from ndcg_spark.report import formats
         from ndcg_spark.report.terminal import Progress
 

@@ -23,7 +23,7 @@ def judge_next(
     Those are the ones that stand highest in most runs, within the deepest cutoff. With --format csv it is a file that a
     judging tool can load.
     """
-    from ndcg_spark.job.judging_next import documents_to_judge
+    from ndcg_spark.job.annotation_pool import documents_to_judge
     from ndcg_spark.report import formats
     from ndcg_spark.report.terminal import Progress
     from ndcg_spark.report.to_judge import print_documents

@@ -48,7 +48,7 @@ def explain_query(
     style = formats.chosen(format_, json_, explained.FORMATS)
     asked = ExplainRequest(query, run, baseline, dataset, cutoff)
     if isinstance(source, KeptNight):
-        from ndcg_spark.job.explaining_nights import explain_night
+        from ndcg_spark.job.explain_night import explain_night
 
         found = explain_night(source.output, source.date, asked)
     else:

@@ -1,4 +1,4 @@
-"""The measures beside NDCG: what each is, what it is computed of, and which of them an evaluation computes.
+"""The measures beside NDCG: what each is, how it is computed, and which of them an evaluation computes.
 
 A new measure is one entry of MEASURES. It is computed with SQL that every engine understands. In this SQL stand
 
@@ -185,7 +185,7 @@ class MeasureSet:
     pairs: tuple[tuple[str, Cutoff], ...] = ()
     #: Whether the lowest and the highest NDCG that unjudged documents allow are computed.
     bounds: bool = False
-    #: The first of them as it was named: one that is asked for at every cutoff stands for its deepest finite one.
+    #: The first of them as it was named: one that is computed at every cutoff stands for its deepest finite one.
     first: tuple[str, Cutoff] | None = None
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:

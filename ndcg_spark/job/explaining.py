@@ -12,10 +12,10 @@ from ndcg_spark.contract import validation
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.from_rows import explained_of, facts_of
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
-from ndcg_spark.job.facts import explained_of, facts_of
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of

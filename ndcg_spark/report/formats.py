@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.every_preset import PresetScores
+from ndcg_spark.job.compare_presets import PresetScores
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
 from ndcg_spark.plain import did_you_mean, message

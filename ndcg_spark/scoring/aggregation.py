@@ -32,7 +32,7 @@ def dataset_scores(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY) ->
 
 
 def _of_measures(measures: MeasureSet) -> list[Column]:
-    """The means of the measures beside NDCG, and how many queries they are of; the means of the bounds."""
+    """The means of the measures beside NDCG, and how many queries they cover; the means of the bounds."""
     means = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
     if measures.columns:
         # The bounds are of the queries that are in the mean of NDCG.

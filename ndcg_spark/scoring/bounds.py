@@ -1,4 +1,4 @@
-"""The lowest and the highest NDCG that judging what nobody has judged could give; see `extremes` for the method."""
+"""The lowest and the highest NDCG that judging the unjudged documents could give; see `extremes` for the method."""
 
 import functools
 from collections.abc import Sequence

@@ -19,8 +19,8 @@ def returned_documents(
 
     Columns: run, the query key, doc_id, rank, on_list, place, tie_group, tied, score, relevance, gain, own_gain,
     discount. `judged` is of `judged.judged_documents`. `rank` is the rank in the list that is scored, where
-    `on_list` is true; `gain` times `discount` is what counts there. `relevance` is null for a document that nobody
-    judged, and `score` if the results have ranks only.
+    `on_list` is true; `gain` times `discount` is what counts there. `relevance` is null for an unjudged document,
+    and `score` if the results have ranks only.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")

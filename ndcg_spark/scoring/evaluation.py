@@ -61,28 +61,23 @@ class Evaluation:
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
-    `results` may have those of unjudged queries, which cost time and change nothing; see
-    `lists.of_judged_queries`. `runs` has one row per run, with its dataset if the tables name datasets. Every run is
-    scored for every judged query of its dataset, whether it returned anything for it or not.
+    `results` may include unjudged queries, which cost time and change nothing; see `lists.of_judged_queries`. `runs`
+    has one row per run, with its dataset if the tables name datasets. Every run is scored for every judged query of its
+    dataset, whether it returned anything for it or not.
     """
     key = query_key(judgments.columns)
-    convention, cutoffs, depth, measures = (
-        evaluation.convention,
-        evaluation.cutoffs,
-        evaluation.depth,
-        evaluation.measures,
-    )
+    convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
+    measures = evaluation.measures
     judged = ideal.judged_documents(judgments, key, convention)
     known = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
     of_documents = beside_ndcg.of_documents(convention, measures)
     listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, of_documents)
     of_ranks, of_lists = beside_ndcg.of_ranks(convention, measures), beside_ndcg.of_lists(convention, measures)
-    if measures.bounds:
-        of_lists |= bounds.of_lists(convention)
+    of_lists |= bounds.of_lists(convention) if measures.bounds else {}
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_ranks, of_lists)
-    further = beside_ndcg.of_queries(convention) if measures.beside_ndcg else {}
-    queries = ideal.of_queries(judged, key, None if None in cutoffs else depth, further)
-    kept = [ideal.JUDGMENTS_HASH, *further]
+    of_queries = beside_ndcg.of_queries(convention) if measures.beside_ndcg else {}
+    queries = ideal.of_queries(judged, key, None if None in cutoffs else depth, of_queries)
+    kept = [ideal.JUDGMENTS_HASH, *of_queries]
     if convention.ideal == "judged_capped":
         ranking = ideal.ideal_ranking(queries, key, convention)
         scores = ideal.capped_ideal_scores(scores, ranking, key, cutoffs)
@@ -92,8 +87,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if measures.bounds:
         queries = queries.join(bounds.of_queries(judged, key, convention, depth), on=key, how="inner")
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures)
-    named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
-    return named.select(*QUERY_SCORES.names)
+    return _named(table, key, evaluation).select(*QUERY_SCORES.names)
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -102,24 +96,19 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
     `results` are those of judged queries, as `lists.of_judged_queries` returns them.
     """
     key = query_key(judgments.columns)
-    convention, depth = evaluation.convention, evaluation.depth
-    judged = ideal.judged_documents(judgments, key, convention)
-    listed = lists.listed_gains(results, judged, key, convention, depth, evaluation.rank)
-    return _named(documents.unjudged_documents(listed, key, convention), "dataset" in key, evaluation).select(
-        *TO_JUDGE.names
-    )
+    judged = ideal.judged_documents(judgments, key, evaluation.convention)
+    listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
+    unjudged = documents.unjudged_documents(listed, key, evaluation.convention)
+    return _named(unjudged, key, evaluation).select(*TO_JUDGE.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
     aggregated = aggregation.dataset_scores(per_query, evaluation.measures)
-    named = _named(runs, "dataset" in runs.columns, evaluation)
+    named = _named(runs, runs.columns, evaluation)
     whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
-    described = {
-        "convention": F.lit(evaluation.convention.label),
-        "formula": F.lit(evaluation.convention.formula),
-        "evaluation_id": F.lit(evaluation.evaluation_id),
-    }
+    convention = evaluation.convention
+    described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
     return whole.withColumns(described).select(*DATASET_SCORES.names)
 
 
@@ -134,8 +123,7 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
         best = documents.ideal_documents(judged, key, convention, depth)
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
         table = table.unionByName(best.withColumns(nothing))
-    named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
-    return named.select(*RANKED_DOCUMENTS.names)
+    return _named(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
@@ -149,8 +137,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     if named:
         own = F.col("dataset_read")
         whole = whole.withColumn("dataset", F.when(own.isin(named), own).otherwise(F.lit(named[0])))
-    described = _named(whole, bool(named), evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
-    return described.select(*REJECTED_ROWS.names)
+    return _named(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
@@ -167,10 +154,11 @@ def new_id() -> str:
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
-def _named(table: DataFrame, has_dataset: bool, evaluation: Evaluation) -> DataFrame:
-    """The table with evaluated_on, and with the evaluation's dataset where it has none of its own.
+def _named(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
+    """The table with evaluated_on and evaluation_id, and with the evaluation's dataset if it has none of its own.
 
-    `has_dataset` is passed in, because asking for `.columns` makes the engine plan the whole query.
+    Its `columns` are passed in, because asking for `.columns` makes the engine plan the whole query.
     """
-    named = table if has_dataset else table.withColumn("dataset", F.lit(evaluation.dataset))
-    return named.withColumn("evaluated_on", F.lit(evaluation.evaluated_on))
+    own = {} if "dataset" in columns else {"dataset": F.lit(evaluation.dataset)}
+    date, number = F.lit(evaluation.evaluated_on), F.lit(evaluation.evaluation_id)
+    return table.withColumns({**own, "evaluated_on": date, "evaluation_id": number})

@@ -23,7 +23,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: At most so many numbers are held in one array.
+#: The largest number of elements in one array.
 _AT_ONCE = 2_000_000
 
 

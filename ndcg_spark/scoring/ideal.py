@@ -11,7 +11,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.reference import discounts
 from ndcg_spark.scoring.gains import discount, gain
-from ndcg_spark.scoring.ranking import are_distinct, within
+from ndcg_spark.scoring.ranking import are_distinct, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
 #: The rank of a document in the ideal ranking, from 1.
@@ -44,9 +44,8 @@ def of_queries(
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and `further` aggregates of its documents.
 
     `gains` are those of the ideal ranking down to `depth`, an array of double with the largest first. A document judged
-    twice is refused whatever its gains, as one of them may lie beyond the depth. The hash is of the documents and their
-    relevance; it depends on no order, engine or format of files. All of it needs only the judgments, once, whatever the
-    number of runs.
+    twice is refused even if one of its gains lies beyond the depth. The hash is of the documents and their
+    relevance; it depends on no order, engine or format of files. It is computed once for all runs.
     """
     rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
     queries = rows.groupBy(*query_key).agg(
@@ -69,7 +68,7 @@ def ideal_ranking(
 ) -> DataFrame:
     """One row per query and rank of its ideal ranking: the query key, ideal_rank, and discounted, the discounted gain.
 
-    `queries` are those of `of_queries`, of which the numbers `kept` stand in every row. Ranks go from 1, the largest
+    `queries` are those of `of_queries`; their columns `kept` are repeated in every row. Ranks go from 1, the largest
     gain first. A query without any gain has one row, whose rank and gain are null.
     """
     ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
@@ -86,14 +85,11 @@ def ideal_scores(
     With ideal=k_relevant that is the DCG of K relevant documents, and 0 for a query that has none. The whole ranking
     has no K, so its ideal is of the judged documents.
     """
-    sums = {column_at("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    sums = sums_at(cutoffs, "ideal_dcg", F.col("discounted"), IDEAL_RANK)
     if convention.ideal == "k_relevant":
-        for k in cutoffs:
-            total = sums[column_at("ideal_dcg", k)]
-            if k is not None:
-                sums[column_at("ideal_dcg", k)] = F.when(
-                    total > 0, F.lit(math.fsum(discounts(k, convention.discount)))
-                ).otherwise(total)
+        for k in (k for k in cutoffs if k is not None):
+            total, of_k = sums[column_at("ideal_dcg", k)], math.fsum(discounts(k, convention.discount))
+            sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(of_k)).otherwise(total)
     # What is the same in all rows of a query. As further keys they would be shuffled, and first() is slow on Sail.
     sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
@@ -104,10 +100,8 @@ def capped_ideal_scores(
 ) -> DataFrame:
     """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K, returned) ranks."""
     run_key = ["run", *query_key]
-    reached = F.col(IDEAL_RANK) <= F.col("returned")
-    sums = {
-        column_at("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs
-    }
+    reached = F.when(F.col(IDEAL_RANK) <= F.col("returned"), F.col("discounted"))
+    sums = sums_at(cutoffs, "ideal_dcg", reached, IDEAL_RANK)
     both = scores.select(*run_key, "returned").join(ideal, on=query_key, how="inner")
     capped = both.groupBy(*run_key).agg(*(column.alias(name) for name, column in sums.items()))
     return scores.join(capped, on=run_key, how="left")

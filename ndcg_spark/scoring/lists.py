@@ -14,7 +14,7 @@ from ndcg_spark.schemas import query_key as key_of
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.gains import discount
 from ndcg_spark.scoring.ideal import IDEAL_RANK
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, within
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
 #: Whether no document counts twice in a list.
@@ -86,8 +86,7 @@ def run_scores(
             table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
-        for k in cutoffs:
-            sums[column_at("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
+        sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
     scores = table.groupBy(*run_key).agg(
         *(column.alias(name) for name, column in {**sums, **further}.items()),
         F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
@@ -100,7 +99,7 @@ def refuse_returned_twice(
 ) -> DataFrame:
     """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
 
-    Every sum is guarded, because an engine computes only the columns that are asked for.
+    Every sum is guarded, because an engine computes only the columns that are used.
     """
     scores = ["dcg", "cg", "judged", *(["ideal_dcg"] if convention.ideal == "retrieved" else [])]
     sums = ["returned", *(column_at(score, k) for score in scores for k in cutoffs)]

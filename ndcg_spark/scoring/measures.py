@@ -15,7 +15,7 @@ from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.gains import counted
-from ndcg_spark.scoring.ranking import RANK, within
+from ndcg_spark.scoring.ranking import RANK, sums_at
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, refusal
 
 #: The highest grade of the judgments, as a column of judged documents.
@@ -92,8 +92,7 @@ def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     aggregates: dict[str, Column] = {}
     for name, measure in measures.beside_ndcg.items():
         for column in measure.sums:
-            for k in measures.cutoffs_of(name):
-                aggregates[column_at(column, k)] = F.sum(F.when(listed & within(RANK, k), F.col(column)))
+            aggregates |= sums_at(measures.cutoffs_of(name), column, F.when(listed, F.col(column)))
         aggregates |= {column: _sql(aggregate, convention) for column, aggregate in measure.lists.items()}
     return aggregates
 

@@ -39,7 +39,7 @@ def query_scores(
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
     answered = scores.withColumn("answered", F.lit(True))
-    # After the join: a list of a query that nobody has judged is no reason to refuse anything.
+    # After the join: the list of an unjudged query is no reason to refuse anything.
     joined = pairs.join(answered, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:

@@ -1,4 +1,4 @@
-"""The steps of an evaluation in words, for `explain`."""
+"""The steps of an evaluation in words, for `--explain-plan`."""
 
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.scoring import ranking
@@ -20,7 +20,7 @@ def steps(evaluation: Evaluation) -> list[str]:
     if whole:
         kept = f"keep the whole list, which {' and '.join(whole)} {'needs' if len(whole) == 1 else 'need'}"
     elif ranking.breaks_ties_by_gain(c):
-        kept = f"keep rank {depth} and whatever ties with it, which ties={c.ties} needs"
+        kept = f"keep rank {depth} and every document that ties with it, which ties={c.ties} needs"
     else:
         kept = f"keep rank {depth}, the deepest cutoff"
     prunes = pruning_of(c, evaluation.cutoffs, ["rank"]) is not None
@@ -31,10 +31,10 @@ def steps(evaluation: Evaluation) -> list[str]:
     look_up = "look up the judgments of the documents"
     before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
     return [
-        "ideal: rank each query's judged documents by gain, once, whatever the number of runs"
+        "ideal: rank each query's judged documents by gain, once for all runs"
         if c.ideal != "retrieved"
         else "ideal: rank each list's own documents by gain, run by run",
-        "leave out the results of queries that nobody judged",
+        "leave out the results of unjudged queries",
         *(["where results have ranks, leave out those that the check has proved to be too deep"] if prunes else []),
         *([f"where {LEAST_ROWS:,} results or more have none, {below}"] if floored else []),
         *(before if looked_up_first else []),
@@ -48,7 +48,7 @@ def steps(evaluation: Evaluation) -> list[str]:
 
 
 def _gathered(measures: MeasureSet) -> str:
-    """What is gathered of each list for the measures beside NDCG, in words; empty if there are none."""
+    """What each list is searched for by the measures beside NDCG, in words; empty if there are none."""
     names: dict[str, list[str]] = {}
     for name, measure in measures.beside_ndcg.items():
         names.setdefault(measure.gathers, []).append(name)

@@ -1,12 +1,12 @@
 """The order of documents within a list. Every order is total, so the same rows always get the same ranks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
 
@@ -14,7 +14,7 @@ from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
 RANK = "rank_in_list"
 #: The best rank of the documents that it ties with, so the same for a whole tie group.
 TIE_RANK = "tie_rank"
-#: The rank of a document in its list as it was returned, whatever leaves it, and a number that tied documents share.
+#: The rank of a document in its list as it was returned, before any leaves it, and a number that tied documents share.
 PLACE, TIE_GROUP = "place", "tie_group"
 #: Whether a document that is on the list ties with another one on it.
 TIED = "tied"
@@ -28,6 +28,11 @@ _WHOLE_NUMBER = r"^[0-9]+\z"
 def within(rank: str, cutoff: Cutoff) -> Column:
     """Whether a row's rank is within the cutoff."""
     return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
+
+
+def sums_at(cutoffs: Iterable[Cutoff], name: str, value: Column, rank: str = RANK) -> dict[str, Column]:
+    """Sums of a value down to every cutoff, by the names of their columns: dcg_10, dcg_all."""
+    return {column_at(name, k): F.sum(F.when(within(rank, k), value)) for k in cutoffs}
 
 
 def are_distinct(values: str | Column) -> Column:

@@ -1,4 +1,4 @@
-"""Rows that are refused while the scores are computed: nothing earlier could know of them, or nobody looked.
+"""Rows that are refused while the scores are computed: nothing earlier could know of them, or they were not checked.
 
 A refusal reaches the caller as an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
 Programs decide by the code; the sentence is for people.

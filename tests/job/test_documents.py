@@ -16,8 +16,8 @@ from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.request import ExplainRequest
 from ndcg_spark.job import evaluating
+from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.explaining import explain_query
-from ndcg_spark.job.explaining_nights import explain_night
 from ndcg_spark.nights.records import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 

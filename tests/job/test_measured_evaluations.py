@@ -118,7 +118,10 @@ def test_runs_can_be_sorted_by_a_measure(folder, sort, runs):
         (["--sort", "precision"], "sort: precision is not computed; ask for its measure with --measures"),
         (["--measures", "RBP(p=2)"], "rbp_persistence=2; rbp_persistence takes 0.8, a number between 0 and 1"),
         (["--measures", "precison"], "measures: 'precison' is not a measure (did you mean 'precision'?)"),
-        (["--measures", "P@5 P(rel=2)@5"], "measures: P@5 sets no relevant_from and P(rel=2)@5 sets relevant_from=2"),
+        (
+            ["--measures", "P@5 P(rel=2)@5"],
+            "measures: P@5 does not set relevant_from and P(rel=2)@5 sets relevant_from=2",
+        ),
         (["--measures", "AP", "--set", "ties=average"], "measures: ap would need one order of equal scores"),
     ],
 )

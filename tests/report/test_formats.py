@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import pytest
 
-from ndcg_spark.job.every_preset import PresetScores
+from ndcg_spark.job.compare_presets import PresetScores
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.report import formats
 from ndcg_spark.report.per_query import print_query_scores

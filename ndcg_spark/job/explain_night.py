@@ -9,9 +9,9 @@ from ndcg_spark.convention.cutoffs import deepest_finite
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
 from ndcg_spark.explanation.model import Facts
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
-from ndcg_spark.job.facts import Row, explained_of, facts_of
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
@@ -64,7 +64,7 @@ def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
 def _kept_runs(
     night: CommittedNight, scores: Sequence[Row], documents: Sequence[Row], request: ExplainRequest
 ) -> list[str]:
-    """The runs to explain: those asked for, or all whose documents are kept. Raises ConfigurationError."""
+    """The runs to explain: the requested ones, or all whose documents are kept. Raises ConfigurationError."""
     runs = request.runs(sorted(row["run"] for row in scores))
     there = {row["run"] for row in scores if keeps(night, row, documents)}
     lacking = [name for name in (request.run, request.baseline) if name is not None and name not in there]

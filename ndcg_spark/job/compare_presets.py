@@ -1,4 +1,4 @@
-"""The same data under every preset: why two tools disagree about it."""
+"""The same data scored under every preset, which shows why two tools disagree about it."""
 
 import dataclasses
 from typing import Any
