@@ -148,7 +148,7 @@ def evaluate(
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
-    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
+    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
     parsed = parse_measures(measures, given, DEFAULT_CUTOFFS)
     judgments = _graded(judgments, session, chosen, relevance)
     results = frame(results, RESULTS.names, session, "results", needed=_IDS)
@@ -202,7 +202,7 @@ def session_of(*tables: Any) -> SparkSession:
     return found or SparkSession.getActiveSession() or open_session()
 
 
-def several(cutoffs: Any) -> list[Any]:
+def as_list(cutoffs: Any) -> list[Any]:
     """The cutoffs as a list, if one is given alone too; whole numbers of any kind, such as numpy's, as ints."""
     given = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
     plain = []

@@ -16,15 +16,15 @@ def load(name: str) -> Callable[[pd.Series], pd.Series]:
     """The function that ``python:package.module.function`` names. ConventionError if it cannot be imported."""
     module, _, function = name.removeprefix(PREFIX).rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), function)
+        loaded = getattr(importlib.import_module(module), function)
     except Exception as error:  # whatever a user's module raises while it is imported
         raise ConventionError(
             f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
             "put its folder on PREFIXPATH, on a cluster in --py-files"
         ) from error
-    if not callable(found):
+    if not callable(loaded):
         raise ConventionError(f"convention: {name} is not a function; it takes and returns a pandas Series")
-    return found  # type: ignore[no-any-return]  # what a user's module holds is known when it runs
+    return loaded  # type: ignore[no-any-return]  # what a user's module holds is known when it runs
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:
@@ -32,14 +32,14 @@ def computed(name: str, values: Sequence[float]) -> list[float]:
     function = load(name)
     shown = f"the value {values[0]:g}" if len(values) == 1 else f"the values {values[0]:g} to {values[-1]:g}"
     try:
-        found = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
+        results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
     except Exception as error:  # whatever a user's function raises
         raise ConventionError(
             f"convention: {name} fails for {shown}, {type(error).__name__}: {error}; "
             "it takes a pandas Series and returns one of the same length"
         ) from error
-    if len(found) != len(values) or not all(map(math.isfinite, found)):
+    if len(results) != len(values) or not all(map(math.isfinite, results)):
         raise ConventionError(
-            f"convention: {name} returns {found[:5]} for {shown}; it must return a finite number for each"
+            f"convention: {name} returns {results[:5]} for {shown}; it must return a finite number for each"
         )
-    return found
+    return results

@@ -58,7 +58,7 @@ def column_at(column: str, cutoff: Cutoff) -> str:
 
 
 def parse(text: str) -> Cutoff | str:
-    """The cutoff that `show` writes as this text; a text that is no number is returned as it is, for `ascending`."""
+    """The cutoff that `show` writes as this text; a text that is not a number is returned as it is, for `ascending`."""
     stripped = text.strip()
     if stripped == "all":
         return None

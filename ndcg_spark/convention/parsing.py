@@ -176,10 +176,10 @@ def _word(word: str, columns: Sequence[str]) -> _Word:
     if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
         raise ConfigurationError(f"{word} has an invalid cutoff; write {written}@10")
     options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
-    found = _Word(word, name, cutoff or (EACH if written in {*MEASURES, *columns} else "all"), options)
-    if found.whole and cutoff not in (None, "all"):
+    parsed = _Word(word, name, cutoff or (EACH if written in {*MEASURES, *columns} else "all"), options)
+    if parsed.whole and cutoff not in (None, "all"):
         raise ConfigurationError(f"{word} has a cutoff, but {name} is computed on the whole ranking; write {written}")
-    return found
+    return parsed
 
 
 def _near(word: str, match: re.Match[str] | None, columns: Iterable[str]) -> str:

@@ -83,32 +83,34 @@ def losses(facts: Facts, ideal: Ideal, added: Mapping[str, float]) -> list[Loss]
     gains = {document: gain for document, gain in ideal if document is not None}
     rows = {each.doc_id: each for each in facts.returned if each.rank is None}
     rows |= {each.doc_id: each for each in facts.listed}
-    found = []
+    all_losses = []
     for document in dict.fromkeys([*ideal_ranks, *rows]):
         row, ideal_rank = rows.get(document), ideal_ranks.get(document)
         gain = row.own_gain if row and row.rank is not None else gains.get(document, 0.0)
-        wanted = gain * facts.discounts[ideal_rank - 1] if ideal_rank else 0.0
+        would_add = gain * facts.discounts[ideal_rank - 1] if ideal_rank else 0.0
         relevance = row.relevance if row else grades.get(document)
         where, rank = _place_of(document, row, facts), row.rank if row else None
-        found.append(Loss(document, relevance, rank, where, ideal_rank, gain, wanted - added.get(document, 0.0)))
+        all_losses.append(
+            Loss(document, relevance, rank, where, ideal_rank, gain, would_add - added.get(document, 0.0))
+        )
     for rank, (entry, gain) in enumerate(ideal, 1):
         if entry is None:
             lost = gain * facts.discounts[rank - 1]
-            found.append(Loss(ANY_RELEVANT, None, None, "fewer documents are relevant", rank, gain, lost))
-    return sorted(found, key=lambda each: -each.loss)
+            all_losses.append(Loss(ANY_RELEVANT, None, None, "fewer documents are relevant", rank, gain, lost))
+    return sorted(all_losses, key=lambda each: -each.loss)
 
 
 def absent(facts: Facts) -> list[Loss]:
     """The judged documents with a gain that are not within the cutoff, the best first, then by rank; without losses."""
     rows = {each.doc_id: each for each in sorted(facts.returned, key=lambda each: each.rank is not None)}
-    found = []
+    beyond = []
     for each in facts.judged:
         row = rows.get(each.doc_id)
         rank = row.rank if row else None
         if (each.gain or 0.0) > 0 and (rank is None or (facts.cutoff is not None and rank > facts.cutoff)):
             where = _place_of(each.doc_id, row, facts)
-            found.append(Loss(each.doc_id, each.relevance, rank, where, None, each.gain or 0.0, 0.0))
-    return sorted(found, key=lambda each: (-each.gain, each.rank is None, each.rank or 0))
+            beyond.append(Loss(each.doc_id, each.relevance, rank, where, None, each.gain or 0.0, 0.0))
+    return sorted(beyond, key=lambda each: (-each.gain, each.rank is None, each.rank or 0))
 
 
 def _place_of(document: str, row: ReturnedDocument | None, facts: Facts) -> str:

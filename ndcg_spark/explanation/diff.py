@@ -30,13 +30,13 @@ def compare(run: Facts, baseline: Facts) -> list[Change]:
     ranks, baseline_ranks = _ranks(run), _ranks(baseline)
     added, baseline_added = contributions(run), contributions(baseline)
     grades = {each.doc_id: each.relevance for facts in (baseline, run) for each in facts.listed}
-    found = []
+    changes = []
     for document in dict.fromkeys([*_counted(run, added), *_counted(baseline, baseline_added)]):
         rank, before = ranks.get(document), baseline_ranks.get(document)
         adds, added_before = added.get(document, 0.0), baseline_added.get(document, 0.0)
         moved = before - rank if rank is not None and before is not None else None
-        found.append(Change(document, grades[document], rank, before, moved, adds, added_before, adds - added_before))
-    return sorted(found, key=lambda each: -abs(each.change))
+        changes.append(Change(document, grades[document], rank, before, moved, adds, added_before, adds - added_before))
+    return sorted(changes, key=lambda each: -abs(each.change))
 
 
 def _ranks(facts: Facts) -> dict[str, int | None]:

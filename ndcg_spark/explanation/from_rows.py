@@ -42,10 +42,7 @@ def facts_of(
     # A negative grade that does not count is no worse than not being relevant.
     best, worst = (grade if grade is None or convention.negative == "keep" else max(grade, 0.0) for grade in grades)
     return Facts(
-        dataset=score["dataset"],
-        run=score["run"],
-        query_id=score["query_id"],
-        cutoff=score["cutoff"],
+        **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
         convention=convention,
         score=Score(*(score[name] for name in ("status", "ndcg", "dcg", "ideal_dcg", "returned", "judged"))),
         returned=documents,
@@ -66,17 +63,9 @@ def explained_of(facts: Mapping[str, Facts], runs: Sequence[str], request: Expla
 
 
 def _returned(row: Row) -> ReturnedDocument:
-    return ReturnedDocument(
-        doc_id=row["doc_id"],
-        rank=row["rank"] if row["on_list"] else None,
-        place=row["place"],
-        tie_group=row["tie_group"],
-        score=row["score"],
-        relevance=row["relevance"],
-        own_gain=row["own_gain"],
-        gain=row["gain"],
-        tied=row["tied"] and row["on_list"],
-    )
+    own = {name: row[name] for name in ("doc_id", "place", "tie_group", "score", "relevance", "own_gain", "gain")}
+    on_list = row["on_list"]
+    return ReturnedDocument(**own, rank=row["rank"] if on_list else None, tied=row["tied"] and on_list)
 
 
 def _grade(relevance: float | None, convention: Convention) -> PossibleGrade | None:

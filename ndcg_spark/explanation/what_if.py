@@ -24,7 +24,7 @@ def moves(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Move]
     now = _score(items, facts.ideal_gains, facts) or 0.0
     # What the convention takes off the list cannot be moved on it.
     off = {each.doc_id for each in facts.returned if each.rank is None} - {*ranks}
-    found = []
+    helpful = []
     for ideal_rank, (document, gain) in enumerate(ideal, 1):
         rank = None if document is None else ranks.get(document)
         if document is None or document in off or gain <= 0 or (rank is not None and rank < ideal_rank):
@@ -33,8 +33,8 @@ def moves(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Move]
         moved.insert(min(ideal_rank - 1, len(moved)), Item(document, _MOVED, gain))
         score = _score(moved, facts.ideal_gains, facts)
         if score is not None and score - now > _NOTHING:
-            found.append(Move(document, grades.get(document), rank, ideal_rank, score, score - now))
-    return sorted(found, key=lambda each: -each.ndcg)[:MOST_MOVES]
+            helpful.append(Move(document, grades.get(document), rank, ideal_rank, score, score - now))
+    return sorted(helpful, key=lambda each: -each.ndcg)[:MOST_MOVES]
 
 
 def unjudged_documents(facts: Facts) -> list[UnjudgedDocument]:
@@ -42,10 +42,10 @@ def unjudged_documents(facts: Facts) -> list[UnjudgedDocument]:
 
     With unjudged=drop these are the documents that would be within the cutoff if they were judged.
     """
-    found: list[UnjudgedDocument] = []
+    rescored: list[UnjudgedDocument] = []
     if not facts.whole and TIES[facts.convention.ties].by == "gain":
         # A document that changes its gain would change places with tied ones that a night does not keep.
-        return found
+        return rescored
     drops = facts.convention.unjudged == "drop"
     candidates = [each for each in facts.returned if each.relevance is None and (each.rank is None) == drops]
     if facts.convention.exclude_query_as_document:
@@ -54,11 +54,11 @@ def unjudged_documents(facts: Facts) -> list[UnjudgedDocument]:
         others = [other for other in facts.listed if other.doc_id != each.doc_id]
         before = sum(other.place < each.place for other in others)
         within = facts.cutoff is None or (each.rank or before + 1) <= facts.cutoff
-        if not within or len(found) == MOST_UNJUDGED:
+        if not within or len(rescored) == MOST_UNJUDGED:
             continue
         best, worst = (_if_judged(facts, each.doc_id, grade) for grade in (facts.best, facts.worst))
-        found.append(UnjudgedDocument(each.doc_id, each.rank, best, worst))
-    return found
+        rescored.append(UnjudgedDocument(each.doc_id, each.rank, best, worst))
+    return rescored
 
 
 def _if_judged(facts: Facts, document: str, grade: PossibleGrade | None) -> float | None:

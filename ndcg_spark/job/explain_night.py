@@ -36,8 +36,8 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     kept = NightRows(night)
     if not kept.has_documents():
         raise ConfigurationError(
-            f"documents: the night {night.evaluated_on} of {night.dataset} keeps none; evaluate it with --documents top"
-            ", or explain from --judgments and --results"
+            f"documents: the night {night.evaluated_on} of {night.dataset} keeps no documents; evaluate it with "
+            "--documents top, or explain from --judgments and --results"
         )
     scores = kept.rows_of("query_scores", request.query)
     if not scores:
@@ -124,13 +124,13 @@ def _cutoff(night: CommittedNight, scores: Iterable[Row], request: ExplainReques
 def _listed(documents: Iterable[Row], run: str, convention: Convention) -> list[dict[str, Any]]:
     """The documents of a run as `facts_of` takes them; tied are neighbours with the same score."""
     own = sorted((row for row in documents if row["run"] == run), key=lambda row: row["rank"])
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for row in own:
-        before = found[-1] if found else None
+        before = rows[-1] if rows else None
         together = before and before["tied"] and row["tied"] and _same(before["score"], row["score"], convention)
         group = before["tie_group"] if before and together else row["rank"]
-        found.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
-    return found
+        rows.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
+    return rows
 
 
 def _same(one: float | None, other: float | None, convention: Convention) -> bool:

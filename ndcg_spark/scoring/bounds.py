@@ -39,9 +39,9 @@ def refuse_unbounded(convention: Convention) -> None:
             f"ideal={c.ideal} is not of the judged documents; set ideal=judged",
         ),
     ]
-    found = [reason for wrong, reason in reasons if wrong]
-    if found:
-        raise ConventionError(f"bounds: none under this convention: {'; '.join(found)}")
+    broken = [reason for wrong, reason in reasons if wrong]
+    if broken:
+        raise ConventionError(f"bounds: not defined under this convention: {'; '.join(broken)}")
 
 
 def of_queries(documents: DataFrame, key: list[str], convention: Convention, depth: Cutoff) -> DataFrame:

@@ -115,71 +115,66 @@ def _of_part(
     for at, own in enumerate(ranks):
         weights[at, : len(own)] = discounts[own - 1]
     up_to = np.concatenate([[0.0], np.cumsum(discounts)])
-    # first[b, m]: the discounts of the first m unjudged documents; deepest[b, m]: of the last m.
     first = np.concatenate([np.zeros((lists, 1)), np.cumsum(weights, axis=1)], axis=1)
     documents = np.arange(most + 1)
-    exists = documents[None, :] <= number[:, None]
-    deepest = first[:, -1:] - np.take_along_axis(first, np.maximum(number[:, None] - documents[None, :], 0), axis=1)
-    # ideal[b, layer, m]: what a layer adds to the ideal DCG, per gain, if m documents join the judged ones in it.
+    last = first[:, -1:] - np.take_along_axis(first, np.maximum(number[:, None] - documents[None, :], 0), axis=1)
     filled = np.minimum(counts[:, :, None] + documents[None, None, :], depths[:, None, None])
     ideal = up_to[np.minimum(filled, len(discounts))]
     layers = np.diff(gains, prepend=0.0)
     # Every document has at least the smallest gain, so it is in the first layer.
-    everybody = np.take_along_axis(ideal[:, 0, :], number[:, None], axis=1)[:, 0]
-    own_dcg, own_ideal = dcg + layers[0] * first[:, -1], layers[0] * everybody
-    low = _lowest(own_dcg, own_ideal, deepest, ideal[:, 1:], layers[1:], exists, nothing)
-    high = _highest(own_dcg, own_ideal, first, ideal[:, 1:], layers[1:], exists, nothing)
-    return low, high
+    of_all = np.take_along_axis(ideal[:, 0, :], number[:, None], axis=1)[:, 0]
+    exists = documents[None, :] <= number[:, None]
+    own_dcg, own_ideal = dcg + layers[0] * first[:, -1], layers[0] * of_all
+    part = _Layers(own_dcg, own_ideal, first, last, ideal[:, 1:], layers[1:], exists, nothing)
+    return part.lowest(), part.highest()
 
 
-def _lowest(
-    dcg: Array, own: Array, deepest: Array, ideal: Array, layers: Array, exists: Array, nothing: float
-) -> Array:
-    """The least quotient over the corners at which the m deepest documents have the best gain."""
-    numerators = dcg[:, None] + layers.sum() * deepest
-    denominators = own[:, None] + np.einsum("l,blm->bm", layers, ideal)
-    quotients = _quotients(numerators, denominators, nothing)
-    quotients = np.where(exists & ~np.isnan(quotients), quotients, np.inf)
-    low = quotients.min(axis=1)
-    return np.where(np.isinf(low), np.nan, low)
+@dataclasses.dataclass(frozen=True)
+class _Layers:
+    """Lists whose unjudged documents have at least the smallest gain, and may be in further layers."""
 
+    #: The DCG and the ideal DCG with all of them at the smallest gain, by list.
+    dcg: Array
+    ideal_dcg: Array
+    #: The discounts of the first m unjudged documents, and of the last m, by list and m.
+    first: Array
+    last: Array
+    #: What a layer adds to the ideal DCG, per gain, if m documents join the judged ones in it, by list, layer and m.
+    ideal: Array
+    #: The gain that each layer adds.
+    gains: Array
+    #: Whether the list has m unjudged documents, by list and m.
+    exists: Array
+    nothing: float
 
-def _highest(dcg: Array, own: Array, first: Array, ideal: Array, layers: Array, exists: Array, nothing: float) -> Array:
-    """The largest quotient, by Dinkelbach's method."""
-    lists = np.arange(len(dcg))
-    chosen = np.zeros((len(dcg), len(layers)), dtype=np.int64)
-    best = np.full(len(dcg), -np.inf)
-    # Begins with every document at the worst and at the best gain; one of these has a quotient if any has.
-    for start in (np.zeros_like(chosen), np.repeat(exists.sum(axis=1)[:, None] - 1, len(layers), axis=1)):
-        quotients = _quotient_of(start, lists, dcg, own, first, ideal, layers, nothing)
-        best = np.where(quotients > best, quotients, best)
-    while True:
-        so_far = np.where(np.isinf(best), 0.0, best)
-        worth = np.where(exists[:, None, :], first[:, None, :] - so_far[:, None, None] * ideal, -np.inf)
-        chosen = worth.argmax(axis=2)
-        quotients = _quotient_of(chosen, lists, dcg, own, first, ideal, layers, nothing)
-        better = quotients > best * (1 + 1e-15)
-        if not better.any():
-            return np.where(np.isinf(best), np.nan, best)
-        best = np.where(better, quotients, best)
+    def lowest(self) -> Array:
+        """The least quotient over the corners at which the last m documents have the best gain."""
+        ideal_dcg = self.ideal_dcg[:, None] + np.einsum("l,blm->bm", self.gains, self.ideal)
+        quotients = self._quotients(self.dcg[:, None] + self.gains.sum() * self.last, ideal_dcg)
+        low = np.where(self.exists & ~np.isnan(quotients), quotients, np.inf).min(axis=1)
+        return np.where(np.isinf(low), np.nan, low)
 
+    def highest(self) -> Array:
+        """The largest quotient, by Dinkelbach's method."""
+        best = np.full(len(self.dcg), -np.inf)
+        # Begins with every document at the worst and at the best gain; one of these has a quotient if any has.
+        worst = np.zeros((len(self.dcg), len(self.gains)), dtype=np.int64)
+        for start in (worst, worst + self.exists.sum(axis=1)[:, None] - 1):
+            best = np.fmax(best, self._quotients_of(start))
+        while True:
+            so_far = np.where(np.isinf(best), 0.0, best)[:, None, None]
+            worth = np.where(self.exists[:, None, :], self.first[:, None, :] - so_far * self.ideal, -np.inf)
+            quotients = self._quotients_of(worth.argmax(axis=2))
+            better = quotients > best * (1 + 1e-15)
+            if not better.any():
+                return np.where(np.isinf(best), np.nan, best)
+            best = np.where(better, quotients, best)
 
-def _quotient_of(
-    chosen: Array,
-    lists: Array,
-    dcg: Array,
-    own: Array,
-    first: Array,
-    ideal: Array,
-    layers: Array,
-    nothing: float,
-) -> Array:
-    """The NDCG if the first `chosen` documents of each list are in each layer."""
-    levels = np.arange(len(layers))
-    numerators = dcg + (first[lists[:, None], chosen] * layers).sum(axis=1)
-    denominators = own + (ideal[lists[:, None], levels[None, :], chosen] * layers).sum(axis=1)
-    return _quotients(numerators, denominators, nothing)
+    def _quotients_of(self, chosen: Array) -> Array:
+        """The NDCG if the first `chosen` documents of each list are in each layer."""
+        lists, levels = np.arange(len(self.dcg))[:, None], np.arange(len(self.gains))[None, :]
+        dcg = self.dcg + (self.first[lists, chosen] * self.gains).sum(axis=1)
+        return self._quotients(dcg, self.ideal_dcg + (self.ideal[lists, levels, chosen] * self.gains).sum(axis=1))
 
-
-def _quotients(numerators: Array, denominators: Array, nothing: float) -> Array:
-    return np.where(denominators > 0, numerators / np.where(denominators > 0, denominators, 1.0), nothing)
+    def _quotients(self, dcg: Array, ideal_dcg: Array) -> Array:
+        return np.where(ideal_dcg > 0, dcg / np.where(ideal_dcg > 0, ideal_dcg, 1.0), self.nothing)

@@ -27,7 +27,7 @@ def gain(relevance: Column, convention: Convention) -> Column:
     Column of double
         ``2^relevance - 1`` (exp2, Burges et al. 2005), the grade itself (linear, Jarvelin and Kekalainen 2002),
         1 for grades above 0 (binary), 1 for every judged document (judged), a table's or a user's value.
-        Null for a grade that the table lacks, and for a gain that is no number or beyond MAX_GAIN. With
+        Null for a grade that the table lacks, and for a gain that is not a number or beyond MAX_GAIN. With
         `min_relevance`, grades from there on are 1 and lower ones 0 before the gain is computed.
     """
     worth = _gain(counted(relevance, convention), convention)

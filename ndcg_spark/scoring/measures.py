@@ -4,7 +4,7 @@ A document has columns, a list sums of these down to every cutoff and aggregates
 documents. The measures are computed of these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +16,6 @@ from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.gains import counted
 from ndcg_spark.scoring.ranking import RANK, sums_at
-from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, refusal
 
 #: The highest grade of the judgments, as a column of judged documents.
 HIGHEST = "highest_grade"
@@ -31,8 +30,8 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
     wrong = [name for name, measure in measures.beside_ndcg.items() if not measure.averages]
     if convention.ties == "average" and wrong:
         raise ConventionError(
-            f"measures: {', '.join(wrong)} would need one order of equal scores, and ties=average takes them all; "
-            "leave it out, or set another ties, such as ties=doc_id_desc"
+            f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average averages over all orders; "
+            "omit it, or set for example ties=doc_id_desc"
         )
 
 
@@ -97,25 +96,21 @@ def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     return aggregates
 
 
-def with_measures(table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet) -> DataFrame:
-    """The table with every measure at every cutoff, as `precision_5`, double, from 0 to 1, null where it is left out.
+def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
+    """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio.
 
-    It has one row per run and judged query, with `returned` and the columns of `of_lists`, all null for a missing
-    query, and those of `of_queries`. All measures of a query are left out together: where it is missing or without a
-    relevant document, and the convention skips such queries. Where it has none, the convention also says what the
-    ratios are, which divide by their number; the others are computed.
+    The values are doubles from 0 to 1 for a list with `returned` and the columns of `of_lists`, and those of
+    `of_queries`. They are null or 0 where all of these are null, as the run has not answered the query.
     """
-    values: dict[str, Column] = {}
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():
             for k in measures.cutoffs_of(name):
-                at_cutoff = _sql(value, convention, k, {total: column_at(total, k) for total in measure.sums})
-                values[column_at(column, k)] = _by_policy(at_cutoff, measure.is_ratio, key, convention)
-    return table.withColumns(values)
+                sums = {total: column_at(total, k) for total in measure.sums}
+                yield column_at(column, k), _sql(value, convention, k, sums), measure.is_ratio
 
 
 def columns_at(cutoff: Cutoff, measures: MeasureSet) -> dict[str, str]:
-    """For each column of the measures, the one of `with_measures` with its values at this cutoff."""
+    """For each column of the measures, the one of `values` with its values at this cutoff."""
     return {
         column: column_at(column, cutoff)
         for name, measure in measures.beside_ndcg.items()
@@ -141,18 +136,3 @@ def _is_relevant(judged: Column, convention: Convention) -> Column:
         return judged
     enough = counted(F.col("relevance"), convention) >= F.lit(convention.relevant_from)
     return judged & F.coalesce(enough, F.lit(False))
-
-
-def _by_policy(value: Column, is_ratio: bool, key: Sequence[str], convention: Convention) -> Column:
-    """The value of a measure where the query counts, and else what the convention says of such queries."""
-    # `returned` is null for a missing query, and refuses a list with a document twice.
-    missing, without = F.col("returned").isNull(), F.col(RELEVANT) == 0
-    left_out = F.lit(None).cast("double")
-    computed = F.coalesce(value, F.lit(0.0))
-    ratio = {"one": F.lit(1.0)}.get(convention.no_relevant, F.lit(0.0)) if is_ratio else computed
-    nothing = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, ratio)
-    counts = F.when(without, nothing).otherwise(computed)
-    if convention.missing_query == "zero":
-        return F.when(missing & ~without, F.lit(0.0)).otherwise(counts)
-    unanswered = left_out if convention.missing_query == "skip" else refusal(MISSING_QUERY, key)
-    return F.when(missing, unanswered).otherwise(counts)

@@ -53,7 +53,7 @@ MEAN_WITHOUT_GAIN = Refusal(
 )
 NEGATIVE_IN_BOUNDS = Refusal(
     "negative_in_bounds",
-    "judgments: a negative gain, with which no bounds are known",
+    "judgments: a negative gain, for which bounds are not defined",
     "set negative=as_unjudged, or leave bounds out",
 )
 NOT_FINITE = Refusal(

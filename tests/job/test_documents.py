@@ -180,7 +180,7 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
     on_embedded(with_(output=output))
     assert not list((tmp_path / "out" / "ranked_documents").rglob("*.parquet"))
     assert len(committed(output)) == 1
-    with pytest.raises(ConfigurationError, match="keeps none; evaluate it with --documents top"):
+    with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents top"):
         explain_night(output, None, ExplainRequest("q1"))
 
 

@@ -137,7 +137,7 @@ def test_averaged_ties_are_the_expectation_over_all_orders(evaluate_embedded, cu
 
 @pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
 def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(evaluate_embedded, name):
-    with pytest.raises(ConventionError, match=f"measures: {name} would need one order of equal scores"):
+    with pytest.raises(ConventionError, match=f"measures: {name} needs one order of equal scores"):
         evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 1, Convention(ties="average"), measures=[name])
 
 
