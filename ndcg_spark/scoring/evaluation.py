@@ -87,7 +87,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if measures.bounds:
         queries = queries.join(bounds.of_queries(judged, key, convention, depth), on=key, how="inner")
     table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures)
-    return _named(table, key, evaluation).select(*QUERY_SCORES.names)
+    return _with_evaluation(table, key, evaluation).select(*QUERY_SCORES.names)
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -99,13 +99,13 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
     listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
     unjudged = documents.unjudged_documents(listed, key, evaluation.convention)
-    return _named(unjudged, key, evaluation).select(*TO_JUDGE.names)
+    return _with_evaluation(unjudged, key, evaluation).select(*TO_JUDGE.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
     aggregated = aggregation.dataset_scores(per_query, evaluation.measures)
-    named = _named(runs, runs.columns, evaluation)
+    named = _with_evaluation(runs, runs.columns, evaluation)
     whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
     convention = evaluation.convention
     described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
@@ -123,7 +123,7 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
         best = documents.ideal_documents(judged, key, convention, depth)
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
         table = table.unionByName(best.withColumns(nothing))
-    return _named(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
+    return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
@@ -137,7 +137,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     if named:
         own = F.col("dataset_read")
         whole = whole.withColumn("dataset", F.when(own.isin(named), own).otherwise(F.lit(named[0])))
-    return _named(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
+    return _with_evaluation(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
@@ -154,7 +154,7 @@ def new_id() -> str:
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
-def _named(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
+def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
     """The table with evaluated_on and evaluation_id, and with the evaluation's dataset if it has none of its own.
 
     Its `columns` are passed in, because asking for `.columns` makes the engine plan the whole query.

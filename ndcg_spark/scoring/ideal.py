@@ -39,9 +39,9 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
 
 
 def of_queries(
-    judged: DataFrame, query_key: list[str], depth: int | None, further: Mapping[str, Column] = MappingProxyType({})
+    judged: DataFrame, query_key: list[str], depth: int | None, aggregates: Mapping[str, Column] = MappingProxyType({})
 ) -> DataFrame:
-    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and `further` aggregates of its documents.
+    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
 
     `gains` are those of the ideal ranking down to `depth`, an array of double with the largest first. A document judged
     twice is refused even if one of its gains lies beyond the depth. The hash is of the documents and their
@@ -55,12 +55,12 @@ def of_queries(
         # Halves, so that no sum overflows.
         F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
         F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
-        *(column.alias(name) for name, column in further.items()),
+        *(column.alias(name) for name, column in aggregates.items()),
     )
     gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal(JUDGED_TWICE, query_key)))
     best = gains if depth is None else F.slice(gains, 1, depth)
     hashed = F.xxhash64("rows", "high", "low").alias(JUDGMENTS_HASH)
-    return queries.select(*query_key, best.alias("gains"), hashed, *further)
+    return queries.select(*query_key, best.alias("gains"), hashed, *aggregates)
 
 
 def ideal_ranking(

@@ -34,14 +34,14 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
-    further: Mapping[str, Column] = MappingProxyType({}),
+    of_documents: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """The results down to `depth`, ranked and looked up in the judgments, in no order.
 
     One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
     `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` ranks the lists
-    in the way that is fastest on the engine. Every way gives the same ranks. `further` are columns of double to add,
-    made of those of a document that was looked up; they are averaged over ties as `gain` is.
+    in the way that is fastest on the engine. Every way gives the same ranks. `of_documents` are columns of
+    double to add, made of those of a document that was looked up; they are averaged over ties as `gain` is.
     """
     run_key = ["run", *query_key]
     if _looks_up_first(convention):
@@ -52,8 +52,8 @@ def listed_gains(
         table = _looked_up(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
-    table = table.withColumns(dict(further)) if further else table
-    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *further])
+    table = table.withColumns(dict(of_documents)) if of_documents else table
+    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *of_documents])
 
 
 def run_scores(
@@ -62,19 +62,19 @@ def run_scores(
     convention: Convention,
     cutoffs: Sequence[Cutoff],
     depth: int | None,
-    weighted: Mapping[str, Column] = MappingProxyType({}),
-    further: Mapping[str, Column] = MappingProxyType({}),
+    of_ranks: Mapping[str, Column] = MappingProxyType({}),
+    of_lists: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
     `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `weighted` are columns to add to the documents, and `further` aggregates of these. DISTINCT is false for a list in
-    which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
+    `of_ranks` are columns to add to the documents, and `of_lists` are aggregates of these. DISTINCT is false for a list
+    in which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
     discounted = F.col("gain") * discount(F.col(RANK), convention)
-    table = documents.withColumns({"discounted": discounted, **weighted})
+    table = documents.withColumns({"discounted": discounted, **of_ranks})
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)
@@ -88,10 +88,10 @@ def run_scores(
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
     scores = table.groupBy(*run_key).agg(
-        *(column.alias(name) for name, column in {**sums, **further}.items()),
+        *(column.alias(name) for name, column in {**sums, **of_lists}.items()),
         F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
     )
-    return scores.select(*run_key, *sums, *further, are_distinct("documents").alias(DISTINCT))
+    return scores.select(*run_key, *sums, *of_lists, are_distinct("documents").alias(DISTINCT))
 
 
 def refuse_returned_twice(

@@ -133,9 +133,9 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
         f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
         for name in COLUMNS
     )
-    further = "".join(values) if measures.columns else ""
+    beside = "".join(values) if measures.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
-        f"coalesce({cg}, 0D) as cg{further})"
+        f"coalesce({cg}, 0D) as cg{beside})"
     )
