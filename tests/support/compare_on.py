@@ -47,10 +47,10 @@ class Elsewhere:
         self._connection = connection
 
     def rows(self, scores: Any, baseline: Any, **options: Any) -> Rows:
-        return self._measure_set(rows_on, scores, baseline, **options)
+        return self._asked(rows_on, scores, baseline, **options)
 
     def compared(self, *tables: Any, **options: Any) -> Compared:
-        return self._measure_set(compared_on, *tables, **options)
+        return self._asked(compared_on, *tables, **options)
 
     def _asked(self, function: Any, *arguments: Any, **options: Any) -> Any:
         self._connection.send((function, arguments, options))
