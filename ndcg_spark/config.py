@@ -23,8 +23,8 @@ from ndcg_spark import config_values, paths
 from ndcg_spark.config_problems import problems_of
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
-from ndcg_spark.convention.measures import Asked, written
-from ndcg_spark.convention.requests import request
+from ndcg_spark.convention.measures import MeasureSet, written
+from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate_config import GateConfig, contradictions
 from ndcg_spark.table_config import (
@@ -101,7 +101,7 @@ class EvaluationConfig(Strict):
 
     _notes: tuple[str, ...] = PrivateAttr(default=())
     _chooses_convention: bool = PrivateAttr(default=False)
-    _asked: Asked = PrivateAttr(default=Asked())
+    _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
@@ -120,15 +120,15 @@ class EvaluationConfig(Strict):
         return self._chooses_convention
 
     @property
-    def asked(self) -> Asked:
-        """The measures beside NDCG, and at which cutoffs they are asked for."""
-        return dataclasses.replace(self._asked, bounds=self.bounds)
+    def measure_set(self) -> MeasureSet:
+        """The measures, each with the cutoffs at which it is computed."""
+        return dataclasses.replace(self._measure_set, bounds=self.bounds)
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def headline(self) -> str:
-        """What runs are ordered by, such as ndcg@10, for the record of a night; see `Asked.headline`."""
-        return written(*self.asked.headline(self.cutoffs))
+        """What runs are ordered by, such as ndcg@10, for the record of a night; see `MeasureSet.headline`."""
+        return written(*self.measure_set.headline(self.cutoffs))
 
     @model_validator(mode="wrap")
     @classmethod
@@ -146,14 +146,14 @@ class EvaluationConfig(Strict):
         try:
             named = given.get("cutoffs")
             cutoffs = None if named is None else ascending(config_values.listed_cutoffs(named))
-            wanted = request(config_values.texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
+            parsed = parse_measures(config_values.texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
             convention = config_values.convention(given.get("convention", Convention()))
         except (ValueError, TypeError):
             # The field itself is validated too, and says what is wrong with it.
             return handler(given)
-        under = convention.replace(**wanted.options)
-        config = handler({**given, "measures": wanted.texts, "cutoffs": wanted.cutoffs, "convention": under})
-        config._asked = wanted.asked
+        under = convention.replace(**parsed.options)
+        config = handler({**given, "measures": parsed.texts, "cutoffs": parsed.cutoffs, "convention": under})
+        config._measure_set = parsed.measure_set
         return config
 
     @model_validator(mode="after")

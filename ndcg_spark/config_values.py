@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
-from ndcg_spark.convention.requests import request
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending, parse
+from ndcg_spark.convention.parsing import parse_measures
 
 
 def cutoffs(given: object) -> list[Cutoff]:
@@ -18,25 +18,19 @@ def cutoffs(given: object) -> list[Cutoff]:
 def listed_cutoffs(given: object) -> list[Cutoff | str]:
     """The cutoffs as they were written, None for the whole ranking; what is none is left as text."""
     entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return [_cutoff("all" if entry is None else str(entry).strip()) for entry in entries]
+    return [parse("all" if entry is None else str(entry)) for entry in entries]
 
 
 def measures(given: object) -> list[str]:
     """A list of measures, each of which is known; see `convention.measures.request`."""
     listed = texts(given)
-    request(listed, None, DEFAULT_CUTOFFS)
+    parse_measures(listed, None, DEFAULT_CUTOFFS)
     return listed
 
 
 def texts(given: object) -> list[str]:
     """One value or a list of them, as texts."""
     return [str(each) for each in given] if isinstance(given, list | tuple) else [str(given)]
-
-
-def _cutoff(text: str) -> Cutoff | str:
-    if text == "all":
-        return None
-    return int(text) if text.isascii() and text.isdecimal() else text
 
 
 def convention(given: object) -> Convention:

@@ -1,4 +1,4 @@
-"""The evaluation as a function of tables. Nothing is computed until the scores are asked for."""
+"""The evaluation as a function of tables. Nothing is computed until the scores are used."""
 
 import atexit
 import contextlib
@@ -17,7 +17,7 @@ from ndcg_spark import rules
 from ndcg_spark.conforming import conform_rows, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
-from ndcg_spark.convention.requests import request
+from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dictionaries import RUN
@@ -47,7 +47,7 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
     Raises
     ------
     EngineError
-        The engine that was asked for, or any engine at all, is not available.
+        The requested engine, or every engine, is not available.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def evaluate(
         Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
         give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
     relevance : float, optional
-        The grade of every judgment, whatever the table says: 1 for clicks and purchases, which have no grades.
+        The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -113,18 +113,18 @@ def evaluate(
     Scores
         query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
         lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
-        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is no number, a
-        document returned or judged twice within the deepest cutoff, or whatever the convention refuses. The exception
-        is the engine's, and its message contains ``ndcg_spark refuses``.
+        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is not a number, a
+        document returned or judged twice within the deepest cutoff, or anything that the convention refuses. The
+        exception is the engine's, and its message contains ``ndcg_spark refuses``.
 
     Raises
     ------
     ConventionError
         The convention is unknown.
     ConfigurationError
-        There is no cutoff, or one that is no whole number from 1; a measure is unknown; `relevance` is no number.
+        The cutoffs are empty or not positive integers; a measure is unknown; `relevance` is not a number.
     InputError
-        It is no table, or a column is missing or has the wrong type.
+        An argument is not a table, or a column is missing or has the wrong type.
     EngineError
         A session is needed and there is no engine.
 
@@ -148,19 +148,19 @@ def evaluate(
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
-    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(several(cutoffs))
-    wanted = request(measures, given, DEFAULT_CUTOFFS)
+    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
+    parsed = parse_measures(measures, given, DEFAULT_CUTOFFS)
     judgments = _graded(judgments, session, chosen, relevance)
     results = frame(results, RESULTS.names, session, "results", needed=_IDS)
-    chosen = chosen.replace(**wanted.options, **rules.options_without_scores(chosen, results.columns))
-    asked = Evaluation(
+    chosen = chosen.replace(**parsed.options, **rules.options_without_scores(chosen, results.columns))
+    evaluation = Evaluation(
         chosen,
-        wanted.cutoffs,
+        parsed.cutoffs,
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
         dataset,
         list_by_list if is_sail(session) else by_window,
-        dataclasses.replace(wanted.asked, bounds=bounds),
+        dataclasses.replace(parsed.measure_set, bounds=bounds),
     )
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
@@ -174,9 +174,9 @@ def evaluate(
     good_results = refuse_rows(typed_results, broken, "results")
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
-    per_query = query_scores(good_judgments, returned, runs, asked)
-    means = dataset_scores(per_query, runs, asked)
-    return scores_of(per_query, means, asked.asked)
+    per_query = query_scores(good_judgments, returned, runs, evaluation)
+    means = dataset_scores(per_query, runs, evaluation)
+    return scores_of(per_query, means, evaluation.measures)
 
 
 def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:
@@ -202,7 +202,7 @@ def session_of(*tables: Any) -> SparkSession:
     return found or SparkSession.getActiveSession() or open_session()
 
 
-def several(cutoffs: Any) -> list[Any]:
+def as_list(cutoffs: Any) -> list[Any]:
     """The cutoffs as a list, if one is given alone too; whole numbers of any kind, such as numpy's, as ints."""
     given = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
     plain = []

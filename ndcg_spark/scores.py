@@ -5,7 +5,7 @@ import sys
 
 from pyspark.sql import DataFrame
 
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.pandas_tables import first_rows, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.scores import score_table
@@ -23,7 +23,7 @@ class Scores:
     query_scores: DataFrame
     dataset_scores: DataFrame
     #: The measures that are shown, at which cutoffs; NDCG at every cutoff if there are none.
-    asked: Asked = NOTHING_ELSE
+    measure_set: MeasureSet = NDCG_ONLY
 
     def show(self) -> None:
         """Print the dataset scores, a row per run, the best by the first of the measures first. Runs a Spark job."""
@@ -36,14 +36,14 @@ class Scores:
     def _table(self) -> TextTable:
         rows = [row.asDict() for row in self.dataset_scores.collect()]
         notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        return score_table(rows, None, notes, self.asked).first(_MOST_ROWS, "runs in dataset_scores")
+        return score_table(rows, None, notes, self.measure_set).first(_MOST_ROWS, "runs in dataset_scores")
 
 
-def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, asked: Asked) -> Scores:
+def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: MeasureSet) -> Scores:
     """Both tables of an evaluation; a notebook that is given one of them alone shows its first rows."""
-    queries, means = (measure_first(schema, asked.columns) for schema in (QUERY_SCORES, DATASET_SCORES))
+    queries, means = (measure_first(schema, measure_set.columns) for schema in (QUERY_SCORES, DATASET_SCORES))
     return Scores(
         with_html(query_scores, lambda: first_rows(query_scores, ("dataset", "run", "query_id", "cutoff"), queries)),
         with_html(dataset_scores, lambda: first_rows(dataset_scores, ("dataset", "run", "cutoff"), means)),
-        asked,
+        measure_set,
     )

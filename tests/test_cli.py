@@ -289,7 +289,7 @@ def failure(capsys, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "code", "exit_code", "words"),
     [
-        (["--convention", "trec"], "configuration", 2, "no preset is called 'trec'"),
+        (["--convention", "trec"], "configuration", 2, "unknown preset 'trec'"),
         (["--no-such-option"], "configuration", 2, "No such option '--no-such-option'"),
         (["--results", "nowhere.txt"], "missing_input", 3, "no such path, nowhere.txt"),
         (["--engine", "spark", "--remote", "sc://nowhere.invalid:1;x"], "engine", 4, "engine: "),
@@ -445,12 +445,12 @@ def test_a_negative_grade_is_as_unjudged_unless_said_otherwise(folder):
     ("arguments", "reason"),
     [
         (["--convention", "treceval"], "did you mean 'trec_eval'?"),
-        (["--set", "tie=rank"], "no option is called tie (did you mean 'ties'?)"),
+        (["--set", "tie=rank"], "unknown option tie (did you mean 'ties'?)"),
         (["--engine", "embeded"], "did you mean 'embedded'?"),
         (["--run-from", "colum"], "did you mean 'column'?"),
         (["--column", "docid=x"], "did you mean 'doc_id'?"),
         (["--column", "resluts.doc_id=x"], "did you mean 'results'?"),
-        (["--cutoffs", "0"], "0 is not a cutoff"),
+        (["--cutoffs", "0"], "invalid cutoff 0"),
         (["--date", "2026-13-01", "--engine", "flink"], "2 problem(s)"),
         (["--set", "gain=python:no.such.function"], "cannot be imported"),
         (["--no-such-option"], "No such option"),
@@ -575,7 +575,7 @@ def test_data_that_every_preset_refuses_ends_with_exit_code_3(folder):
         ([], "where 1,000,000 results or more have none, leave out what is below the floor of its list"),
         (["--measures", "recall rr"], "gather in the same pass the number of relevant documents (recall), the ranks"),
         (["--set", "ideal=retrieved"], "keep the whole list, which ideal=retrieved needs"),
-        (["--set", "ties=average"], "keep rank 10 and whatever ties with it, which ties=average needs"),
+        (["--set", "ties=average"], "keep rank 10 and every document that ties with it, which ties=average needs"),
         (["--set", "unjudged=drop"], "of the whole list, as unjudged=drop takes documents off it"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark.convention.measures import MEASURES
-from ndcg_spark.convention.requests import request
+from ndcg_spark.convention.parsing import parse_measures
 
 PAGE = (Path(__file__).parents[1] / "ndcg_spark" / "MEASURES.md").read_text(encoding="utf-8")
 #: The name, how it is written, the arithmetic and the value of each example.
@@ -35,7 +35,7 @@ def test_there_is_an_example_of_every_measure():
 def test_an_example_is_what_its_arithmetic_and_the_program_say(found, name, written, arithmetic, value):
     expected = eval(arithmetic, {"log2": math.log2})  # noqa: S307  # the page's own arithmetic
     assert f"{expected:.4f}" == value
-    ((of, cutoff),) = request(written, None, ()).asked.pairs
+    ((of, cutoff),) = parse_measures(written, None, ()).measure_set.pairs
     assert of == name
     assert found.of("q", cutoff)[MEASURES[name].column] == pytest.approx(expected, abs=1e-12)
 

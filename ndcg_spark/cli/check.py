@@ -41,7 +41,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     These are the documents that most runs rank highest, within the deepest cutoff. With --format csv the list is a file
     that judging tools can load.
     """
-    from ndcg_spark.job.judging_next import documents_to_judge
+    from ndcg_spark.job.annotation_pool import documents_to_judge
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_documents
 

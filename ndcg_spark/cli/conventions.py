@@ -6,7 +6,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
-from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
+from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
 
@@ -32,12 +32,12 @@ def show_conventions(
                 "arguments: --cutoffs, --measures, --input-format, --engine and --format are for comparisons; add "
                 "--compare"
             )
-        echo(list_presets_and_options() if name is None else explain_preset(name))
+        echo(list_presets_and_options() if name is None else describe_preset(name))
         return
     if name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
     from ndcg_spark.config import validate
-    from ndcg_spark.job.every_preset import compare_presets
+    from ndcg_spark.job.compare_presets import compare_presets
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_presets
 
@@ -46,4 +46,4 @@ def show_conventions(
     config = validate({**default, **given, "judgments": judgments, "results": results}, "arguments")
     with Progress(style).running() as progress:
         found = compare_presets(config, progress.report_step)
-    print_presets(found, style, config.asked)
+    print_presets(found, style, config.measure_set)

@@ -59,7 +59,7 @@ def evaluate(
 
     config = load_arguments(arguments)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.asked.columns)
+    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
     beside = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
     _refuse_contradictions(style, per_query, explain_plan, {**beside, "--sort": sort}, config)
     if explain_plan:
@@ -72,8 +72,8 @@ def evaluate(
         # Without a baseline, nothing that compares is even imported.
         from ndcg_spark.job.quick_look import QuickLook
 
-        comparison = QuickLook(baseline, config.asked)
-    print_rows = functools.partial(print_query_scores, style=style, companions=config.asked.columns)
+        comparison = QuickLook(baseline, config.measure_set)
+    print_rows = functools.partial(print_query_scores, style=style, companions=config.measure_set.columns)
     taker: Taker | None = QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
         with Progress(style).running() as progress:

@@ -36,13 +36,13 @@ def explain_query(
     Shows what each document adds and loses, what would help most, which relevant documents are missing, and how the
     unjudged documents could change the score.
     """
-    from ndcg_spark.explanation.asked import Asked
+    from ndcg_spark.explanation.request import ExplainRequest
     from ndcg_spark.report.explanations import print_explanations
     from ndcg_spark.report.progress import Progress
 
-    request = Asked(query, run, baseline, dataset, cutoff)
+    request = ExplainRequest(query, run, baseline, dataset, cutoff)
     if is_night(arguments):
-        from ndcg_spark.job.explaining_nights import explain_night
+        from ndcg_spark.job.explain_night import explain_night
 
         found = explain_night(arguments["paths"][0], arguments["date"], request)
     else:

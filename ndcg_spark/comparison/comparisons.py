@@ -12,7 +12,7 @@ from ndcg_spark.comparison.measures import SCORES, measures_of
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
-from ndcg_spark.library import session_of, several
+from ndcg_spark.library import as_list, session_of
 from ndcg_spark.pandas_tables import with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores
@@ -150,7 +150,7 @@ def _cutoffs(measure: str, measures: Mapping[str, Sequence[Cutoff] | None], cuto
         return named
     if any(measures.values()):
         raise ConfigurationError(f"cutoffs: measure={measure!r} names its own cutoff; leave cutoffs out")
-    return ascending(several(cutoffs))
+    return ascending(as_list(cutoffs))
 
 
 def as_table(rows: list[dict[str, Any]], session: SparkSession) -> DataFrame:

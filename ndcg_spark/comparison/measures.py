@@ -3,7 +3,7 @@
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
-from ndcg_spark.convention.requests import columns_of
+from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.schemas import QUERY_SCORES
 
 #: What can be compared.

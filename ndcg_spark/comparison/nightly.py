@@ -10,7 +10,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.trend import Night, Point, trend
 from ndcg_spark.convention.measures import written
-from ndcg_spark.convention.requests import asked_in, columns_of
+from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.choosing import nights_of
 from ndcg_spark.nights.read import dataset_scores
@@ -132,7 +132,7 @@ def _measures(
     """The measures and cutoffs of a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
     known = list(dict.fromkeys(row["cutoff"] for _, rows in reversed(nights) for row in rows))
     night, newest = nights[-1]
-    asked = asked_in(night.record.get("configuration") or {})
+    asked = measure_set_in(night.record.get("configuration") or {})
     headline = written(*asked.headline([row["cutoff"] for row in newest]))
     found = []
     for measure, cutoff in columns_of(text or headline, MEASURES):

@@ -116,7 +116,7 @@ def _counted(
     several = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of queries that nobody judged, leaving these out is enough.
-    pays = floors.pays(counts.rows, several) and 2 * unjudged <= counts.rows
+    pays = floors.is_worthwhile(counts.rows, several) and 2 * unjudged <= counts.rows
     hinted = F.broadcast(of_lists) if several <= MOST_BROADCAST else of_lists
     return lists.with_breaches(counts), None, partial(floors.kept, lists=hinted) if pays else None
 

@@ -5,16 +5,17 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention import formulas
 from ndcg_spark.convention.options import GAINS, OPTIONS, Numbers
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.values import MAX_GAIN, MOST_GRADES, choices, is_known, normal, show
+from ndcg_spark.convention.values import MAX_GAIN, MOST_GRADES, choices, describe, is_known, normal, show
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.text import did_you_mean
 
 Gain = str | Mapping[float, float]
 #: Up to this rank discounts are summed for ideal=k_relevant.
 LARGEST_K = 100_000
+#: The order of the options in words: first those that matter most to the numbers.
+_SPOKEN = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 Discount = str | tuple[float, ...]
 
 
@@ -57,21 +58,19 @@ class Convention:
     def __post_init__(self) -> None:
         if self.based_on not in PRESETS:
             near = did_you_mean(self.based_on, PRESETS)
-            raise ConventionError(
-                f"convention: no preset is called {self.based_on!r}{near}; one of {', '.join(PRESETS)}"
-            )
+            raise ConventionError(f"convention: unknown preset {self.based_on!r}{near}; choose {', '.join(PRESETS)}")
         for option in OPTIONS:
             object.__setattr__(self, option, normal(option, getattr(self, option)))
         if isinstance(self.gain, Mapping) and len(self.gain) > MOST_GRADES:
             raise ConventionError(
-                f"convention: a gain table of {len(self.gain)} grades, and it takes {MOST_GRADES}; "
+                f"convention: the gain table has {len(self.gain)} grades and at most {MOST_GRADES} are possible; "
                 "write a function instead, gain=python:package.module.function"
             )
         wrong = [option for option in OPTIONS if not is_known(option, getattr(self, option))]
         if wrong:
             given = ", ".join(f"{option}={show(getattr(self, option))}{_near(self, option)}" for option in wrong)
-            known = "; ".join(f"{option} is one of {choices(option)}" for option in wrong)
-            raise ConventionError(f"convention: {len(wrong)} unknown value(s), {given}; {known}")
+            known = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
+            raise ConventionError(f"convention: unknown {given}; {known}")
         reasons = _contradictions(self)
         if reasons:
             raise ConventionError(f"convention: {'; '.join(reasons)}")
@@ -89,7 +88,7 @@ class Convention:
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
             named = ", ".join(f"{option}{did_you_mean(option, OPTIONS)}" for option in unknown)
-            raise ConventionError(f"convention: no option is called {named}; one of {', '.join(OPTIONS)}")
+            raise ConventionError(f"convention: unknown option {named}; choose {', '.join(OPTIONS)}")
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
@@ -120,17 +119,8 @@ class Convention:
     @property
     def formula(self) -> str:
         """The options in words, as they stand in `dataset_scores.formula`."""
-        return formulas.words({option: getattr(self, option) for option in OPTIONS})
-
-    @property
-    def mathematics(self) -> list[str]:
-        """The definition in mathematical notation, line by line."""
-        return formulas.mathematics({option: getattr(self, option) for option in OPTIONS})
-
-    def differences(self, other: "Convention") -> list[str]:
-        """The options in which this convention differs from another, each with its value and its meaning in words."""
-        changed = [option for option in OPTIONS if getattr(self, option) != getattr(other, option)]
-        return [f"{o}={show(getattr(self, o))}: {formulas.say(o, getattr(self, o))}".rstrip(": ") for o in changed]
+        described = (describe(option, getattr(self, option)) for option in _SPOKEN)
+        return "; ".join(words for words in described if words)
 
 
 def counted_grade(grade: float, convention: Convention) -> float:
@@ -144,8 +134,8 @@ def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> Non
     wrong = [str(k) for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > LARGEST_K]
     if wrong:
         raise ConventionError(
-            f"convention: ideal=k_relevant sums k discounts, of {LARGEST_K:,} at most, and {wrong[0]} is a cutoff; "
-            "give other cutoffs, or set ideal=judged"
+            f"convention: ideal=k_relevant takes cutoffs up to {LARGEST_K:,}, and {wrong[0]} is larger; use smaller "
+            "cutoffs, or set ideal=judged"
         )
 
 
@@ -163,7 +153,7 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _near(convention: Convention, option: str) -> str:
-    """The word that an option takes and that is near the one it was given, in words; empty if there is none."""
+    """A suggestion of the option's word that is nearest to its value; empty if none is near."""
     value = getattr(convention, option)
     return did_you_mean(value, OPTIONS[option].words) if isinstance(value, str) else ""
 
@@ -178,49 +168,47 @@ def _contradictions(convention: Convention) -> list[str]:
     rules = [
         (
             c.order == "rank" and c.ties == "rank",
-            "order=rank leaves nothing for ties=rank to break: equal ranks are equal there too; set another ties",
+            "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties",
         ),
         (
             c.order == "rank" and c.score_precision == "float32",
-            "score_precision=float32 says how scores are compared, and order=rank compares none; "
-            "set score_precision=float64",
+            "score_precision=float32 has no effect with order=rank; set score_precision=float64",
         ),
         (
             c.ideal == "retrieved" and graded_unjudged,
-            f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=retrieved is made of the same documents, "
-            "so lists would score above 1; set ideal=judged or unjudged=zero",
+            f"unjudged={show(c.unjudged)} counts in the DCG only, so lists would score above 1 with ideal=retrieved; "
+            "set ideal=judged or unjudged=zero",
         ),
         (
             named is not None and not GAINS[named].of_grade,
-            f"gain={c.gain} looks at no grade, so unjudged={show(c.unjudged)} would be ignored; set unjudged=zero",
+            f"gain={c.gain} ignores grades, so unjudged={show(c.unjudged)} has no effect; set unjudged=zero",
         ),
         (
             named is not None and abs(named_gain(named, unjudged)) > MAX_GAIN,
-            f"unjudged={show(c.unjudged)} is too large a grade for gain={c.gain}; set a smaller one",
+            f"unjudged={show(c.unjudged)} is too large for gain={c.gain}; set a smaller grade",
         ),
         (
             c.min_relevance != "none" and str(c.gain) in GAINS and not GAINS[str(c.gain)].of_grade,
-            f"gain={c.gain} looks at no grade, so min_relevance={show(c.min_relevance)} would be ignored; set "
-            "min_relevance=none",
+            f"gain={c.gain} ignores grades, so min_relevance={show(c.min_relevance)} has no effect; set it to none",
         ),
         (
             c.ideal == "k_relevant" and c.gain not in ("binary", "judged"),
-            f"ideal=k_relevant is of documents that gain 1 each, and gain={show(c.gain)} gives more; set gain=binary",
+            f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; set gain=binary",
         ),
         (
             c.ideal == "k_relevant" and graded_unjudged,
-            f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=k_relevant is of relevant documents; set "
+            f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=k_relevant counts relevant documents; set "
             "unjudged=zero",
         ),
         (
             c.min_relevance != "none" and isinstance(c.relevant_from, float) and c.relevant_from > 1,
             f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so no document reaches "
-            f"relevant_from={show(c.relevant_from)}; set one of them",
+            f"relevant_from={show(c.relevant_from)}; set only one of them",
         ),
         (
             c.min_relevance != "none" and isinstance(c.max_grade, float) and c.max_grade != 1,
             f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so the highest is 1 and not "
-            f"max_grade={show(c.max_grade)}; set one of them",
+            f"max_grade={show(c.max_grade)}; set only one of them",
         ),
         (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
     ]

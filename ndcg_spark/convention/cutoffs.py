@@ -1,6 +1,7 @@
-"""The ranks at which NDCG is computed: whole numbers from 1, and None for the whole ranking."""
+"""Cutoffs, the ranks down to which lists are scored: integers from 1, and None for the whole ranking."""
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from ndcg_spark.errors import ConfigurationError
 
@@ -19,23 +20,21 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     Raises
     ------
     ConfigurationError
-        There is no cutoff, one that is neither None nor a whole number from 1, or more than MOST_CUTOFFS.
+        There is no cutoff, one that is neither None nor a positive integer, or more than MOST_CUTOFFS.
     """
-    given = list(cutoffs)
-    wrong = [repr(cutoff) for cutoff in given if not _is_cutoff(cutoff)]
+    listed = list(cutoffs)
+    valid = {cutoff for cutoff in listed if _is_cutoff(cutoff)}
+    wrong = [repr(cutoff) for cutoff in listed if not _is_cutoff(cutoff)]
     if wrong:
-        verb = "is not a cutoff" if len(wrong) == 1 else "are not cutoffs"
+        what = "invalid cutoff" if len(wrong) == 1 else "invalid cutoffs"
+        raise ConfigurationError(f"cutoffs: {what} {', '.join(wrong)}; use positive integers or 'all'")
+    if not listed:
+        raise ConfigurationError("cutoffs: the list is empty; use positive integers or 'all'")
+    if len(valid) > MOST_CUTOFFS:
         raise ConfigurationError(
-            f"cutoffs: {', '.join(wrong)} {verb}; give whole numbers from 1, and all for the whole ranking"
+            f"cutoffs: {len(valid)} are given and one evaluation takes at most {MOST_CUTOFFS}; evaluate in parts"
         )
-    if not given:
-        raise ConfigurationError("cutoffs: there are none; give whole numbers from 1, and all for the whole ranking")
-    once = sorted({cutoff for cutoff in given if cutoff is None or isinstance(cutoff, int)}, key=order_of)
-    if len(once) > MOST_CUTOFFS:
-        raise ConfigurationError(
-            f"cutoffs: {len(once)} of them, and one evaluation takes {MOST_CUTOFFS}; give fewer, or evaluate in parts"
-        )
-    return once
+    return sorted(valid, key=order_of)
 
 
 def order_of(cutoff: Cutoff) -> tuple[bool, int]:
@@ -48,7 +47,23 @@ def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
     return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
 
 
-def _is_cutoff(cutoff: object) -> bool:
-    if cutoff is None:
-        return True
-    return isinstance(cutoff, int) and not isinstance(cutoff, bool) and 1 <= cutoff < _LARGEST
+def show(cutoff: Cutoff) -> str:
+    """A cutoff as it is written: its rank, or `all`."""
+    return str(cutoff or "all")
+
+
+def column_at(column: str, cutoff: Cutoff) -> str:
+    """The name of a column at one cutoff: dcg_10, dcg_all."""
+    return f"{column}_{show(cutoff)}"
+
+
+def parse(text: str) -> Cutoff | str:
+    """The cutoff that `show` writes as this text; a text that is not a number is returned as it is, for `ascending`."""
+    stripped = text.strip()
+    if stripped == "all":
+        return None
+    return int(stripped) if stripped.isascii() and stripped.isdecimal() else stripped
+
+
+def _is_cutoff(cutoff: object) -> TypeGuard[Cutoff]:
+    return cutoff is None or (isinstance(cutoff, int) and not isinstance(cutoff, bool) and 1 <= cutoff < _LARGEST)

@@ -1,143 +1,205 @@
-"""The measures that are computed beside NDCG: what each is, and at which cutoffs it was asked for.
+"""The measures beside NDCG: what each is, how it is computed, and which of them an evaluation computes.
 
-Whoever adds a measure adds an entry of MEASURES here, and its formula to `scoring.companions`.
+A new measure is one entry of MEASURES. It is computed with SQL that every engine understands. In this SQL stand
+
+* for a document: `{rank}` and the columns that the entry names in `documents`,
+* for a list: `{listed}`, whether a document counts on it; the names of `lists`; and `returned`, its length,
+* for a query: `relevant_documents` and `other_documents`, how many judged documents are relevant and how many are not,
+* for a cutoff: `{k}`; `{ranks}`, how many ranks that is, at least 1; the names of `sums` in braces; and `{whole}`,
+  whether it is the whole ranking,
+* the options of the convention, such as `{rbp_persistence}`.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 
-from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite, order_of
+from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite, order_of, show
 
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A measure: in words, in mathematical notation, and as the field writes it."""
+    """A measure: in words, in mathematical notation, as the field writes it, and computed."""
 
     words: str
     notation: str
     #: Its names in the field, the first as ir_measures has it.
     written: tuple[str, ...]
-    #: Its column in both tables of scores.
-    column: str
+    #: Its columns in both tables of scores, each with its value at a cutoff; the first is the measure.
+    values: Mapping[str, str]
+    #: The columns of documents that it needs; see `scoring.measures.of_documents`.
+    documents: tuple[str, ...] = ()
+    #: Values of documents that are summed down to every cutoff, by name.
+    sums: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: Aggregates over the documents of the whole list, by name.
+    lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: What is gathered of each list for it, in words.
+    gathers: str = ""
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Whether it is a sum over ranks, which has an expectation where ties are averaged.
     averages: bool = False
-    #: What is computed with it, in a column of its own.
-    beside: str | None = None
+    #: Whether it divides by the number of relevant documents, so that it has no value where there are none.
+    is_ratio: bool = False
     #: Whether it is of the whole ranking only, at no cutoff.
     whole: bool = False
 
+    @property
+    def column(self) -> str:
+        """Its column in both tables of scores."""
+        return next(iter(self.values))
 
-_REL = {"rel": "relevant_from"}
 
-#: By the name that the configuration has for it.
+_of_relevant = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
+_RELEVANT = {"relevant": "relevant"}
+_COUNT = "the number of relevant documents"
+_RANKS = "the ranks of relevant documents"
+#: The weight of a rank in RBP (Moffat and Zobel 2008).
+_WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 as double))"
+#: ERR, as the reader goes down the documents that may satisfy them: who still reads, and the sum so far.
+_CASCADE = """aggregate(filter(stops, document -> document.rank <= {k}), named_struct('reading', 1D, 'sum', 0D),
+    (so_far, document) -> named_struct('reading', so_far.reading * (1D - document.stop),
+                                       'sum', so_far.sum + so_far.reading * document.stop / document.rank)).sum"""
+#: As trec_eval 9 computes it: along the list, with the number of other documents so far.
+_BPREF = """aggregate(judged_ranks, named_struct('others', 0D, 'sum', 0D),
+    (so_far, code) -> named_struct('others', so_far.others + 1D - code % 2,
+                                   'sum', so_far.sum + code % 2 * (1D - least(so_far.others, relevant_documents)
+                                       / greatest(least(other_documents, relevant_documents), 1)))).sum"""
+
+#: By the name that the configuration has for it, in the order of the tables.
 MEASURES: dict[str, Measure] = {
-    "ndcg": Measure("DCG over ideal DCG", "DCG@k / IDCG@k", ("nDCG", "NDCG"), "ndcg", averages=True),
-    "precision": Measure(
+    "ndcg": Measure("DCG over ideal DCG", "DCG@k / IDCG@k", ("nDCG", "NDCG"), {"ndcg": ""}, averages=True),
+    "precision": _of_relevant(
         "relevant documents within k, over k",
         "P@k = (relevant within k) / k",
         ("P", "Precision"),
-        "precision",
-        _REL,
+        {"precision": "{relevant} / {ranks}"},
+        sums=_RELEVANT,
+        gathers=_COUNT,
         averages=True,
     ),
-    "recall": Measure(
+    "recall": _of_relevant(
         "relevant documents within k, over all relevant ones",
         "R@k = (relevant within k) / R, R the relevant documents that are judged",
         ("R", "Recall"),
-        "recall",
-        _REL,
+        {"recall": "{relevant} / greatest(relevant_documents, 1)"},
+        sums=_RELEVANT,
+        gathers=_COUNT,
         averages=True,
+        is_ratio=True,
     ),
-    "ap": Measure(
+    "ap": _of_relevant(
         "average precision: the precision at each relevant document within k, summed, over all relevant documents",
         "AP@k = sum over relevant ranks r <= k of P@r / R",
         ("AP", "MAP", "map"),
-        "ap",
-        _REL,
+        # No rank is 0, but `/` fails on Sail with a division by zero where the lists of a batch are empty.
+        {
+            "ap": "aggregate(transform(filter(relevant_ranks, rank -> rank <= {k}), (rank, at) -> "
+            "try_divide(at + 1, rank)), 0D, (so_far, each) -> so_far + each) / greatest(relevant_documents, 1)"
+        },
+        lists={"relevant_ranks": "sort_array(collect_list(if({listed} and relevant > 0, {rank}, null)))"},
+        gathers=_RANKS,
+        is_ratio=True,
     ),
-    "rr": Measure(
+    "rr": _of_relevant(
         "reciprocal rank of the first relevant document within k, else 0",
         "RR@k = 1 / (first relevant rank <= k)",
         ("RR", "MRR", "mrr"),
-        "rr",
-        _REL,
+        {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
+        lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
+        gathers=_RANKS,
     ),
-    "success": Measure(
+    "success": _of_relevant(
         "1 if a relevant document is within k, else 0",
         "Success@k = [relevant within k > 0]",
         ("Success",),
-        "success",
-        _REL,
+        {"success": "if({relevant} > 0, 1D, 0D)"},
+        sums=_RELEVANT,
+        gathers=_COUNT,
     ),
     "rbp": Measure(
         "rank-biased precision: shares of the highest grade, for a reader who goes on with probability p at each rank",
         "RBP@k = sum over r = 1..k of (1 - p) p^(r - 1) rel(d_r) / max_grade, and its residual for the unjudged ones",
         ("RBP",),
-        "rbp",
-        {"p": "rbp_persistence"},
+        {
+            "rbp": "{weighted_worth}",
+            # Of the whole ranking, as trec_eval has it, also what unjudged documents beyond its end could add.
+            "rbp_residual": "{weighted_unjudged} + if({whole} and {weighted_unjudged} > 0, "
+            "pow({rbp_persistence}D, cast(returned as double)), 0D)",
+        },
+        ("worth", "unjudged"),
+        sums={"weighted_worth": f"{_WEIGHT} * worth", "weighted_unjudged": f"{_WEIGHT} * unjudged"},
+        gathers="the grades, weighted",
+        arguments={"p": "rbp_persistence"},
         averages=True,
-        beside="rbp_residual",
     ),
     "err": Measure(
         "expected reciprocal rank of the document that satisfies the reader (Chapelle et al. 2009)",
         "ERR@k = sum over r = 1..k of S_r / r * product over i < r of (1 - S_i), S = (2^rel - 1) / 2^max_grade",
         ("ERR",),
-        "err",
+        {"err": _CASCADE},
+        ("stop",),
+        lists={
+            "stops": "sort_array(collect_list(if({listed} and stop > 0, named_struct('rank', {rank}, 'stop', stop), "
+            "null)))"
+        },
+        gathers="the grades in their order",
     ),
-    "bpref": Measure(
+    "bpref": _of_relevant(
         "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
         "bpref = sum over relevant d of 1 - min(n_d, R) / min(N, R), over R; n_d of the N others are above d",
         ("Bpref", "bpref"),
-        "bpref",
-        _REL,
+        {"bpref": f"{_BPREF} / greatest(relevant_documents, 1)"},
+        # Twice the rank of each judged document, and one more if it is relevant.
+        lists={
+            "judged_ranks": "sort_array(collect_list(if({listed} and judged, {rank} * 2 + cast(relevant as int), "
+            "null)))"
+        },
+        gathers="which documents are relevant and which are not, in their order",
+        is_ratio=True,
         whole=True,
     ),
     "judged": Measure(
         "judged documents within k, over k",
         "Judged@k = (judged within k) / k",
         ("Judged",),
-        "judged_share",
+        {"judged_share": "{known} / {ranks}"},
+        ("known",),
+        sums={"known": "known"},
+        gathers="the number of judged documents",
         averages=True,
     ),
 }
 
-#: The columns of the measures beside NDCG, in the order of the tables.
-COLUMNS = (
-    *("precision", "recall", "ap", "rr", "success", "rbp", "rbp_residual", "err", "bpref", "judged_share"),
-    *("ndcg_low", "ndcg_high"),
-)
-
 #: The columns of the bounds of NDCG.
 BOUNDS = ("ndcg_low", "ndcg_high")
 
-#: The measures that look at how high a grade is, and need to know the highest.
-GRADED = ("rbp", "err")
+#: The columns of the measures beside NDCG, in the order of the tables.
+COLUMNS = (*(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values), *BOUNDS)
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """Which measures are asked for, at which cutoffs, in the order in which they were named."""
+class MeasureSet:
+    """Which measures are computed, at which cutoffs, in the order in which they were named."""
 
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: Whether the lowest and the highest NDCG are asked for that unjudged documents allow.
+    #: Whether the lowest and the highest NDCG that unjudged documents allow are computed.
     bounds: bool = False
-    #: The first of them as it was named: one that is asked for at every cutoff stands for its deepest finite one.
+    #: The first of them as it was named: one that is computed at every cutoff stands for its deepest finite one.
     first: tuple[str, Cutoff] | None = None
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
         """The measure and the cutoff that runs are ordered by, and that a report, a trend and a list of nights show.
 
-        It is the first that was asked for; if none was, NDCG at the deepest of these cutoffs that is a rank.
+        It is the first that was named; if none was, NDCG at the deepest of these cutoffs that is a rank.
         """
         return self.first or ("ndcg", deepest_finite(cutoffs))
 
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
         """The cutoff that stands for a column of scores, of those at which it has values, where none is named.
 
-        That is the headline's if the column was asked for there, or at no cutoff and the headline's is a rank; else the
-        deepest finite one.
+        That is the headline's if the column is computed there, or is named nowhere and the headline's is a rank; else
+        the deepest finite one.
         """
         known = set(cutoffs)
         own = known & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
@@ -146,28 +208,31 @@ class Asked:
         return headline if stands else deepest_finite(own or known)
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
-        """The cutoffs at which any of these measures is asked for, ascending, the whole ranking last."""
+        """The cutoffs at which any of these measures is computed, ascending, the whole ranking last."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=order_of)
 
     def has(self, *measures: str) -> bool:
-        """Whether any of these measures is asked for at any cutoff."""
+        """Whether any of these measures is computed at any cutoff."""
         return any(name in measures for name, _ in self.pairs)
 
     @property
-    def companions(self) -> list[str]:
-        """The measures beside NDCG that are asked for, in the order of MEASURES."""
-        return [name for name in MEASURES if name != "ndcg" and self.has(name)]
+    def beside_ndcg(self) -> dict[str, Measure]:
+        """The measures beside NDCG, by name, in the order of MEASURES."""
+        return {name: each for name, each in MEASURES.items() if name != "ndcg" and self.has(name)}
+
+    @property
+    def needs_highest_grade(self) -> bool:
+        """Whether a measure needs to know the highest grade of the judgments."""
+        return any(column in each.documents for each in self.beside_ndcg.values() for column in ("worth", "stop"))
 
     @property
     def columns(self) -> list[str]:
-        """The columns of these in the tables of scores, in the order of COLUMNS."""
-        measures = [MEASURES[name] for name in self.companions]
-        bounds = BOUNDS if self.bounds else ()
-        return [c for c in COLUMNS if c in bounds or any(c in (each.column, each.beside) for each in measures)]
+        """The columns of the measures beside NDCG in the tables of scores, in the order of COLUMNS."""
+        columns = [column for each in self.beside_ndcg.values() for column in each.values]
+        return [*columns, *(BOUNDS if self.bounds else ())]
 
 
-#: NDCG alone.
-NOTHING_ELSE = Asked()
+NDCG_ONLY = MeasureSet()
 
 
 def published(measure: str, cutoff: Cutoff) -> str:
@@ -179,4 +244,4 @@ def published(measure: str, cutoff: Cutoff) -> str:
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
     shown = MEASURES[measure]
-    return measure if shown.whole else f"{measure}@{cutoff or 'all'}"
+    return measure if shown.whole else f"{measure}@{show(cutoff)}"

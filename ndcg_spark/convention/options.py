@@ -59,7 +59,7 @@ class Formula:
     notation: str
     #: Computes the value from a grade or rank, with the given functions.
     of: Callable[[Any, Functions], Any]
-    #: Whether a gain depends on the grade. One that does not is 0 for a document that nobody judged.
+    #: Whether a gain depends on the grade. One that does not is 0 for an unjudged document.
     of_grade: bool = True
 
 

@@ -1,4 +1,4 @@
-"""Presets: the tools whose NDCG can be asked for by name, each as the options that give the same numbers.
+"""Presets: the tools whose NDCG has a name here, each as the options that give the same numbers.
 
 An option that a preset does not name has its default. `tests/parity` compares the presets with the live tools.
 """

@@ -14,7 +14,7 @@ MAX_GAIN = 1e300
 #: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
 MOST_GRADES = 500
 
-#: The options that take a number, and which ones. Unjudged documents have grade 0, which must not be relevant.
+#: Which numbers an option takes. Unjudged documents have grade 0, which must not be relevant.
 _NUMBERS: dict[str, Callable[[float], bool]] = {
     "unjudged": lambda grade: 0 <= grade <= MAX_GAIN,
     "min_relevance": lambda grade: 0 < grade <= MAX_GAIN,
@@ -29,11 +29,11 @@ _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 def parse_option(text: str) -> tuple[str, Any]:
     """The option and the value of ``--set option=value``: a word, number, list, table or bool.
 
-    ConventionError if there is no equals sign. Whether the option takes the value is not looked at.
+    ConventionError if there is no equals sign. Whether the option takes the value is not checked.
     """
     option, equals, value = text.partition("=")
     if not equals:
-        raise ConventionError(f"convention: {text!r} is not OPTION=VALUE; write for example gain=linear")
+        raise ConventionError(f"convention: {text!r} has no value; write for example gain=linear")
     try:
         parsed = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -53,6 +53,12 @@ def show(value: object) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{show(grade)}: {show(gain)}" for grade, gain in value.items()) + "}"
     return str(value)
+
+
+def describe(option: str, value: object) -> str:
+    """What the value of an option means, in words; empty if it goes without saying."""
+    word = show(value)
+    return OPTIONS[option].words.get(word, OPTIONS[option].says.format(word))
 
 
 def choices(option: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import counted_grade
-from ndcg_spark.convention.measures import GRADED
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.outcome import Tell
 
@@ -34,7 +33,7 @@ def with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> Ev
     So it is recorded, and two nights whose judgments have different highest grades differ in their convention.
     """
     convention = config.convention
-    if not config.asked.has(*GRADED) or convention.max_grade != "highest":
+    if not config.measure_set.needs_highest_grade or convention.max_grade != "highest":
         return config
     highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
     return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})

@@ -7,7 +7,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import excluding, validation
-from ndcg_spark.convention.measures import NOTHING_ELSE
+from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job import late_inputs
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.duplicates import without_duplicates
@@ -16,8 +16,8 @@ from ndcg_spark.job.noticing import tell_doubts, tell_unjudged_runs
 from ndcg_spark.job.outcome import Tell, refuse_unjudged, rejected, sorted_rows, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, scores_of, sources_of
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
-from ndcg_spark.scoring.in_words import steps
 from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.plan_description import steps
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
@@ -36,7 +36,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         late_inputs.wait(opened, config, tell)
         sources = sources_of(opened, config)
         config = adapted(config, sources, tell)
-        deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:], asked=NOTHING_ELSE)
+        deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         with translated_failures(sources):
             checked = validation.check(*sources, config)
         checked = without_duplicates(checked, sources, config)

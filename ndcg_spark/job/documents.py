@@ -12,9 +12,9 @@ from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import QUERY_SCORES, RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import Evaluation, ranked_documents
-from ndcg_spark.scoring.judged import judged_documents
+from ndcg_spark.scoring.ideal import judged_documents
 
-#: Of so many queries per run the documents are kept where only those are kept that lost most.
+#: How many queries of each run keep their documents where only the queries that lost most do.
 MOST_LOST = 50
 
 

@@ -12,24 +12,24 @@ from ndcg_spark.contract import validation
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.asked import Asked, Explained, unknown
+from ndcg_spark.explanation.from_rows import explained_of, facts_of
+from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
-from ndcg_spark.job.facts import explained_of, facts_of
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell, tell_rows_read
 from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
-from ndcg_spark.scoring.judged import judged_documents
+from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
 
 #: So many of the queries that are spelled most alike are looked at.
 _NEAR = 20
 
 
-def explain_query(config: EvaluationConfig, asked: Asked, tell: Tell) -> Explained:
+def explain_query(config: EvaluationConfig, asked: ExplainRequest, tell: Tell) -> Explained:
     """The explanations of a query as the evaluation of this configuration scores it.
 
     Both tables are held to the contract first, so that nothing is explained that would not be scored.
@@ -45,7 +45,7 @@ def explain_query(config: EvaluationConfig, asked: Asked, tell: Tell) -> Explain
         tell("engine", opened.name)
         sources = sources_of(opened, config)
         config = adapted(config, sources, tell)
-        cutoff = asked.at(config.asked.main_cutoff("ndcg", config.cutoffs))
+        cutoff = asked.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
         evaluation = dataclasses.replace(evaluation_of(opened, config), cutoffs=(cutoff,), rank=by_window)
         with translated_failures(sources):
             checked = validation.check(*sources, config)
@@ -58,7 +58,7 @@ def explain_query(config: EvaluationConfig, asked: Asked, tell: Tell) -> Explain
         return searched_if_met(explained, checked, partial(without_duplicates, sources=sources, config=config))
 
 
-def _explained(opened: Engine, checked: Checked, evaluation: Evaluation, asked: Asked) -> Explained:
+def _explained(opened: Engine, checked: Checked, evaluation: Evaluation, asked: ExplainRequest) -> Explained:
     key = query_key(checked.judgments.columns)
     has_dataset = "dataset" in key
     known = [name for name in checked.judgment_counts.queries if name is not None] if has_dataset else []
@@ -87,7 +87,7 @@ def _explained(opened: Engine, checked: Checked, evaluation: Evaluation, asked: 
 
 
 def _no_query(
-    judgments: DataFrame, results: DataFrame, queries: Mapping[str | None, int], asked: Asked
+    judgments: DataFrame, results: DataFrame, queries: Mapping[str | None, int], asked: ExplainRequest
 ) -> ConfigurationError:
     """The error for a query that nobody judged. Two actions."""
     count = sum(queries.values())
@@ -98,4 +98,4 @@ def _no_query(
         )
     near = judgments.select("query_id").distinct()
     near = near.orderBy(F.levenshtein(F.col("query_id"), F.lit(asked.query)), "query_id").limit(_NEAR)
-    return unknown("query", asked.query, [row["query_id"] for row in near.collect()], count, "judged queries")
+    return unknown_name("query", asked.query, [row["query_id"] for row in near.collect()], count, "judged queries")

@@ -1,6 +1,7 @@
 """The outcome of an evaluation, as it is printed, and the lines that are printed on the way."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,8 +12,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.convention.cutoffs import order_of
-from ndcg_spark.convention.measures import Asked
-from ndcg_spark.convention.requests import asked_by
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 
@@ -46,10 +47,10 @@ class Outcome:
     #: What the runs are ordered by, such as ndcg@10.
     headline: str | None = None
 
-    @property
-    def asked(self) -> Asked:
-        """The measures that were asked for."""
-        return asked_by(self.measures, self.bounds, self.headline)
+    @functools.cached_property
+    def measure_set(self) -> MeasureSet:
+        """The measures, each with the cutoffs at which it was computed."""
+        return measure_set_of(self.measures, self.bounds, self.headline)
 
     @property
     def exit_code(self) -> int:

@@ -12,8 +12,8 @@ from ndcg_spark.contract.checked import Checked
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
@@ -43,7 +43,7 @@ def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
 def sources_of(opened: Engine, config: EvaluationConfig) -> Sources:
     """Both tables, found and opened but not read. Raises InputError, ConventionError."""
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
-    gains.unjudged_gain(config.convention)
+    unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
     of_judgments, of_results = _dated(config, config.judgments), _dated(config, config.results)
     judgments = read_judgments(opened, of_judgments, of_judgments.path, graded)
@@ -78,7 +78,9 @@ def slice_tables(opened: Engine, config: EvaluationConfig) -> SliceTables:
 def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
     """The evaluation that the configuration describes, under a new id, ranked in the way that is fastest here."""
     rank = list_by_list if opened.kind == "embedded" else by_window
-    return Evaluation(config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, config.asked)
+    return Evaluation(
+        config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, config.measure_set
+    )
 
 
 def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:

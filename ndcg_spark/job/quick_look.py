@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.comparison.comparing import Compared, compare_tables
 from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.text import did_you_mean
@@ -20,7 +20,7 @@ class QuickLook:
     """Compares every run with the baseline, once the scores are there: by the measures asked for, else by NDCG."""
 
     baseline: str
-    asked: Asked = NOTHING_ELSE
+    measure_set: MeasureSet = NDCG_ONLY
     found: Compared | None = None
 
     def expect(self, runs: list[str]) -> None:
@@ -46,5 +46,5 @@ class QuickLook:
     @property
     def _measures(self) -> dict[str, list[Cutoff] | None]:
         """The columns that are compared, each at the cutoffs that it was asked for at."""
-        names = dict.fromkeys(name for name, _ in self.asked.pairs)
-        return {MEASURES[name].column: self.asked.cutoffs_of(name) for name in names} or {"ndcg": None}
+        names = dict.fromkeys(name for name, _ in self.measure_set.pairs)
+        return {MEASURES[name].column: self.measure_set.cutoffs_of(name) for name in names} or {"ndcg": None}

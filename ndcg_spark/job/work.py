@@ -42,7 +42,7 @@ class Work:
 
 def shown_columns(work: Work) -> tuple[str, ...]:
     """The columns of DATASET_SCORES that are shown: those of the measures that were asked for, and all others."""
-    return measure_first(DATASET_SCORES, work.evaluation.asked.columns)
+    return measure_first(DATASET_SCORES, work.evaluation.measures.columns)
 
 
 def refuse_scores(work: Work, checked: Checked, rows: list[dict[str, Any]]) -> None:

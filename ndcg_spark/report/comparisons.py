@@ -56,7 +56,7 @@ def print_with_comparison(outcome: Outcome, found: Compared, style: str, order: 
             return [*outcome_tables(outcome, style, order), *compared]
         test = notes_of_test(found.rows, found.rows, Asked.correction)
         notes = [f"{outcome.convention}: {outcome.formula}", *test]
-        return [paper_table(outcome.dataset_scores, order, notes, outcome.asked, marks_of(found.rows)), *compared]
+        return [paper_table(outcome.dataset_scores, order, notes, outcome.measure_set, marks_of(found.rows)), *compared]
 
     # Of several measures at a cutoff, the first that was asked for.
     by_key = {_key(row): row for row in reversed(flat(found.rows))}
@@ -64,7 +64,7 @@ def print_with_comparison(outcome: Outcome, found: Compared, style: str, order: 
     rows = (
         {**{name: by_key.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in ordered(outcome, order)
     )
-    columns = [*measure_first(DATASET_SCORES, outcome.asked.columns), *_BESIDE]
+    columns = [*measure_first(DATASET_SCORES, outcome.measure_set.columns), *_BESIDE]
     print_result(style, tables, lambda: {**outcome_value(outcome, order), **_value(found)}, columns, rows)
 
 

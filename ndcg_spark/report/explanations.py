@@ -5,10 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.explanation.asked import Explained
-from ndcg_spark.explanation.compared import Change, compare
-from ndcg_spark.explanation.explanation import Explanation, Line
-from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.explanation.diff import Change, compare
+from ndcg_spark.explanation.model import Explanation, Facts, RankLine
+from ndcg_spark.explanation.request import Explained
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.tables.table import TextColumn, TextTable, at, name, number, rounded, shortest, text_table
 
@@ -75,7 +74,7 @@ def _rank(rank: int | None) -> str:
     return "-" if rank is None else str(rank)
 
 
-def _or_blank(line: Line, value: str) -> str:
+def _or_blank(line: RankLine, value: str) -> str:
     """The text of a cell about the document at a rank, blank where there is none."""
     return "" if line.doc_id is None else value
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
-from ndcg_spark.convention.measures import Asked, written
-from ndcg_spark.convention.requests import asked_in
+from ndcg_spark.convention.measures import MeasureSet, written
+from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.read import dataset_scores
@@ -32,7 +32,7 @@ class NightData:
 
     night: CommittedNight
     #: The measures that were asked for, whose headline orders the runs; and the cutoff of everything about NDCG.
-    asked: Asked
+    asked: MeasureSet
     cutoff: int | None
     #: The rows of DATASET_SCORES, by run, best first, and cutoff.
     runs: Sequence[Sequence[Row]]
@@ -86,7 +86,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
         The output cannot be read.
     """
     (rows,) = dataset_scores([night])
-    asked = asked_in(night.record.get("configuration") or {})
+    asked = measure_set_in(night.record.get("configuration") or {})
     cutoffs = {row["cutoff"] for row in rows}
     cutoff = asked.main_cutoff("ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs)
     by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, asked=asked)}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked, written
-from ndcg_spark.convention.requests import asked_in, request
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, written
+from ndcg_spark.convention.parsing import measure_set_in, parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.printing import print_result
@@ -18,17 +18,17 @@ from ndcg_spark.tables.writers import CSV
 NightScores = Sequence[Sequence[Mapping[str, Any]]]
 
 
-def shown_measures(measures: str | None, style: str) -> Asked:
+def shown_measures(measures: str | None, style: str) -> MeasureSet:
     """The measures that a table of nights shows, at 10 where they name no cutoff; ConfigurationError for csv, json."""
     if measures is None:
-        return NOTHING_ELSE
+        return NDCG_ONLY
     if style in (*CSV, "json"):
         raise ConfigurationError(f"arguments: --measures chooses what a table shows, and {style} has all; give one")
-    return request(measures, None, (10,)).asked
+    return parse_measures(measures, None, (10,)).measure_set
 
 
 def print_nights(
-    nights: Sequence[CommittedNight], scores: NightScores, style: str, asked: Asked = NOTHING_ELSE
+    nights: Sequence[CommittedNight], scores: NightScores, style: str, asked: MeasureSet = NDCG_ONLY
 ) -> None:
     """Print the nights, by dataset and date.
 
@@ -48,7 +48,7 @@ def print_nights(
     )
 
 
-def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Asked) -> TextTable:
+def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: MeasureSet) -> TextTable:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
     columns = [
         *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("best run", "best 0")),
@@ -65,7 +65,7 @@ def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Asked) 
     return text_table(columns, rows, notes, is_whole=True)
 
 
-def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> dict[str, Any]:
+def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> dict[str, Any]:
     record = night.record
     counts = record.get("counts", {})
     # The record counts those of all datasets that were evaluated together; the most complete mean is over most.
@@ -83,9 +83,9 @@ def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked)
     }
 
 
-def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Asked) -> list[str]:
+def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> list[str]:
     """The name of the best run, and its scores; dashes if no run has the measure that decides it."""
-    wanted = asked if asked.pairs else asked_in(night.record.get("configuration") or {})
+    wanted = asked if asked.pairs else measure_set_in(night.record.get("configuration") or {})
     shown = asked.pairs or [wanted.headline(row["cutoff"] for row in rows)]
     by_cutoff = {row["cutoff"]: row for row in (in_order(rows, asked=wanted) or [[]])[0]}
     values = [by_cutoff.get(k, {}).get(MEASURES[measure].column) for measure, k in shown]

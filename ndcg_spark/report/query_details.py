@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.explanation.explanation import Explanation, explain
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.explaining_nights import facts_of_night, keeps
+from ndcg_spark.explanation.build import explain
+from ndcg_spark.explanation.model import Explanation, Facts
+from ndcg_spark.job.explain_night import facts_of_night, keeps
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.records import CommittedNight
 

@@ -5,8 +5,8 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
-from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
+from ndcg_spark.job.compare_presets import PresetScores
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
 from ndcg_spark.report.console import printing
@@ -25,14 +25,14 @@ _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 
 def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> None:
     """Print the dataset scores of an evaluation and the verdicts of its gate; in JSON, all there is to say about it."""
-    columns = measure_first(DATASET_SCORES, outcome.asked.columns)
+    columns = measure_first(DATASET_SCORES, outcome.measure_set.columns)
     value = functools.partial(outcome_value, outcome, order)
     print_result(style, lambda: outcome_tables(outcome, style, order), value, columns, ordered(outcome, order))
 
 
 def ordered(outcome: Outcome, order: Order | None) -> list[Mapping[str, Any]]:
     """The dataset scores of an evaluation in this order, by default by the headline."""
-    return [row for of_run in in_order(outcome.dataset_scores, order, outcome.asked) for row in of_run]
+    return [row for of_run in in_order(outcome.dataset_scores, order, outcome.measure_set) for row in of_run]
 
 
 def outcome_value(outcome: Outcome, order: Order | None) -> dict[str, Any]:
@@ -50,10 +50,10 @@ def outcome_tables(outcome: Outcome, style: str, order: Order | None) -> list[Te
     table = paper_table if style == "latex" else score_table
     notes = [f"{outcome.convention}: {outcome.formula}"]
     verdicts = [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-    return [table(outcome.dataset_scores, order, notes, outcome.asked), *verdicts]
+    return [table(outcome.dataset_scores, order, notes, outcome.measure_set), *verdicts]
 
 
-def print_presets(compared: Sequence[Compared], style: str, asked: Asked = NOTHING_ELSE) -> None:
+def print_presets(compared: Sequence[PresetScores], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print the dataset scores under every preset. In CSV, `refused` is why a preset scores nothing."""
 
     def tables() -> list[TextTable]:

@@ -3,18 +3,18 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MEASURES, NOTHING_ELSE, Asked
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, NDCG_ONLY, MeasureSet
 
 _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
 
 
-def dataset_scores(query_scores: DataFrame, asked: Asked = NOTHING_ELSE) -> DataFrame:
+def dataset_scores(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY) -> DataFrame:
     """One row per dataset, date, run and cutoff, in no order: mean and pooled NDCG, and counts of the queries.
 
     `queries` counts the queries whose ndcg is not null. ndcg and dcg are means over these, ndcg_pooled is the sum of
     their dcg over the sum of their ideal_dcg, and ndcg_stddev is the sample standard deviation (null for one query);
     all are null without such queries. judged_rate is over all queries, null if nothing was returned. The measures
-    beside NDCG are means over `relevant_queries` queries; these are null at cutoffs where none of them was asked for.
+    beside NDCG are means over `relevant_queries` queries; these are null at cutoffs where none of them is computed.
     """
     counted = F.col("ndcg").isNotNull()
     ideal = F.sum(F.when(counted, F.col("ideal_dcg")))
@@ -27,33 +27,33 @@ def dataset_scores(query_scores: DataFrame, asked: Asked = NOTHING_ELSE) -> Data
         F.stddev_samp("ndcg").alias("ndcg_stddev"),
         F.avg(F.when(counted, F.col("dcg"))).alias("dcg"),
         _ratio(F.sum("judged"), F.sum("returned")).alias("judged_rate"),
-        *_of_companions(asked),
+        *_of_measures(measures),
     )
 
 
-def _of_companions(asked: Asked) -> list[Column]:
-    """The means of the measures beside NDCG, and how many queries they are of; the means of the bounds."""
+def _of_measures(measures: MeasureSet) -> list[Column]:
+    """The means of the measures beside NDCG, and how many queries they cover; the means of the bounds."""
     means = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
-    if asked.columns:
+    if measures.columns:
         # The bounds are of the queries that are in the mean of NDCG.
         counted = {name: F.when(F.col("ndcg").isNotNull(), F.col(name)) for name in BOUNDS}
         means = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
-    if not asked.companions:
+    if not measures.beside_ndcg:
         return [F.lit(None).cast("bigint").alias("relevant_queries"), *means]
-    # All measures leave the same queries out, so the largest count is that of those which were asked for.
-    counts = [F.count(MEASURES[name].column) for name in asked.companions]
+    # All measures leave the same queries out, so the largest count is that of those which are computed.
+    counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
     most = F.greatest(*counts) if len(counts) > 1 else counts[0]
-    is_asked = _is_asked(asked, F.coalesce("cutoff", F.lit(0)))
-    return [F.when(is_asked, most).alias("relevant_queries"), *means]
+    is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
+    return [F.when(is_computed, most).alias("relevant_queries"), *means]
 
 
-def _is_asked(asked: Asked, at: Column) -> Column:
-    """Whether a measure beside NDCG is asked for at a cutoff, which is 0 for the whole ranking."""
-    return at.isin(*(cutoff or 0 for cutoff in asked.cutoffs_of(*asked.companions)))
+def _is_computed(measures: MeasureSet, at: Column) -> Column:
+    """Whether a measure beside NDCG is computed at a cutoff, which is 0 for the whole ranking."""
+    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_of(*measures.beside_ndcg)))
 
 
 def with_every_run(
-    scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], asked: Asked = NOTHING_ELSE
+    scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
 ) -> DataFrame:
     """The scores with one row for every run of `runs` and every cutoff, and with the column unjudged_queries.
 
@@ -66,8 +66,8 @@ def with_every_run(
     joined = expected.join(known, on=["dataset", "evaluated_on", "run", "at"], how="left")
     none = F.lit(0).cast("bigint")
     counts = {name: F.coalesce(name, none) for name in ("queries", "missing_queries", "no_relevant_queries")}
-    if asked.companions:
-        counts["relevant_queries"] = F.when(_is_asked(asked, F.col("at")), F.coalesce("relevant_queries", none))
+    if measures.beside_ndcg:
+        counts["relevant_queries"] = F.when(_is_computed(measures, F.col("at")), F.coalesce("relevant_queries", none))
     return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
 
 

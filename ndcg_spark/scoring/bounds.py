@@ -1,18 +1,27 @@
-"""The lowest and the highest NDCG that judging what nobody has judged could give; see `bounding` for the method."""
+"""The lowest and the highest NDCG that judging the unjudged documents could give; see `extremes` for the method."""
 
+import functools
+from collections.abc import Sequence
+
+import pandas as pd
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import ArrayType, DoubleType
 
+from ndcg_spark import errors, reference, user_functions
+from ndcg_spark.convention import options
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.convention.values import MOST_GRADES
 from ndcg_spark.errors import ConventionError
-from ndcg_spark.scoring import ranking, udfs
-from ndcg_spark.scoring.gains import gain, unjudged_gain
+from ndcg_spark.reference import unjudged_gain
+from ndcg_spark.scoring import extremes, ranking
+from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.ranking import RANK
 from ndcg_spark.scoring.refusals import NEGATIVE_IN_BOUNDS, refusal
-from ndcg_spark.scoring.sums import Cutoffs, named
 
 #: The gains of a query's judged documents, and those that a document can get at all, arrays of double.
 JUDGED_GAINS, GAINS = "judged_gains", "possible_gains"
@@ -30,9 +39,9 @@ def refuse_unbounded(convention: Convention) -> None:
             f"ideal={c.ideal} is not of the judged documents; set ideal=judged",
         ),
     ]
-    found = [reason for wrong, reason in reasons if wrong]
-    if found:
-        raise ConventionError(f"bounds: none under this convention: {'; '.join(found)}")
+    broken = [reason for wrong, reason in reasons if wrong]
+    if broken:
+        raise ConventionError(f"bounds: not defined under this convention: {'; '.join(broken)}")
 
 
 def of_queries(documents: DataFrame, key: list[str], convention: Convention, depth: Cutoff) -> DataFrame:
@@ -50,36 +59,56 @@ def of_queries(documents: DataFrame, key: list[str], convention: Convention, dep
 
 def of_lists(convention: Convention) -> dict[str, Column]:
     """The aggregate over the documents of a list that bounds need: the ranks of the unjudged ones, ascending."""
-    listed = F.col(ranking.LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    listed = ranking.is_listed(convention)
     return {"unjudged_ranks": F.sort_array(F.collect_list(F.when(listed & ~F.col("judged"), F.col(RANK))))}
 
 
-def with_bounds(table: DataFrame, convention: Convention, cutoffs: Cutoffs) -> DataFrame:
+def with_bounds(table: DataFrame, convention: Convention, cutoffs: Sequence[Cutoff]) -> DataFrame:
     """The table with `ndcg_low_K` and `ndcg_high_K` at every cutoff K, null where no judgments would give a score.
 
     It has one row per run and judged query, with dcg_K, `returned` and the column of `of_lists`, all null for a missing
     query, and those of `of_queries`.
     """
-    dcg = F.array(*(F.coalesce(named("dcg", k), F.lit(0.0)) for k in cutoffs))
+    dcg = F.array(*(F.coalesce(column_at("dcg", k), F.lit(0.0)) for k in cutoffs))
     ranks = F.coalesce("unjudged_ranks", F.array().cast("array<int>"))
-    rules = udfs.BoundsRules(
+    rules = extremes.Rules(
         list(cutoffs),
-        convention.discount,
+        functools.partial(reference.discounts, rule=convention.discount),
         unjudged_gain(convention),
         convention.ideal == "judged_capped",
         _NOTHING.get(convention.no_relevant, float("nan")),
     )
     returned = F.coalesce("returned", F.lit(0))
-    found = udfs.bounds(dcg, ranks, returned, F.col(JUDGED_GAINS), F.col(GAINS), rules)
     missing = F.col("returned").isNull() if convention.missing_query != "zero" else F.lit(False)
-    table = table.withColumn("bounds", found)
+    table = table.withColumn("bounds", _extremes(dcg, ranks, returned, rules))
     return table.withColumns(
         {
-            named(name, k): F.when(~missing, F.nanvl(F.col("bounds")[2 * at + side], F.lit(None).cast("double")))
+            column_at(name, k): F.when(~missing, F.nanvl(F.col("bounds")[2 * at + side], F.lit(None).cast("double")))
             for at, k in enumerate(cutoffs)
             for side, name in enumerate(("ndcg_low", "ndcg_high"))
         }
     )
+
+
+def _extremes(dcg: Column, ranks: Column, returned: Column, rules: extremes.Rules) -> Column:
+    """An array of double: the lowest and the highest NDCG at each cutoff, in turn, null where there is none."""
+    send_to_workers()
+
+    def of_lists(
+        dcg: pd.Series, ranks: pd.Series, returned: pd.Series, judged_gains: pd.Series, gains: pd.Series
+    ) -> pd.Series:
+        lists = (list(dcg), list(ranks), list(returned), list(judged_gains))
+        return pd.Series(extremes.at_cutoffs(*lists, gains.iloc[0], rules))
+
+    wrapped = pandas_udf(of_lists, ArrayType(DoubleType()))  # type: ignore[call-overload]  # its stub has no default
+    computed: Column = wrapped(dcg, ranks, returned, F.col(JUDGED_GAINS), F.col(GAINS))
+    return computed
+
+
+def send_to_workers() -> None:
+    """Send the modules that bounds are computed with along with the UDF: workers of a cluster need not have them."""
+    for module in (errors, extremes, options, reference, user_functions):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it ships no types
 
 
 def _gains(documents: DataFrame, convention: Convention) -> DataFrame:

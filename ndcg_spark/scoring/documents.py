@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring import lists, ranking
 from ndcg_spark.scoring.gains import discount
-from ndcg_spark.scoring.ranking import LISTED, PLACE, RANK, TIE_GROUP, TIED
+from ndcg_spark.scoring.ranking import PLACE, RANK, TIE_GROUP, TIED
 
 #: The columns of a document that a night keeps.
 KEPT = ("doc_id", "rank", TIED, "score", "relevance", "gain", "discount")
@@ -19,12 +19,12 @@ def returned_documents(
 
     Columns: run, the query key, doc_id, rank, on_list, place, tie_group, tied, score, relevance, gain, own_gain,
     discount. `judged` is of `judged.judged_documents`. `rank` is the rank in the list that is scored, where
-    `on_list` is true; `gain` times `discount` is what counts there. `relevance` is null for a document that nobody
-    judged, and `score` if the results have ranks only.
+    `on_list` is true; `gain` times `discount` is what counts there. `relevance` is null for an unjudged document,
+    and `score` if the results have ranks only.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
-    listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    listed = ranking.is_listed(convention)
     # One rank more, as the last document may tie with the next one.
     deep = None if depth is None else depth + 1
     table = lists.listed_gains(results.withColumn("score", score), judged, query_key, convention, deep)
@@ -56,4 +56,17 @@ def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convent
     kept = ranked if depth is None else ranked.where(F.col("rank") <= depth)
     return kept.select(
         *query_key, "doc_id", "rank", "relevance", "gain", discount(F.col("rank"), convention).alias("discount")
+    )
+
+
+def unjudged_documents(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    """One row per query and unjudged document that a run returns, in no order.
+
+    Columns: the query key, doc_id, `runs` that return it, its `best_rank` in any of them, and `weight`, the sum of the
+    discounts of its ranks over these runs. `documents` are those of `lists.listed_gains`, down to the deepest cutoff.
+    """
+    unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
+    unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
+    return unjudged.groupBy(*key, "doc_id").agg(
+        F.count(F.lit(1)).alias("runs"), F.min(RANK).alias("best_rank"), F.sum("weight").alias("weight")
     )

@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention, refuse_cutoffs
-from ndcg_spark.convention.measures import NOTHING_ELSE, Asked
+from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
+from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, REJECTED_ROWS, TO_JUDGE, query_key
-from ndcg_spark.scoring import aggregation, bounds, companions, documents, judged, lists, per_query, unjudged
+from ndcg_spark.scoring import aggregation, bounds, documents, ideal, lists, per_query
+from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
 
@@ -23,7 +25,7 @@ class Evaluation:
 
     convention: Convention
     #: Ascending, each once, with None (the whole ranking) last.
-    cutoffs: Sequence[int | None]
+    cutoffs: Sequence[Cutoff]
     evaluated_on: datetime.date
     evaluation_id: str
     #: The dataset of tables that do not name theirs.
@@ -31,12 +33,12 @@ class Evaluation:
     #: Ranks the lists in the way that is fastest on the engine. Every way gives the same ranks.
     rank: Ranker = by_window
     #: The measures beside NDCG, each at some of the cutoffs.
-    asked: Asked = NOTHING_ELSE
+    measures: MeasureSet = NDCG_ONLY
 
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
-        companions.refuse_averaged(self.convention, self.asked)
-        if self.asked.bounds:
+        beside_ndcg.refuse_averaged(self.convention, self.measures)
+        if self.measures.bounds:
             bounds.refuse_unbounded(self.convention)
 
     def under(self, convention: Convention) -> Self:
@@ -53,40 +55,39 @@ class Evaluation:
     @property
     def deepest_finite(self) -> int | None:
         """The deepest cutoff that is a rank; None if the whole ranking is the only one."""
-        return max((k for k in self.cutoffs if k is not None), default=None)
+        return deepest_finite(self.cutoffs)
 
 
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
-    `results` may have those of queries that nobody has judged, which cost time and change nothing; see
-    `lists.of_judged_queries`. `runs` has one row per run, with its dataset if the tables name datasets. Every run is
-    scored for every judged query of its dataset, whether it returned anything for it or not.
+    `results` may include unjudged queries, which cost time and change nothing; see `lists.of_judged_queries`. `runs`
+    has one row per run, with its dataset if the tables name datasets. Every run is scored for every judged query of its
+    dataset, whether it returned anything for it or not.
     """
     key = query_key(judgments.columns)
-    convention, cutoffs, depth, asked = evaluation.convention, evaluation.cutoffs, evaluation.depth, evaluation.asked
-    documents = judged.judged_documents(judgments, key, convention)
-    known = companions.with_highest(documents, judgments, key, convention, asked)
-    of_documents = companions.of_documents(convention, asked)
+    convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
+    measures = evaluation.measures
+    judged = ideal.judged_documents(judgments, key, convention)
+    known = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
+    of_documents = beside_ndcg.of_documents(convention, measures)
     listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, of_documents)
-    weighted, aggregates = companions.weighted(convention, asked), companions.of_lists(convention, asked)
-    if asked.bounds:
-        aggregates |= bounds.of_lists(convention)
-    scores = lists.run_scores(listed, key, convention, cutoffs, depth, weighted, aggregates)
-    further = companions.of_queries(convention) if asked.companions else {}
-    queries = judged.of_queries(documents, key, None if None in cutoffs else depth, further)
-    kept = [judged.JUDGMENTS_HASH, *further]
+    of_ranks, of_lists = beside_ndcg.of_ranks(convention, measures), beside_ndcg.of_lists(convention, measures)
+    of_lists |= bounds.of_lists(convention) if measures.bounds else {}
+    scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_ranks, of_lists)
+    of_queries = beside_ndcg.of_queries(convention) if measures.beside_ndcg else {}
+    queries = ideal.of_queries(judged, key, None if None in cutoffs else depth, of_queries)
+    kept = [ideal.JUDGMENTS_HASH, *of_queries]
     if convention.ideal == "judged_capped":
-        ideal = judged.ideal_ranking(queries, key, convention)
-        scores = judged.capped_ideal_scores(scores, ideal, key, cutoffs)
+        ranking = ideal.ideal_ranking(queries, key, convention)
+        scores = ideal.capped_ideal_scores(scores, ranking, key, cutoffs)
     elif convention.ideal != "retrieved":
-        ideal = judged.ideal_ranking(queries, key, convention, kept)
-        queries = judged.ideal_scores(ideal, key, cutoffs, convention, kept)
-    if asked.bounds:
-        queries = queries.join(bounds.of_queries(documents, key, convention, depth), on=key, how="inner")
-    table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, asked)
-    named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
-    return named.select(*QUERY_SCORES.names)
+        ranking = ideal.ideal_ranking(queries, key, convention, kept)
+        queries = ideal.ideal_scores(ranking, key, cutoffs, convention, kept)
+    if measures.bounds:
+        queries = queries.join(bounds.of_queries(judged, key, convention, depth), on=key, how="inner")
+    table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures)
+    return _with_evaluation(table, key, evaluation).select(*QUERY_SCORES.names)
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -95,23 +96,19 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
     `results` are those of judged queries, as `lists.of_judged_queries` returns them.
     """
     key = query_key(judgments.columns)
-    convention, depth = evaluation.convention, evaluation.depth
-    documents = judged.judged_documents(judgments, key, convention)
-    listed = lists.listed_gains(results, documents, key, convention, depth, evaluation.rank)
-    found = unjudged.unjudged_documents(listed, key, convention)
-    return _named(found, "dataset" in key, evaluation).select(*TO_JUDGE.names)
+    judged = ideal.judged_documents(judgments, key, evaluation.convention)
+    listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
+    unjudged = documents.unjudged_documents(listed, key, evaluation.convention)
+    return _with_evaluation(unjudged, key, evaluation).select(*TO_JUDGE.names)
 
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
-    aggregated = aggregation.dataset_scores(per_query, evaluation.asked)
-    named = _named(runs, "dataset" in runs.columns, evaluation)
-    whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.asked)
-    described = {
-        "convention": F.lit(evaluation.convention.label),
-        "formula": F.lit(evaluation.convention.formula),
-        "evaluation_id": F.lit(evaluation.evaluation_id),
-    }
+    aggregated = aggregation.dataset_scores(per_query, evaluation.measures)
+    named = _with_evaluation(runs, runs.columns, evaluation)
+    whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
+    convention = evaluation.convention
+    described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
     return whole.withColumns(described).select(*DATASET_SCORES.names)
 
 
@@ -119,15 +116,14 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
     """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order."""
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.deepest_finite
-    known = judged.judged_documents(judgments, key, convention)
-    listed = documents.returned_documents(results, known, key, convention, depth).where("on_list")
+    judged = ideal.judged_documents(judgments, key, convention)
+    listed = documents.returned_documents(results, judged, key, convention, depth).where("on_list")
     table = listed.select("run", *key, *documents.KEPT)
     if convention.ideal != "retrieved":
-        ideal = documents.ideal_documents(known, key, convention, depth)
+        best = documents.ideal_documents(judged, key, convention, depth)
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
-        table = table.unionByName(ideal.withColumns(nothing))
-    named = _named(table, "dataset" in key, evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
-    return named.select(*RANKED_DOCUMENTS.names)
+        table = table.unionByName(best.withColumns(nothing))
+    return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
@@ -141,12 +137,11 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     if named:
         own = F.col("dataset_read")
         whole = whole.withColumn("dataset", F.when(own.isin(named), own).otherwise(F.lit(named[0])))
-    described = _named(whole, bool(named), evaluation).withColumn("evaluation_id", F.lit(evaluation.evaluation_id))
-    return described.select(*REJECTED_ROWS.names)
+    return _with_evaluation(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
-    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries nobody judged."""
+    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct().join(judged, on=key, how="left")
@@ -159,10 +154,11 @@ def new_id() -> str:
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
-def _named(table: DataFrame, has_dataset: bool, evaluation: Evaluation) -> DataFrame:
-    """The table with evaluated_on, and with the evaluation's dataset where it has none of its own.
+def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
+    """The table with evaluated_on and evaluation_id, and with the evaluation's dataset if it has none of its own.
 
-    `has_dataset` is passed in, because asking for `.columns` makes the engine plan the whole query.
+    Its `columns` are passed in, because asking for `.columns` makes the engine plan the whole query.
     """
-    named = table if has_dataset else table.withColumn("dataset", F.lit(evaluation.dataset))
-    return named.withColumn("evaluated_on", F.lit(evaluation.evaluated_on))
+    own = {} if "dataset" in columns else {"dataset": F.lit(evaluation.dataset)}
+    date, number = F.lit(evaluation.evaluated_on), F.lit(evaluation.evaluation_id)
+    return table.withColumns({**own, "evaluated_on": date, "evaluation_id": number})

@@ -1,15 +1,17 @@
 """The gain of a grade and the discount of a rank, as Columns."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import pandas as pd
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import DoubleType
 
-from ndcg_spark.convention.convention import Convention, counted_grade, named_gain, table_gain
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula, Numbers
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula
 from ndcg_spark.convention.values import MAX_GAIN
-from ndcg_spark.scoring import udfs
+from ndcg_spark.user_functions import load
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
@@ -25,7 +27,7 @@ def gain(relevance: Column, convention: Convention) -> Column:
     Column of double
         ``2^relevance - 1`` (exp2, Burges et al. 2005), the grade itself (linear, Jarvelin and Kekalainen 2002),
         1 for grades above 0 (binary), 1 for every judged document (judged), a table's or a user's value.
-        Null for a grade that the table lacks, and for a gain that is no number or beyond MAX_GAIN. With
+        Null for a grade that the table lacks, and for a gain that is not a number or beyond MAX_GAIN. With
         `min_relevance`, grades from there on are 1 and lower ones 0 before the gain is computed.
     """
     worth = _gain(counted(relevance, convention), convention)
@@ -45,35 +47,7 @@ def _gain(relevance: Column, convention: Convention) -> Column:
     if isinstance(rule, Mapping):
         entries = [F.when(relevance == F.lit(grade), F.lit(value)) for grade, value in rule.items()]
         return F.coalesce(*entries)
-    return _computed(GAINS[rule], relevance) if rule in GAINS else udfs.apply(rule, relevance)
-
-
-def unjudged_gain(convention: Convention) -> float:
-    """The gain of a returned document that nobody judged: that of the grade which `unjudged` gives it.
-
-    With `unjudged=zero` that is grade 0: the named gains give 0, a table its gain for grade 0 (0 if it has none), a
-    user's function its value at 0. Raises ConventionError if a user's function cannot be computed.
-    """
-    rule = convention.gain
-    grade = counted_grade(convention.unjudged if isinstance(convention.unjudged, float) else 0.0, convention)
-    if isinstance(rule, Mapping):
-        return table_gain(rule, grade) or 0.0
-    if rule.startswith(udfs.PREFIX):
-        return udfs.value_at(rule, grade)
-    return named_gain(rule, grade) if GAINS[rule].of_grade else 0.0
-
-
-def gain_of(grade: float, convention: Convention) -> float | None:
-    """The gain of a judged document with this grade, computed in this process; None if the grade counts as unjudged.
-
-    Raises ConventionError if a user's function cannot be computed.
-    """
-    if grade < 0 and convention.negative != "keep":
-        return None
-    counted = counted_grade(grade, convention)
-    if isinstance(convention.gain, Mapping):
-        return table_gain(convention.gain, counted)
-    return named_gain(convention.gain, counted) if convention.gain in GAINS else udfs.value_at(convention.gain, counted)
+    return _computed(GAINS[rule], relevance) if rule in GAINS else user_function(rule, relevance)
 
 
 def discount(rank: Column, convention: Convention) -> Column:
@@ -94,25 +68,24 @@ def discount(rank: Column, convention: Convention) -> Column:
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
     # A user's function gets doubles, because numpy.reciprocal of the whole number 2 is 0.
-    return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else udfs.apply(rule, rank.cast("double"))
+    return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else user_function(rule, rank.cast("double"))
 
 
-def total_discount(depth: int, convention: Convention) -> float:
-    """The sum of the discounts of the ranks 1 to `depth`, computed in this process.
+def user_function(name: str, column: Column) -> Column:
+    """A user's Python function of a column, as doubles, row by row; runs as a pandas UDF.
 
-    Raises ConventionError if a user's function cannot be computed.
+    It is wrapped here and not on import: a UDF made before the session exists belongs to classic Spark and fails on
+    Connect. Raises ConventionError if it cannot be imported.
     """
-    return math.fsum(discounts(depth, convention))
+    function = load(name)
 
+    def floats(values: pd.Series) -> pd.Series:
+        return pd.Series(function(values)).astype("float64")
 
-def discounts(depth: int, convention: Convention) -> list[float]:
-    """The discounts of the ranks 1 to `depth`, computed in this process. Raises as `total_discount`."""
-    rule = convention.discount
-    if isinstance(rule, tuple):
-        return [*rule[:depth], *[0.0] * (depth - len(rule))]
-    if rule in DISCOUNTS:
-        return [float(DISCOUNTS[rule].of(rank, Numbers())) for rank in range(1, depth + 1)]
-    return [udfs.value_at(rule, float(rank)) for rank in range(1, depth + 1)]
+    wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
+        floats, DoubleType()
+    )
+    return wrapped(column)
 
 
 class _Columns:

@@ -1,19 +1,21 @@
 """Each run's list of a query: ranked, looked up in the judgments, and summed to DCG at every cutoff."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_of
 from ndcg_spark.scoring import ranking
-from ndcg_spark.scoring.gains import discount, unjudged_gain
-from ndcg_spark.scoring.judged import IDEAL_RANK
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker
+from ndcg_spark.scoring.gains import discount
+from ndcg_spark.scoring.ideal import IDEAL_RANK
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
-from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
 #: Whether no document counts twice in a list.
 DISTINCT = "all_distinct"
@@ -32,14 +34,14 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
-    further: Mapping[str, Column] = NO_COLUMNS,
+    of_documents: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """The results down to `depth`, ranked and looked up in the judgments, in no order.
 
     One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
     `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` ranks the lists
-    in the way that is fastest on the engine. Every way gives the same ranks. `further` are columns of double to add,
-    made of those of a document that was looked up; they are averaged over ties as `gain` is.
+    in the way that is fastest on the engine. Every way gives the same ranks. `of_documents` are columns of
+    double to add, made of those of a document that was looked up; they are averaged over ties as `gain` is.
     """
     run_key = ["run", *query_key]
     if _looks_up_first(convention):
@@ -50,56 +52,57 @@ def listed_gains(
         table = _looked_up(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
-    table = table.withColumns(dict(further)) if further else table
-    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *further])
+    table = table.withColumns(dict(of_documents)) if of_documents else table
+    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *of_documents])
 
 
 def run_scores(
     documents: DataFrame,
     query_key: list[str],
     convention: Convention,
-    cutoffs: Cutoffs,
+    cutoffs: Sequence[Cutoff],
     depth: int | None,
-    weighted: Mapping[str, Column] = NO_COLUMNS,
-    further: Mapping[str, Column] = NO_COLUMNS,
+    of_ranks: Mapping[str, Column] = MappingProxyType({}),
+    of_lists: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
     `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `weighted` are columns to add to the documents, and `further` aggregates of these. DISTINCT is false for a list in
-    which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
+    `of_ranks` are columns to add to the documents, and `of_lists` are aggregates of these. DISTINCT is false for a list
+    in which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
-    listed = F.col(LISTED) if ranking.takes_documents_off(convention) else F.lit(True)
+    listed = ranking.is_listed(convention)
     discounted = F.col("gain") * discount(F.col(RANK), convention)
-    table = documents.withColumns({"discounted": discounted, **weighted})
+    table = documents.withColumns({"discounted": discounted, **of_ranks})
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)
-        sums[named("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
-        sums[named("cg", k)] = F.sum(F.when(counts, F.col("gain")))
-        sums[named("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
+        sums[column_at("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
+        sums[column_at("cg", k)] = F.sum(F.when(counts, F.col("gain")))
+        sums[column_at("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
     if convention.ideal == "retrieved":
         table = ranking.rank_by_gain(
             table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
-        for k in cutoffs:
-            sums[named("ideal_dcg", k)] = F.sum(F.when(within(IDEAL_RANK, k), ideal))
+        sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
     scores = table.groupBy(*run_key).agg(
-        *(column.alias(name) for name, column in {**sums, **further}.items()),
+        *(column.alias(name) for name, column in {**sums, **of_lists}.items()),
         F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
     )
-    return scores.select(*run_key, *sums, *further, are_distinct("documents").alias(DISTINCT))
+    return scores.select(*run_key, *sums, *of_lists, are_distinct("documents").alias(DISTINCT))
 
 
-def refuse_returned_twice(table: DataFrame, key: list[str], convention: Convention, cutoffs: Cutoffs) -> DataFrame:
+def refuse_returned_twice(
+    table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
+) -> DataFrame:
     """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
 
-    Every sum is guarded, because an engine computes only the columns that are asked for.
+    Every sum is guarded, because an engine computes only the columns that are used.
     """
     scores = ["dcg", "cg", "judged", *(["ideal_dcg"] if convention.ideal == "retrieved" else [])]
-    sums = ["returned", *(named(score, k) for score in scores for k in cutoffs)]
+    sums = ["returned", *(column_at(score, k) for score in scores for k in cutoffs)]
     # Null is the list of a query that the run has not answered.
     once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
     return table.withColumns(

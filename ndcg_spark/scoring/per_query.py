@@ -3,18 +3,23 @@
 Which queries count is decided here and nowhere else.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS, Asked
-from ndcg_spark.scoring import bounds, lists, measured
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MeasureSet
+from ndcg_spark.scoring import bounds, lists
+from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
-from ndcg_spark.scoring.sums import Cutoffs, named
 
 #: What stands for null in the structs of `_at_cutoff`: the embedded engine wants each field nullable in all or in none.
 #: No measure comes near it, and it is short, as a plan shows it once for every measure and cutoff.
 _NOTHING = "-1e9D"
+#: What a query without gain scores, by the option `no_relevant`.
+_WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
 
 
 def query_scores(
@@ -23,33 +28,33 @@ def query_scores(
     scores: DataFrame,
     query_key: list[str],
     convention: Convention,
-    cutoffs: Cutoffs,
-    asked: Asked,
+    cutoffs: Sequence[Cutoff],
+    measures: MeasureSet,
 ) -> DataFrame:
     """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
 
     Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
     ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
     if the convention skips the query. After these, the columns of the measures beside NDCG, null where they are not
-    asked for.
+    computed.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
     answered = scores.withColumn("answered", F.lit(True))
-    # After the join: a list of a query that nobody has judged is no reason to refuse anything.
+    # After the join: the list of an unjudged query is no reason to refuse anything.
     joined = pairs.join(answered, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
-    if asked.companions:
-        table = measured.with_measures(table, run_key, convention, asked)
-    if asked.bounds:
+    if measures.beside_ndcg:
+        table = _with_measures(table, run_key, convention, measures)
+    if measures.bounds:
         table = bounds.with_bounds(table, convention, cutoffs)
     long = table.select(
         *run_key,
         "judgments_hash",
         F.coalesce("answered", F.lit(False)).alias("answered"),
-        F.explode(F.array(*(_at_cutoff(k, asked) for k in cutoffs))).alias("at"),
+        F.explode(F.array(*(_at_cutoff(k, measures) for k in cutoffs))).alias("at"),
     ).select(*run_key, "judgments_hash", "answered", "at.*")
-    ndcg, status = _policies(convention, [*run_key, "cutoff"])
+    ndcg, status = _ndcg_and_status(convention, [*run_key, "cutoff"])
     return long.select(
         *run_key,
         F.nullif("cutoff", F.lit(0)).alias("cutoff"),
@@ -62,53 +67,75 @@ def query_scores(
         "ideal_dcg",
         "cg",
         *(
-            F.expr(f"nullif({name}, {_NOTHING})" if asked.columns else "cast(null as double)").alias(name)
+            F.expr(f"nullif({name}, {_NOTHING})" if measures.columns else "cast(null as double)").alias(name)
             for name in COLUMNS
         ),
     )
 
 
-def _policies(convention: Convention, key: list[str]) -> tuple[Column, Column]:
-    """The columns ndcg and status: what the convention says of missing queries, and of those without gain."""
+def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column, Column]:
     missing, ideal = ~F.col("answered"), F.col("ideal_dcg")
     # Kept negative grades can make an ideal DCG negative. CatBoost, which scores 1 for a query without gain, does so
     # here too; the tools that skip such a query, or score it 0, divide by the negative number.
     no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
     finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
     ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(refusal(NOT_FINITE, key))
-    nothing = {"skip": F.lit(None).cast("double"), "zero": F.lit(0.0), "one": F.lit(1.0)}.get(
-        convention.no_relevant,
-        refusal(NO_RELEVANT, key),
-    )
-    scored = F.when(no_gain, nothing).otherwise(ndcg)
+    score = _by_policy(ndcg, no_gain, F.lit(_WITHOUT_GAIN.get(convention.no_relevant)), missing, convention, key)
     # An ideal made of the returned documents is 0 for every query without results, relevant documents or not.
     nothing_relevant = no_gain if convention.ideal in ("judged", "k_relevant") else no_gain & ~missing
-    status = F.when(nothing_relevant, "no_relevant").when(missing, "missing").otherwise("scored")
+    is_missing, is_without = F.lit("missing"), F.lit("no_relevant")
     if convention.missing_query == "zero":
-        return scored, status
-    left_out = {"skip": F.lit(None).cast("double")}.get(
-        convention.missing_query,
-        refusal(MISSING_QUERY, key),
-    )
-    return F.when(missing, left_out).otherwise(scored), F.when(missing, "missing").otherwise(status)
+        return score, F.when(nothing_relevant, is_without).when(missing, is_missing).otherwise("scored")
+    return score, F.when(missing, is_missing).when(nothing_relevant, is_without).otherwise("scored")
 
 
-def _at_cutoff(cutoff: int | None, asked: Asked) -> Column:
+def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet) -> DataFrame:
+    """The table with every measure at every cutoff, null where it is left out.
+
+    All measures of a query are left out together. Where it has no relevant document, the convention also says what the
+    ratios are; the others are computed.
+    """
+    # `returned` is null for a missing query, and refuses a list with a document twice.
+    missing, without, zero = F.col("returned").isNull(), F.col(beside_ndcg.RELEVANT) == 0, F.lit(0.0)
+    columns = {}
+    for name, value, is_ratio in beside_ndcg.values(convention, measures):
+        known = F.coalesce(value, zero)
+        nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant)) if is_ratio else known
+        score = _by_policy(known, without, nothing, missing, convention, key)
+        unanswered = missing & ~without & F.lit(convention.missing_query == "zero")
+        columns[name] = F.when(unanswered, zero).otherwise(score)
+    return table.withColumns(columns)
+
+
+def _by_policy(
+    value: Column, without: Column, nothing: Column, missing: Column, convention: Convention, key: Sequence[str]
+) -> Column:
+    """The score of a query; `nothing` is that of a query `without` relevant documents which is not left out."""
+    left_out = F.lit(None).cast("double")
+    of_none = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, nothing)
+    score = F.when(without, of_none).otherwise(value)
+    if convention.missing_query == "zero":
+        return score
+    unanswered = left_out if convention.missing_query == "skip" else refusal(MISSING_QUERY, key)
+    return F.when(missing, unanswered).otherwise(score)
+
+
+def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
     """The scores at one cutoff, which is 0 for the whole ranking.
 
     Same fields and types for every cutoff, because `F.array` requires it.
     """
-    judged, dcg, ideal_dcg, cg = (named(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
-    own = measured.columns_at(cutoff, asked)
-    if asked.bounds:
-        own |= {name: named(name, cutoff) for name in BOUNDS}
+    judged, dcg, ideal_dcg, cg = (column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
+    own = beside_ndcg.columns_at(cutoff, measures)
+    if measures.bounds:
+        own |= {name: column_at(name, cutoff) for name in BOUNDS}
     values = (
         f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
         for name in COLUMNS
     )
-    further = "".join(values) if asked.columns else ""
+    beside = "".join(values) if measures.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
-        f"coalesce({cg}, 0D) as cg{further})"
+        f"coalesce({cg}, 0D) as cg{beside})"
     )

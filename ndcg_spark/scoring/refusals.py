@@ -1,4 +1,4 @@
-"""Rows that are refused while the scores are computed: nothing earlier could know of them, or nobody looked.
+"""Rows that are refused while the scores are computed: nothing earlier could know of them, or they were not checked.
 
 A refusal reaches the caller as an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
 Programs decide by the code; the sentence is for people.
@@ -53,7 +53,7 @@ MEAN_WITHOUT_GAIN = Refusal(
 )
 NEGATIVE_IN_BOUNDS = Refusal(
     "negative_in_bounds",
-    "judgments: a negative gain, with which no bounds are known",
+    "judgments: a negative gain, for which bounds are not defined",
     "set negative=as_unjudged, or leave bounds out",
 )
 NOT_FINITE = Refusal(

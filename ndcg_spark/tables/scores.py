@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import order_of as by_depth
-from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked, published, written
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
 from ndcg_spark.tables.comparisons import mark, notes_of_test
 from ndcg_spark.tables.sorting import Order, comparable, in_order
 from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, text_table
@@ -20,7 +20,7 @@ _COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "
 
 
 def score_table(
-    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: Asked = NOTHING_ELSE
+    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: MeasureSet = NDCG_ONLY
 ) -> TextTable:
     """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
 
@@ -30,7 +30,7 @@ def score_table(
     return text_table([*_names(rows), *_scores(rows, asked), *_counts(asked)], runs, notes)
 
 
-def preset_tables(scored: Mapping[str, Rows], asked: Asked = NOTHING_ELSE) -> list[TextTable]:
+def preset_tables(scored: Mapping[str, Rows], asked: MeasureSet = NDCG_ONLY) -> list[TextTable]:
     """A table per dataset and run with a row per preset; dashes for a preset that refused the data."""
     every = [row for rows in scored.values() for row in rows]
     tables = []
@@ -48,7 +48,7 @@ def paper_table(
     rows: Rows,
     order: Order | None = None,
     notes: Iterable[str] = (),
-    asked: Asked = NOTHING_ELSE,
+    asked: MeasureSet = NDCG_ONLY,
     marks: Mapping[_Cell, str] | None = None,
 ) -> TextTable:
     """One row per dataset and run, with the measures that were asked for, as the field writes them, and no counts.
@@ -110,7 +110,7 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
         return None
     pairs = tuple((known[column], cutoff) for column, cutoff in listed)
     notes = notes_of_test(compared, compared, correction)
-    return paper_table(list(means.values()), None, notes, Asked(pairs, first=pairs[0]), marks_of(compared))
+    return paper_table(list(means.values()), None, notes, MeasureSet(pairs, first=pairs[0]), marks_of(compared))
 
 
 def _names(rows: Rows) -> list[TextColumn]:
@@ -119,12 +119,12 @@ def _names(rows: Rows) -> list[TextColumn]:
     return [name(heading, _deepest(heading)) for heading in shown]
 
 
-def _pairs(rows: Rows, asked: Asked) -> Sequence[tuple[str, int | None]]:
+def _pairs(rows: Rows, asked: MeasureSet) -> Sequence[tuple[str, int | None]]:
     """The measures that were asked for with their cutoffs, or NDCG at every cutoff."""
     return asked.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
 
 
-def _scores(rows: Rows, asked: Asked) -> list[TextColumn]:
+def _scores(rows: Rows, asked: MeasureSet) -> list[TextColumn]:
     """A column per measure and cutoff; that of NDCG with its bounds, if they were asked for."""
     columns = []
     for measure, cutoff in _pairs(rows, asked):
@@ -138,7 +138,7 @@ def _score(column: str, cutoff: int | None) -> Callable[[_Scored], float | None]
     return lambda row: next((each.get(column) for each in row[1] if each["cutoff"] == cutoff), None)
 
 
-def _counts(asked: Asked) -> list[TextColumn]:
+def _counts(asked: MeasureSet) -> list[TextColumn]:
     """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
     columns = [number("queries", _deepest("queries"), counted)]
     if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in asked.pairs):

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import order_of as by_depth
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, Asked
-from ndcg_spark.convention.requests import columns_of
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.tables.table import at
 from ndcg_spark.text import did_you_mean
@@ -84,7 +84,7 @@ def order_of(
 
 
 def in_order(
-    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: Asked = NOTHING_ELSE
+    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
     """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, then in the order, then by run.
 

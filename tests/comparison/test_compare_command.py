@@ -175,7 +175,7 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
             2,
             "measures: ndcg@7 was not evaluated in this night; it has ndcg@",
         ),
-        (["--baseline", "old", "--measures", "ndcg@x"], 2, "ndcg@x has no cutoff that is a whole number"),
+        (["--baseline", "old", "--measures", "ndcg@x"], 2, "ndcg@x has an invalid cutoff"),
         (["--baseline", "old", "--measures", "recall"], 2, "measures: recall was not evaluated in this night"),
         (
             ["--baseline", "old", "--correction", "tukey"],

@@ -238,7 +238,7 @@ def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column)
         ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
         ({"cutoffs": [3]}, ConfigurationError, "baseline: it has no scores"),
         ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are those at 10"),
-        ({"cutoffs": 0}, ConfigurationError, "cutoffs: 0 is not a cutoff"),
+        ({"cutoffs": 0}, ConfigurationError, "cutoffs: invalid cutoff 0"),
         (
             {"correction": "bonferroni"},
             ConfigurationError,

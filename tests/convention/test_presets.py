@@ -1,7 +1,7 @@
 import pytest
 
 from ndcg_spark import Convention
-from ndcg_spark.convention.explanation import explain_preset, list_presets_and_options
+from ndcg_spark.convention.description import describe_preset, differences, list_presets_and_options, mathematics
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.presets import PRESETS
@@ -16,12 +16,12 @@ def test_a_preset_is_a_convention_that_says_what_it_was_verified_with(name):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_is_explained_with_every_option_and_its_differences(name):
-    lines = explain_preset(name)
+    lines = describe_preset(name)
     convention = Convention.preset(name)
     assert lines[0].startswith(f"{name}: ")
     for option in OPTIONS:
         assert any(line.split()[:1] == [option] for line in lines)
-    for difference in convention.differences(Convention()):
+    for difference in differences(convention, Convention()):
         assert f"  {difference}" in lines
     assert len(lines[lines.index("Not reproduced, deliberately") :]) > 1
 
@@ -41,15 +41,15 @@ def test_the_list_has_every_option_and_measure_as_the_field_writes_it():
 
 
 def test_what_differs_is_said_option_by_option():
-    assert Convention.preset("trec_eval").differences(Convention()) == [
+    assert differences(Convention.preset("trec_eval"), Convention()) == [
         "gain=linear: gain relevance",
         "no_relevant=zero: queries without gain score 0",
     ]
-    assert Convention(gain={0: 0, 1: 2}).differences(Convention()) == ["gain={0: 0, 1: 2}: gain {0: 0, 1: 2}"]
+    assert differences(Convention(gain={0: 0, 1: 2}), Convention()) == ["gain={0: 0, 1: 2}: gain {0: 0, 1: 2}"]
 
 
 def test_mathematics_writes_the_gain_the_discount_and_the_ideal():
-    lines = Convention.preset("elasticsearch").replace(discount="position").mathematics
+    lines = mathematics(Convention.preset("elasticsearch").replace(discount="position"))
     assert lines[:2] == ["g(d) = 2^rel(d) - 1", "w(r) = 1 / r"]
     assert "min(k, n)" in lines[3]
-    assert "expected over all orders" in Convention(ties="average").mathematics[2]
+    assert "expected over all orders" in mathematics(Convention(ties="average"))[2]

@@ -7,14 +7,12 @@ import math
 
 import pytest
 from explained_cases import conventions, found
-from reference import ndcg
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import TIES
-from ndcg_spark.explanation.compared import compare
-from ndcg_spark.explanation.explanation import explain
-from ndcg_spark.explanation.facts import Facts, Judged, Returned, Score
-from ndcg_spark.explanation.losses import contributions
+from ndcg_spark.explanation.build import contributions, explain
+from ndcg_spark.explanation.diff import compare
+from ndcg_spark.explanation.model import Facts, JudgedDocument, ReturnedDocument, Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in conventions()]
@@ -75,24 +73,6 @@ def test_a_document_at_its_ideal_rank_gives_the_score_of_an_evaluation_with_it_t
     assert len(answers(name)["moved"]) > 5
 
 
-def test_the_scores_and_what_would_change_them_are_those_of_the_plain_definition(answers):
-    for (query, cutoff), facts in answers("standard")["facts"].items():
-        grades = {each.doc_id: each.relevance for each in facts.judged}
-        rows = [(each.doc_id, each.score) for each in facts.returned]
-        explanation = explain(facts)
-        expected = ndcg(grades, rows, cutoff)
-        assert facts.score.ndcg == (expected if expected is None else pytest.approx(expected, abs=1e-12)), query
-        for each in explanation.unjudged:
-            best = ndcg({**grades, each.doc_id: 4.0}, rows, cutoff)
-            assert each.ndcg_if_best == pytest.approx(best, abs=1e-12)
-        order = [each.doc_id for each in facts.listed]
-        for each in explanation.would_help:
-            moved = [document for document in order if document != each.doc_id]
-            moved.insert(each.ideal_rank - 1, each.doc_id)
-            assert each.ndcg == pytest.approx(ndcg(grades, [(d, -float(r)) for r, d in enumerate(moved)], cutoff))
-            assert each.change == pytest.approx(each.ndcg - expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_changes_between_two_lists_sum_to_the_change_of_the_dcg(answers, name):
     found_at = answers(name)["facts"]
@@ -130,7 +110,7 @@ def test_a_relevant_document_says_where_it_is():
 
 def returned(doc_id, rank, gain, *, group=None, relevance=1.0):
     place = rank or 9
-    return Returned(doc_id, rank, place, group or place, 1.0, relevance, gain, gain, tied=group is not None)
+    return ReturnedDocument(doc_id, rank, place, group or place, 1.0, relevance, gain, gain, tied=group is not None)
 
 
 def facts_of_one(documents, gains, convention, mean=None, cutoff=None):
@@ -138,5 +118,5 @@ def facts_of_one(documents, gains, convention, mean=None, cutoff=None):
     discounts = [1 / math.log2(rank + 1) for rank in range(1, 6)]
     listed = [dataclasses.replace(each, gain=each.gain if mean is None else mean) for each in documents]
     score = Score("scored", None, 0.0, 0.0, 0, 0)
-    judged = [Judged(document, 1.0, gain) for document, gain in gains.items()]
+    judged = [JudgedDocument(document, 1.0, gain) for document, gain in gains.items()]
     return Facts("d", "r", "q", cutoff, convention, score, listed, judged, discounts, 0.0, None, None)

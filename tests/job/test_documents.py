@@ -14,10 +14,10 @@ from staying import command_line, returned
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.asked import Asked
+from ndcg_spark.explanation.request import ExplainRequest
 from ndcg_spark.job import evaluating
+from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.explaining import explain_query
-from ndcg_spark.job.explaining_nights import explain_night
 from ndcg_spark.nights.records import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 
@@ -103,7 +103,7 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
     known = 0
     queries = sorted({row["query_id"] for row in rows(nights / name, "query_scores")})
     for query in queries[:12]:
-        for explanation in explain_night(str(nights / name), None, Asked(query)).explanations:
+        for explanation in explain_night(str(nights / name), None, ExplainRequest(query)).explanations:
             score = explanation.facts.score
             within = math.fsum(line.contribution or 0.0 for line in explanation.lines)
             assert within == pytest.approx(score.dcg, abs=1e-12)
@@ -138,9 +138,9 @@ def test_a_night_knows_the_grades_of_all_judgments_and_not_only_of_what_it_keeps
     (tmp_path / "run.txt").write_text("q1 Q0 x 1 3 r\nq1 Q0 a 2 2 r\n", encoding="utf-8")
     settings = with_(cutoffs=[1], output=str(tmp_path / "out"), documents="top")
     on_embedded(settings)
-    (of_night,) = explain_night(str(tmp_path / "out"), None, Asked("q1")).explanations
+    (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
     (of_inputs,) = returned(
-        explain_query, settings.model_copy(update={"engine": "embedded"}), Asked("q1"), _silently
+        explain_query, settings.model_copy(update={"engine": "embedded"}), ExplainRequest("q1"), _silently
     ).explanations
     assert of_night.facts.best.relevance == 4
     assert (of_night.facts.best, of_night.facts.worst) == (of_inputs.facts.best, of_inputs.facts.worst)
@@ -152,9 +152,9 @@ def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
         cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="top"
     )
     on_embedded(settings)
-    (of_night,) = explain_night(str(tmp_path / "out"), None, Asked("q1")).explanations
+    (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
     (of_inputs,) = returned(
-        explain_query, settings.model_copy(update={"engine": "embedded"}), Asked("q1"), _silently
+        explain_query, settings.model_copy(update={"engine": "embedded"}), ExplainRequest("q1"), _silently
     ).explanations
     assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
 
@@ -166,7 +166,7 @@ def _silently(*_):
 def _explain_inputs(folder, query):
     from ndcg_spark.report.explanations import print_explanations
 
-    found = explain_query(configured(Path(folder)), Asked(query, "one", cutoff="4"), lambda *_: None)
+    found = explain_query(configured(Path(folder)), ExplainRequest(query, "one", cutoff="4"), lambda *_: None)
     print_explanations(found, "json")
 
 
@@ -180,8 +180,8 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
     on_embedded(with_(output=output))
     assert not list((tmp_path / "out" / "ranked_documents").rglob("*.parquet"))
     assert len(committed(output)) == 1
-    with pytest.raises(ConfigurationError, match="keeps none; evaluate it with --documents top"):
-        explain_night(output, None, Asked("q1"))
+    with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents top"):
+        explain_night(output, None, ExplainRequest("q1"))
 
 
 def test_documents_without_an_output_are_refused(tmp_path):

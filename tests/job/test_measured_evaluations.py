@@ -116,10 +116,13 @@ def test_runs_can_be_sorted_by_a_measure(folder, sort, runs):
     ("arguments", "reason"),
     [
         (["--sort", "precision"], "sort: precision is not computed; ask for its measure with --measures"),
-        (["--measures", "RBP(p=2)"], "rbp_persistence=2; rbp_persistence is one of 0.8, a number between 0 and 1"),
+        (["--measures", "RBP(p=2)"], "rbp_persistence=2; rbp_persistence takes 0.8, a number between 0 and 1"),
         (["--measures", "precison"], "measures: 'precison' is not a measure (did you mean 'precision'?)"),
-        (["--measures", "P@5 P(rel=2)@5"], "measures: P@5 sets no relevant_from and P(rel=2)@5 sets relevant_from=2"),
-        (["--measures", "AP", "--set", "ties=average"], "measures: ap would need one order of equal scores"),
+        (
+            ["--measures", "P@5 P(rel=2)@5"],
+            "measures: P@5 does not set relevant_from and P(rel=2)@5 sets relevant_from=2",
+        ),
+        (["--measures", "AP", "--set", "ties=average"], "measures: ap needs one order of equal scores"),
     ],
 )
 def test_what_makes_no_sense_is_refused_as_a_configuration(folder, arguments, reason):
@@ -156,7 +159,7 @@ def test_presets_are_compared_by_the_measures_that_are_named(folder):
     assert by_preset["pytrec_eval"] == ["relevant_from=2", f"{0.5 / 2:.4f}", f"{1 / 2:.4f}"]
     assert by_preset["sklearn"] == ["relevant_from=2", "-", "-"]
     (refused,) = [line for line in lines if line[:2] == ["sklearn", "relevant_from=2"] and "refuses:" in line]
-    assert "bpref would need one order of equal scores" in " ".join(refused)
+    assert "bpref needs one order of equal scores" in " ".join(refused)
 
 
 def test_nights_show_the_best_run_by_a_measure_and_have_all_of_them_in_csv(folder):

@@ -13,7 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CUTOFFS, Case
+from oracle import ndcg
 from pyspark.sql import SparkSession
+
+from ndcg_spark import Convention
 
 Scores = dict[str, dict[int, float]]
 
@@ -207,11 +210,11 @@ def elasticsearch(case: Case) -> Scores:
 
 def trec_eval(case: Case, *, exp2: bool = False) -> Scores:
     """By the definition in plain Python: trec_eval 10, which compares scores as doubles, installs from no registry."""
-    from reference import ndcg
 
+    convention = Convention(gain="exp2" if exp2 else "linear")
     return {
         query: {
-            k: ndcg(grades, [(doc, score) for doc, score, _ in case.returned.get(query, [])], k, exp2=exp2) or 0.0
+            k: ndcg(grades, {doc: score for doc, score, _ in case.returned.get(query, [])}, k, convention) or 0.0
             for k in CUTOFFS
         }
         for query, grades in case.judged.items()

@@ -5,7 +5,7 @@ import json
 from kept_nights import committed_night
 from publish_and_die import NEW, publish, record, staged
 
-from ndcg_spark.convention.requests import asked_by
+from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.nights.records import committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.scores import print_check, print_documents
@@ -44,7 +44,7 @@ def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
     rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
-    print_nights([committed_night("web", "2026-11-20", {})], [rows], "table", asked_by(["precision@5", "ndcg@5"]))
+    print_nights([committed_night("web", "2026-11-20", {})], [rows], "table", measure_set_of(["precision@5", "ndcg@5"]))
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
 
 

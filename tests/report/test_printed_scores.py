@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import pytest
 
-from ndcg_spark.job.every_preset import Compared
+from ndcg_spark.job.compare_presets import PresetScores
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.report import scores as printed_scores
 from ndcg_spark.report.scores import print_query_scores
@@ -148,7 +148,7 @@ def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, sor
 
 
 def test_a_comparison_in_csv_has_a_row_for_a_preset_that_refuses(capsys):
-    compared = [Compared("standard", [score()]), Compared("sklearn", [], "judgments: 1 negative grade(s)")]
+    compared = [PresetScores("standard", [score()]), PresetScores("sklearn", [], "judgments: 1 negative grade(s)")]
     printed_scores.print_presets(compared, "csv")
     rows = [(row["preset"], row["ndcg"], row["refused"]) for row in read_csv(capsys.readouterr().out)]
     assert rows == [("standard", "0.5", ""), ("sklearn", "", "judgments: 1 negative grade(s)")]
@@ -156,7 +156,9 @@ def test_a_comparison_in_csv_has_a_row_for_a_preset_that_refuses(capsys):
 
 @pytest.mark.parametrize("style", ["table", "markdown", "latex"])
 def test_a_comparison_for_people_says_which_preset_refuses(capsys, style):
-    printed_scores.print_presets([Compared("standard", [score()]), Compared("sklearn", [], "judgments: none")], style)
+    printed_scores.print_presets(
+        [PresetScores("standard", [score()]), PresetScores("sklearn", [], "judgments: none")], style
+    )
     assert "sklearn refuses: judgments: none" in capsys.readouterr().out
 
 

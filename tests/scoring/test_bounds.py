@@ -71,7 +71,7 @@ def test_spark_has_the_same_bounds_and_a_dataset_the_means_of_the_queries_that_c
 
 @pytest.mark.parametrize("options", [{"ideal": "retrieved"}, {"unjudged": "drop"}, {"ties": "average"}])
 def test_a_convention_under_which_a_judgment_changes_more_than_a_gain_has_no_bounds(evaluate_embedded, options):
-    with pytest.raises(ConventionError, match="bounds: none under this convention"):
+    with pytest.raises(ConventionError, match="bounds: not defined under this convention"):
         evaluate_embedded(GRADES, SCORES, bounds=True, convention=Convention(**options))
 
 

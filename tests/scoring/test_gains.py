@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.scoring.gains import discount, gain, unjudged_gain
+from ndcg_spark.reference import unjudged_gain
+from ndcg_spark.scoring.gains import discount, gain
 
 
 def gains_of(session, grades, rule, **options):

@@ -1,4 +1,4 @@
-"""What holds for any rankings, against the definition in plain Python."""
+"""What holds for any rankings, against the reference in plain Python."""
 
 import random
 from typing import Any
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import ndcg
+from oracle import ndcg
 from tables import arrow_judgments, arrow_results, judgment, result
 
 from ndcg_spark import Convention, evaluate
@@ -46,7 +46,7 @@ def by_key(rows: list[Any]) -> dict[tuple[str, str, int | None], float | None]:
 def defined(queries: Queries, number: int, cutoff: int | None, gain: str) -> Any:
     """What the definition gives a query."""
     grades, scores = queries[number]
-    expected = ndcg(grades, list(scores.items()), cutoff, exp2=gain == "exp2")
+    expected = ndcg(grades, scores, cutoff, Convention(gain=gain))
     return None if expected is None else pytest.approx(expected, abs=1e-12)
 
 

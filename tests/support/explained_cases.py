@@ -10,11 +10,11 @@ from tables import Row, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.explanation.explanation import Explanation, explain
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.facts import facts_of
+from ndcg_spark.explanation.build import explain
+from ndcg_spark.explanation.from_rows import facts_of
+from ndcg_spark.explanation.model import Explanation, Facts
 from ndcg_spark.scoring.documents import returned_documents
-from ndcg_spark.scoring.judged import judged_documents
+from ndcg_spark.scoring.ideal import judged_documents
 
 CUTOFFS = [1, 5, None]
 #: What no preset has.

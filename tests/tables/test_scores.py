@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.convention.requests import asked_by
+from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table, score_table
 from ndcg_spark.tables.writers import latex, text
 
@@ -90,7 +90,7 @@ def rows(table):
 
 
 def test_the_columns_are_the_measures_that_were_asked_for_as_the_field_writes_them():
-    asked = asked_by(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
+    asked = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
     found = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
     table = paper_table(found, asked=asked)
     assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]

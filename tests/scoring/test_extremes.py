@@ -1,13 +1,19 @@
 """The extremes of NDCG over all judgments of unjudged documents, against all assignments one by one."""
 
+import functools
 import itertools
 import math
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from pyspark import cloudpickle
 
-from ndcg_spark.scoring.bounding import at_cutoffs, extremes
+from ndcg_spark import reference
+from ndcg_spark.scoring import bounds
+from ndcg_spark.scoring.extremes import Rules, at_cutoffs, extremes
 
 DISCOUNTS = np.array([1 / math.log2(rank + 1) for rank in range(1, 60)])
 
@@ -69,7 +75,7 @@ def test_long_lists_are_done_in_parts_and_each_has_the_bounds_that_it_has_alone(
     def bounds_of(lists):
         discounts = lambda size: 1 / np.log2(np.arange(2.0, size + 2))  # noqa: E731
         arguments = [list(dcg[lists]), [ranks[at] for at in lists], [1000] * len(lists), [judged[at] for at in lists]]
-        return at_cutoffs(*arguments, np.array([0.0, 1.0]), [None], discounts, 0.0, False, math.nan)
+        return at_cutoffs(*arguments, np.array([0.0, 1.0]), Rules([None], discounts, 0.0, False, math.nan))
 
     together = bounds_of(list(range(2000)))
     assert [together[at] for at in (0, 999, 1999)] == [bounds_of([at])[0] for at in (0, 999, 1999)]
@@ -83,9 +89,22 @@ def test_discounts_that_increase_have_no_bounds():
             [2],
             [np.array([1.0])],
             np.array([0.0, 1.0]),
-            [2],
-            lambda size: np.arange(1.0, size + 1),
-            0.0,
-            False,
-            math.nan,
+            Rules([2], lambda size: np.arange(1.0, size + 1), 0.0, False, math.nan),
         )
+
+
+WORKER = """
+import pickle, sys
+sys.modules["ndcg_spark"] = None
+rules, at_cutoffs, arguments = pickle.load(sys.stdin.buffer)
+print(at_cutoffs(*arguments, rules))
+"""
+
+
+def test_a_worker_of_a_cluster_that_lacks_the_package_finds_the_same_extremes():
+    bounds.send_to_workers()
+    rules = Rules([2], functools.partial(reference.discounts, rule="log2"), 0.0, False, math.nan)
+    arguments = ([np.array([1.0])], [np.array([2])], [2], [np.array([1.0])], np.array([0.0, 1.0]))
+    sent = cloudpickle.dumps((rules, at_cutoffs, arguments))
+    done = subprocess.run([sys.executable, "-c", WORKER], input=sent, capture_output=True, check=True)
+    assert done.stdout.decode().strip() == str(at_cutoffs(*arguments, rules))

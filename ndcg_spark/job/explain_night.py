@@ -6,19 +6,19 @@ from typing import Any
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import deepest_finite
+from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.asked import Asked, Explained, unknown
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.facts import Row, explained_of, facts_of
+from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
+from ndcg_spark.explanation.model import Facts
+from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.tables.table import at
 
 
-def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
+def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     """The explanations of a query of one night, the newest if no date is named.
 
     Raises
@@ -28,26 +28,26 @@ def explain_night(output: str, date: str | None, asked: Asked) -> Explained:
     StorageError
         The output cannot be read.
     """
-    return read_again_if_replaced(lambda: _explain_night(output, date, asked))
+    return read_again_if_replaced(lambda: _explain_night(output, date, request))
 
 
-def _explain_night(output: str, date: str | None, asked: Asked) -> Explained:
-    night = _night(committed(output), output, date, asked)
+def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
+    night = _night(committed(output), output, date, request)
     kept = NightRows(night)
     if not kept.has_documents():
         raise ConfigurationError(
-            f"documents: the night {night.evaluated_on} of {night.dataset} keeps none; evaluate it with --documents top"
-            ", or explain from --judgments and --results"
+            f"documents: the night {night.evaluated_on} of {night.dataset} keeps no documents; evaluate it with "
+            "--documents top, or explain from --judgments and --results"
         )
-    scores = kept.rows_of("query_scores", asked.query)
+    scores = kept.rows_of("query_scores", request.query)
     if not scores:
         names = kept.queries()
-        raise unknown("query", asked.query, _near(asked.query, names), len(names), "judged queries")
-    cutoff = _cutoff(night, scores, asked)
-    documents = kept.rows_of("ranked_documents", asked.query)
-    runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, asked)
+        raise unknown_name("query", request.query, _near(request.query, names), len(names), "judged queries")
+    cutoff = _cutoff(night, scores, request)
+    documents = kept.rows_of("ranked_documents", request.query)
+    runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, request)
     chosen = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
-    return explained_of(facts_of_night(night, chosen, documents), runs, asked)
+    return explained_of(facts_of_night(night, chosen, documents), runs, request)
 
 
 def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
@@ -61,16 +61,18 @@ def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
     return score["run"] in runs or (score["returned"] == 0 and bool(runs))
 
 
-def _kept_runs(night: CommittedNight, scores: Sequence[Row], documents: Sequence[Row], asked: Asked) -> list[str]:
-    """The runs to explain: those asked for, or all whose documents are kept. Raises ConfigurationError."""
-    runs = asked.runs(sorted(row["run"] for row in scores))
+def _kept_runs(
+    night: CommittedNight, scores: Sequence[Row], documents: Sequence[Row], request: ExplainRequest
+) -> list[str]:
+    """The runs to explain: the requested ones, or all whose documents are kept. Raises ConfigurationError."""
+    runs = request.runs(sorted(row["run"] for row in scores))
     there = {row["run"] for row in scores if keeps(night, row, documents)}
-    lacking = [name for name in (asked.run, asked.baseline) if name is not None and name not in there]
+    lacking = [name for name in (request.run, request.baseline) if name is not None and name not in there]
     if lacking or not there:
         of_run = f" of the run {lacking[0]!r}" if lacking else ""
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that lost most, "
-            f"and {asked.query!r}{of_run} is not among them; evaluate it with --documents top, or explain from "
+            f"and {request.query!r}{of_run} is not among them; evaluate it with --documents top, or explain from "
             "--judgments and --results"
         )
     return [run for run in runs if run in there]
@@ -98,18 +100,18 @@ def convention_of(record: Row) -> Convention:
     return Convention(**options.options(), based_on=based_on) if based_on in PRESETS else options
 
 
-def _night(nights: Sequence[CommittedNight], output: str, date: str | None, asked: Asked) -> CommittedNight:
-    of_date = chosen(nights, output, date, asked.dataset)
-    dataset = asked.dataset_of([night.dataset for night in of_date])
+def _night(nights: Sequence[CommittedNight], output: str, date: str | None, request: ExplainRequest) -> CommittedNight:
+    of_date = chosen(nights, output, date, request.dataset)
+    dataset = request.dataset_of([night.dataset for night in of_date])
     return next(night for night in of_date if night.dataset == dataset)
 
 
-def _cutoff(night: CommittedNight, scores: Iterable[Row], asked: Asked) -> int | None:
+def _cutoff(night: CommittedNight, scores: Iterable[Row], request: ExplainRequest) -> int | None:
     known = list(dict.fromkeys(row["cutoff"] for row in scores))
     deepest = deepest_finite(known)
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
     ranks = known if deepest is None else [each for each in known if each is not None]
-    cutoff = asked.at(asked_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
+    cutoff = request.cutoff_or(measure_set_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
         kept = ", ".join(at(each) for each in sorted(each for each in known if each is not None)) or "all"
         raise ConfigurationError(
@@ -122,13 +124,13 @@ def _cutoff(night: CommittedNight, scores: Iterable[Row], asked: Asked) -> int |
 def _listed(documents: Iterable[Row], run: str, convention: Convention) -> list[dict[str, Any]]:
     """The documents of a run as `facts_of` takes them; tied are neighbours with the same score."""
     own = sorted((row for row in documents if row["run"] == run), key=lambda row: row["rank"])
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for row in own:
-        before = found[-1] if found else None
+        before = rows[-1] if rows else None
         together = before and before["tied"] and row["tied"] and _same(before["score"], row["score"], convention)
         group = before["tie_group"] if before and together else row["rank"]
-        found.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
-    return found
+        rows.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
+    return rows
 
 
 def _same(one: float | None, other: float | None, convention: Convention) -> bool:

@@ -1,6 +1,6 @@
-"""The steps of an evaluation in words, for `explain`."""
+"""The steps of an evaluation in words, for `--explain-plan`."""
 
-from ndcg_spark.convention.measures import Asked, written
+from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.floors import LEAST_ROWS, floors_of
@@ -11,7 +11,7 @@ def steps(evaluation: Evaluation) -> list[str]:
     """The steps of `query_scores` in words, in order: what is kept of the results, and which option requires that."""
     c, depth = evaluation.convention, evaluation.depth
     looked_up_first = [f"{o}=drop" for o in ("unjudged", "negative") if getattr(c, o) == "drop"]
-    at_no_cutoff = [written(name, k) for name, k in evaluation.asked.pairs if k is None]
+    at_no_cutoff = [written(name, k) for name, k in evaluation.measures.pairs if k is None]
     whole = [
         *(["ideal=retrieved"] if c.ideal == "retrieved" else []),
         *(["cutoff all"] if None in evaluation.cutoffs and not at_no_cutoff else []),
@@ -20,21 +20,21 @@ def steps(evaluation: Evaluation) -> list[str]:
     if whole:
         kept = f"keep the whole list, which {' and '.join(whole)} {'needs' if len(whole) == 1 else 'need'}"
     elif ranking.breaks_ties_by_gain(c):
-        kept = f"keep rank {depth} and whatever ties with it, which ties={c.ties} needs"
+        kept = f"keep rank {depth} and every document that ties with it, which ties={c.ties} needs"
     else:
         kept = f"keep rank {depth}, the deepest cutoff"
     prunes = pruning_of(c, evaluation.cutoffs, ["rank"]) is not None
     embedded = evaluation.rank is ranking.list_by_list
     floored = embedded and floors_of(c, evaluation.cutoffs, ["score"], LEAST_ROWS, 0) is not None
     below = f"leave out what is below the floor of its list, a score that {depth} of its documents reach"
-    beside = _beside(evaluation.asked)
+    gathered = _gathered(evaluation.measures)
     look_up = "look up the judgments of the documents"
     before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
     return [
-        "ideal: rank each query's judged documents by gain, once, whatever the number of runs"
+        "ideal: rank each query's judged documents by gain, once for all runs"
         if c.ideal != "retrieved"
         else "ideal: rank each list's own documents by gain, run by run",
-        "leave out the results of queries that nobody judged",
+        "leave out the results of unjudged queries",
         *(["where results have ranks, leave out those that the check has proved to be too deep"] if prunes else []),
         *([f"where {LEAST_ROWS:,} results or more have none, {below}"] if floored else []),
         *(before if looked_up_first else []),
@@ -42,20 +42,14 @@ def steps(evaluation: Evaluation) -> list[str]:
         *([] if looked_up_first else [look_up + " that are kept"]),
         *([f"settle ties by gain: {c.ties}"] if ranking.breaks_ties_by_gain(c) else []),
         "sum gain * discount by run and query, at every cutoff in one pass",
-        *([f"gather in the same pass {beside}"] if beside else []),
+        *([f"gather in the same pass {gathered}"] if gathered else []),
         "join the sums to every pair of a run and a judged query; missing_query and no_relevant decide the rest",
     ]
 
 
-def _beside(asked: Asked) -> str:
-    """What is gathered of each list for the measures beside NDCG, in words; empty if there are none."""
-    gathered = {
-        "the number of relevant documents": ("precision", "recall", "success"),
-        "the ranks of relevant documents": ("ap", "rr"),
-        "the grades, weighted": ("rbp",),
-        "the grades in their order": ("err",),
-        "which documents are relevant and which are not, in their order": ("bpref",),
-        "the number of judged documents": ("judged",),
-    }
-    named = ((what, [name for name in of if asked.has(name)]) for what, of in gathered.items())
-    return ", ".join(f"{what} ({', '.join(names)})" for what, names in named if names)
+def _gathered(measures: MeasureSet) -> str:
+    """What each list is searched for by the measures beside NDCG, in words; empty if there are none."""
+    names: dict[str, list[str]] = {}
+    for name, measure in measures.beside_ndcg.items():
+        names.setdefault(measure.gathers, []).append(name)
+    return ", ".join(f"{what} ({', '.join(of)})" for what, of in names.items())

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.explanation.losses import contributions
+from ndcg_spark.explanation.build import contributions
+from ndcg_spark.explanation.model import Facts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Change:
     """A document in the list of a run and in that of its baseline. The changes of all sum to that of the DCG."""
 
     doc_id: str
-    #: None if nobody judged it.
+    #: None if it is unjudged.
     relevance: float | None
     #: Its rank in both lists; None if it is not on it.
     rank: int | None
@@ -30,13 +30,13 @@ def compare(run: Facts, baseline: Facts) -> list[Change]:
     ranks, baseline_ranks = _ranks(run), _ranks(baseline)
     added, baseline_added = contributions(run), contributions(baseline)
     grades = {each.doc_id: each.relevance for facts in (baseline, run) for each in facts.listed}
-    found = []
+    changes = []
     for document in dict.fromkeys([*_counted(run, added), *_counted(baseline, baseline_added)]):
         rank, before = ranks.get(document), baseline_ranks.get(document)
         adds, added_before = added.get(document, 0.0), baseline_added.get(document, 0.0)
         moved = before - rank if rank is not None and before is not None else None
-        found.append(Change(document, grades[document], rank, before, moved, adds, added_before, adds - added_before))
-    return sorted(found, key=lambda each: -abs(each.change))
+        changes.append(Change(document, grades[document], rank, before, moved, adds, added_before, adds - added_before))
+    return sorted(changes, key=lambda each: -abs(each.change))
 
 
 def _ranks(facts: Facts) -> dict[str, int | None]:

@@ -3,8 +3,8 @@
 import pytest
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NOTHING_ELSE, written
-from ndcg_spark.convention.requests import asked_by, asked_in, request
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, written
+from ndcg_spark.convention.parsing import measure_set_in, measure_set_of, parse_measures
 from ndcg_spark.errors import ConfigurationError
 
 DEFAULT = (1, 10)
@@ -31,7 +31,7 @@ OF_THE_FIELD = {
 
 
 def pairs(measures, cutoffs=None):
-    return list(request(measures, cutoffs, DEFAULT).asked.pairs)
+    return list(parse_measures(measures, cutoffs, DEFAULT).measure_set.pairs)
 
 
 @pytest.mark.parametrize("written", OF_THE_FIELD)
@@ -59,7 +59,7 @@ def test_by_its_own_name_a_measure_is_at_every_cutoff(name):
 
 def test_bpref_is_of_the_whole_ranking_only():
     assert pairs("bpref") == pairs("bpref", [3]) == [("bpref", None)]
-    with pytest.raises(ConfigurationError, match="Bpref@10 has a cutoff, and bpref is of the whole ranking"):
+    with pytest.raises(ConfigurationError, match="Bpref@10 has a cutoff, but bpref is computed on the whole ranking"):
         pairs("Bpref@10")
 
 
@@ -85,7 +85,7 @@ def test_a_measure_that_is_asked_for_twice_is_computed_once():
     ],
 )
 def test_the_cutoffs_are_those_that_any_measure_needs(measures, cutoffs, needed):
-    assert list(request(measures, cutoffs, DEFAULT).cutoffs) == needed
+    assert list(parse_measures(measures, cutoffs, DEFAULT).cutoffs) == needed
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_cutoffs_are_those_that_any_measure_needs(measures, cutoffs, needed)
     ],
 )
 def test_arguments_set_options_of_the_convention(measures, options):
-    found = request(measures, None, DEFAULT).options
+    found = parse_measures(measures, None, DEFAULT).options
     assert found == options
     assert Convention().replace(**found)
 
@@ -107,10 +107,10 @@ def test_arguments_set_options_of_the_convention(measures, options):
 @pytest.mark.parametrize(
     ("measures", "reason"),
     [
-        ("P(rel=2)@5 R(rel=3)@5", r"P\(rel=2\)@5 sets relevant_from=2 and R\(rel=3\)@5 sets relevant_from=3, and an"),
-        ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 sets relevant_from=2 and R@10 sets no relevant_from, .*; write rel="),
-        ("AP bpref(rel=2)", r"AP sets no relevant_from and bpref\(rel=2\) sets relevant_from=2"),
-        ("RBP(p=0.5) RBP@10", r"sets no rbp_persistence"),
+        ("P(rel=2)@5 R(rel=3)@5", r"P\(rel=2\)@5 sets relevant_from=2 and R\(rel=3\)@5 sets relevant_from=3, but an"),
+        ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 sets relevant_from=2 and R@10 does not set relevant_from, .*; write rel="),
+        ("AP bpref(rel=2)", r"AP does not set relevant_from and bpref\(rel=2\) sets relevant_from=2"),
+        ("RBP(p=0.5) RBP@10", r"does not set rbp_persistence"),
     ],
 )
 def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, reason):
@@ -123,53 +123,53 @@ def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, 
     [
         (
             "precison",
-            r"'precison' is not a measure \(did you mean 'precision'\?\); one of ndcg, precision, .*, or such as P@5",
+            r"'precison' is not a measure \(did you mean 'precision'\?\); choose from ndcg, precision, .*, or write",
         ),
         ("Sucess@5", r"'Sucess@5' is not a measure \(did you mean 'success'\?\)"),
         ("Rprec", "'Rprec' is not a measure"),
         ("P_5", "'P_5' is not a measure"),
-        ("P@0", "P@0 has no cutoff that is a whole number from 1; write P@10"),
-        ("P@x", "P@x has no cutoff"),
-        ("P@٣", "P@٣ has no cutoff"),
+        ("P@0", "P@0 has an invalid cutoff; write P@10"),
+        ("P@x", "P@x has an invalid cutoff"),
+        ("P@٣", "P@٣ has an invalid cutoff"),
         ("P@", "'P@' is not a measure"),
         ("P@-1", "'P@-1' is not a measure"),
         ("P@5)", r"'P@5\)' is not a measure"),
         ("P(rel=2@5", r"'P\(rel=2@5' is not a measure"),
         ("@5", "'@5' is not a measure"),
-        ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', and it takes rel=\.\.\."),
-        ("P(rel)@5", r"the argument 'rel', and it takes rel="),
+        ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', but it takes rel=\.\.\."),
+        ("P(rel)@5", r"the argument 'rel', but it takes rel="),
         (
             "nDCG(dcg='exp-log2')@10",
-            r"an option of the convention here; leave it out, and --set gain=exp2, in Python C",
+            r"an option of the convention here; omit it and use --set gain=exp2, in Python C",
         ),
-        ("nDCG(dcg='log2')@10", r"leave it out, and --set gain=linear, in Python Convention\(gain='linear'\)"),
-        ("P(judged_only=True)@10", "and --set unjudged=drop"),
-        ("nDCG(p=1)@10", "and it takes no arguments"),
+        ("nDCG(dcg='log2')@10", r"omit it and use --set gain=linear, in Python Convention\(gain='linear'\)"),
+        ("P(judged_only=True)@10", "use --set unjudged=drop"),
+        ("nDCG(p=1)@10", "but it takes no arguments"),
         (
             "foo P@5 bar@x P@0 bpref@3",
-            r"'foo' is not a measure; 'bar@x' is not a measure; one of ndcg, .*; P@0 has no.*; bpref@3 has a",
+            r"'foo' is not a measure; 'bar@x' is not a measure; choose from .*; P@0 has an invalid.*; bpref@3 has a",
         ),
-        ("P(rel=2)@20 P@20", "write rel=... in both, or evaluate twice, with one of them each time"),
-        ("RBP(rel=2)", r"the argument 'rel=2', and it takes p="),
-        ("", "there are none; name some of ndcg, precision"),
-        ([], "there are none"),
-        (" , ", "there are none"),
-        ("P@9999999999", "is not a cutoff"),
+        ("P(rel=2)@20 P@20", "write rel=... in both, or evaluate twice"),
+        ("RBP(rel=2)", r"the argument 'rel=2', but it takes p="),
+        ("", "the list is empty; choose from ndcg, precision"),
+        ([], "the list is empty"),
+        (" , ", "the list is empty"),
+        ("P@9999999999", "invalid cutoff"),
     ],
 )
 def test_what_is_no_measure_is_refused_with_the_reason(measures, reason):
     with pytest.raises(ConfigurationError, match=reason):
-        request(measures, None, DEFAULT)
+        parse_measures(measures, None, DEFAULT)
 
 
 def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
-    first = request("nDCG@10 P(rel=2)@5 rr(rel=2) RBP(p=0.5) bpref(rel=2)", [3], DEFAULT)
+    first = parse_measures("nDCG@10 P(rel=2)@5 rr(rel=2) RBP(p=0.5) bpref(rel=2)", [3], DEFAULT)
     texts = ["ndcg@10", "precision(rel=2)@5", "rr(rel=2)@3", "rbp(p=0.5)@all", "bpref(rel=2)@all"]
     assert first.texts == texts
-    again = request(texts, first.cutoffs, DEFAULT)
-    assert (again.asked, again.cutoffs, again.options) == (first.asked, first.cutoffs, first.options)
-    assert asked_by(texts) == first.asked
-    assert asked_by([]) == NOTHING_ELSE
+    again = parse_measures(texts, first.cutoffs, DEFAULT)
+    assert (again.measure_set, again.cutoffs, again.options) == (first.measure_set, first.cutoffs, first.options)
+    assert measure_set_of(texts) == first.measure_set
+    assert measure_set_of([]) == NDCG_ONLY
 
 
 @pytest.mark.parametrize(
@@ -186,23 +186,23 @@ def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
     ],
 )
 def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, headline):
-    found = request(measures, cutoffs, DEFAULT)
-    assert found.asked.headline(found.cutoffs) == headline
+    found = parse_measures(measures, cutoffs, DEFAULT)
+    assert found.measure_set.headline(found.cutoffs) == headline
     again = {"measures": found.texts, "headline": written(*headline)}
-    assert asked_in(again).headline([]) == headline
+    assert measure_set_in(again).headline([]) == headline
 
 
 def test_without_measures_the_headline_is_ndcg_at_the_deepest_cutoff_that_is_a_rank():
-    assert NOTHING_ELSE.headline([1, 10, None]) == ("ndcg", 10)
-    assert NOTHING_ELSE.headline([None]) == ("ndcg", None)
+    assert NDCG_ONLY.headline([1, 10, None]) == ("ndcg", 10)
+    assert NDCG_ONLY.headline([None]) == ("ndcg", None)
 
 
 def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():
-    asked = request("nDCG@10 P@5 R@1000", None, DEFAULT).asked
+    asked = parse_measures("nDCG@10 P@5 R@1000", None, DEFAULT).measure_set
     cutoffs = {column: asked.main_cutoff(column, [5, 10, 1000]) for column in ("ndcg", "precision", "recall", "dcg")}
     assert cutoffs == {"ndcg": 10, "precision": 5, "recall": 1000, "dcg": 10}
     assert asked.main_cutoff("ndcg", [5, 1000]) == 1000
-    whole = request("AP P@5 AP@10", None, DEFAULT).asked
+    whole = parse_measures("AP P@5 AP@10", None, DEFAULT).measure_set
     assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
 
 
@@ -214,18 +214,18 @@ def test_measures_of_ir_measures_are_taken():
         *(("ndcg", 10), ("precision", 5), ("recall", 100), ("ap", None), ("rr", 10), ("success", 5), ("bpref", None)),
         *(("rbp", None), ("err", 20), ("judged", 10)),
     ]
-    assert request([tool.P(rel=2) @ 5], None, DEFAULT).options == {"relevant_from": "2"}
+    assert parse_measures([tool.P(rel=2) @ 5], None, DEFAULT).options == {"relevant_from": "2"}
     with pytest.raises(ConfigurationError, match="'Rprec' is not a measure"):
         pairs([tool.Rprec])
 
 
 def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
-    asked = asked_by(["judged@5", "rbp@5", "ndcg@5", "precision@3"])
+    asked = measure_set_of(["judged@5", "rbp@5", "ndcg@5", "precision@3"])
     assert asked.columns == ["precision", "rbp", "rbp_residual", "judged_share"]
-    assert asked.companions == ["precision", "rbp", "judged"]
+    assert list(asked.beside_ndcg) == ["precision", "rbp", "judged"]
     assert asked.cutoffs_of("rbp", "precision") == [3, 5]
     assert asked.cutoffs_of("ap") == []
-    every = asked_by([f"{name}@all" for name in MEASURES])
+    every = measure_set_of([f"{name}@all" for name in MEASURES])
     assert every.columns == [column for column in COLUMNS if column not in ("ndcg_low", "ndcg_high")]
 
 
@@ -238,7 +238,7 @@ def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
     ],
 )
 def test_an_option_of_the_measures_takes_no_such_value(option, value):
-    with pytest.raises(ConfigurationError, match=rf"{option}=.*; {option} is one of"):
+    with pytest.raises(ConfigurationError, match=rf"{option}=.*; {option} takes"):
         Convention(**{option: value})
 
 

@@ -11,8 +11,7 @@ from tables import judgment, judgments, random_rows, result, results
 from ndcg_spark import Convention
 from ndcg_spark.engine.opened import join_in_place
 from ndcg_spark.rules import broken_judgments
-from ndcg_spark.scoring import gains, lists, ranking
-from ndcg_spark.scoring import judged as judged_side
+from ndcg_spark.scoring import gains, ideal, lists, ranking
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, query_scores
 from ndcg_spark.scoring.refusals import refuse_rows
 
@@ -22,14 +21,14 @@ KEY = ["query_id"]
 def documents_of(session, judged, returned, depth=None, **options):
     """What the DCG is summed of: document, rank and gain, in the order of ranks."""
     convention = Convention(**options)
-    worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
+    worth = ideal.judged_documents(judgments(session, judged), KEY, convention)
     table = lists.listed_gains(results(session, returned), worth, KEY, convention, depth)
     return [(row["doc_id"], row["rank_in_list"], row["gain"]) for row in table.orderBy("rank_in_list").collect()]
 
 
 def gains_of(session, judged, **options):
     """The query, the document and the gain of what was judged."""
-    worth = judged_side.judged_documents(judgments(session, judged), KEY, Convention(**options))
+    worth = ideal.judged_documents(judgments(session, judged), KEY, Convention(**options))
     return sorted((row["query_id"], row["doc_id"], row["gain"]) for row in worth.collect())
 
 
@@ -37,15 +36,15 @@ def gains_of_unchecked(session, judged, **options):
     """The same of a table that nobody has checked."""
     table, convention = judgments(session, judged), Convention(**options)
     broken = broken_judgments(dict(table.dtypes), gains.gain(F.col("relevance"), convention), convention)
-    return judged_side.judged_documents(refuse_rows(table, broken, "judgments"), KEY, convention).collect()
+    return ideal.judged_documents(refuse_rows(table, broken, "judgments"), KEY, convention).collect()
 
 
 def ideal_of(session, judged, cutoffs, **options):
     """The ideal DCG of the only query at the cutoffs."""
     convention = Convention(**options)
-    worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
-    ideal = judged_side.ideal_ranking(judged_side.of_queries(worth, KEY, None), KEY, convention)
-    (row,) = judged_side.ideal_scores(ideal, KEY, cutoffs, convention).collect()
+    worth = ideal.judged_documents(judgments(session, judged), KEY, convention)
+    ranked = ideal.ideal_ranking(ideal.of_queries(worth, KEY, None), KEY, convention)
+    (row,) = ideal.ideal_scores(ranked, KEY, cutoffs, convention).collect()
     return row.asDict()
 
 
@@ -57,7 +56,7 @@ def kept_queries(session, judged, returned):
 def dcg_at_1(session, judged, returned):
     """The DCG at 1 of lists that are ranked down to 2."""
     convention = Convention()
-    worth = judged_side.judged_documents(judgments(session, judged), KEY, convention)
+    worth = ideal.judged_documents(judgments(session, judged), KEY, convention)
     documents = lists.listed_gains(results(session, returned), worth, KEY, convention, 2)
     scores = lists.run_scores(documents, KEY, convention, [1, 2], 2)
     return lists.refuse_returned_twice(scores, ["run", *KEY], convention, [1, 2]).select("dcg_1").collect()
@@ -184,7 +183,7 @@ def moves(table):
 def test_results_are_moved_once_where_the_rows_of_each_query_are_brought_together(spark, ties):
     convention, rows = Convention(ties=ties), list(random_rows(9))
     judged = judgments(spark, [judgment(row["doc_id"], len(row["query_id"]), row["query_id"]) for row in rows[::2]])
-    worth, returned = judged_side.judged_documents(judged, KEY, convention), results(spark, rows)
+    worth, returned = ideal.judged_documents(judged, KEY, convention), results(spark, rows)
 
     def scores(listing, documents):
         listed = lists.listed_gains(listing, documents, KEY, convention, 3)

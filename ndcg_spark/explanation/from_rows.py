@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark import reference
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.explanation.asked import Asked, Explained
-from ndcg_spark.explanation.explanation import explain
-from ndcg_spark.explanation.facts import Facts, Grade, Judged, Returned, Score
-from ndcg_spark.scoring.gains import discounts, gain_of, unjudged_gain
+from ndcg_spark.explanation.build import explain
+from ndcg_spark.explanation.model import Facts, JudgedDocument, PossibleGrade, ReturnedDocument, Score
+from ndcg_spark.explanation.request import Explained, ExplainRequest
 from ndcg_spark.tables.sorting import best_first
 
 Row = Mapping[str, Any]
@@ -35,49 +35,38 @@ def facts_of(
         The best and the worst grade of the judgments.
     """
     documents = [_returned(row) for row in returned if row["run"] == score["run"]]
-    known = [Judged(row["doc_id"], row["relevance"], row["gain"]) for row in judged]
+    known = [JudgedDocument(row["doc_id"], row["relevance"], row["gain"]) for row in judged]
     ranks = max(len(documents), len(known)) + 1
     if convention.ideal == "k_relevant":
         ranks = max(ranks, score["cutoff"] or 0)
     # A negative grade that does not count is no worse than not being relevant.
     best, worst = (grade if grade is None or convention.negative == "keep" else max(grade, 0.0) for grade in grades)
     return Facts(
-        dataset=score["dataset"],
-        run=score["run"],
-        query_id=score["query_id"],
-        cutoff=score["cutoff"],
+        **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
         convention=convention,
         score=Score(*(score[name] for name in ("status", "ndcg", "dcg", "ideal_dcg", "returned", "judged"))),
         returned=documents,
         judged=known,
-        discounts=discounts(ranks, convention),
-        unjudged_gain=unjudged_gain(convention),
+        discounts=reference.discounts(ranks, convention.discount),
+        unjudged_gain=reference.unjudged_gain(convention),
         best=_grade(best, convention),
         worst=_grade(worst, convention),
         whole=whole,
     )
 
 
-def explained_of(facts: Mapping[str, Facts], runs: Sequence[str], asked: Asked) -> Explained:
+def explained_of(facts: Mapping[str, Facts], runs: Sequence[str], request: ExplainRequest) -> Explained:
     """The explanations of the runs, the best first, and the facts of the baseline."""
-    explanations = [explain(facts[run]) for run in runs if run != asked.baseline]
+    explanations = [explain(facts[run]) for run in runs if run != request.baseline]
     explanations.sort(key=lambda each: best_first(each.facts.score.ndcg, each.facts.run))
-    return Explained(explanations, None if asked.baseline is None else facts[asked.baseline])
+    return Explained(explanations, None if request.baseline is None else facts[request.baseline])
 
 
-def _returned(row: Row) -> Returned:
-    return Returned(
-        doc_id=row["doc_id"],
-        rank=row["rank"] if row["on_list"] else None,
-        place=row["place"],
-        tie_group=row["tie_group"],
-        score=row["score"],
-        relevance=row["relevance"],
-        own_gain=row["own_gain"],
-        gain=row["gain"],
-        tied=row["tied"] and row["on_list"],
-    )
+def _returned(row: Row) -> ReturnedDocument:
+    own = {name: row[name] for name in ("doc_id", "place", "tie_group", "score", "relevance", "own_gain", "gain")}
+    on_list = row["on_list"]
+    return ReturnedDocument(**own, rank=row["rank"] if on_list else None, tied=row["tied"] and on_list)
 
 
-def _grade(relevance: float | None, convention: Convention) -> Grade | None:
-    return None if relevance is None else Grade(relevance, gain_of(relevance, convention))
+def _grade(relevance: float | None, convention: Convention) -> PossibleGrade | None:
+    return None if relevance is None else PossibleGrade(relevance, reference.gain(relevance, convention))

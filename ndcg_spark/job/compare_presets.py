@@ -1,12 +1,12 @@
-"""The same data under every preset: why two tools disagree about it."""
+"""The same data scored under every preset, which shows why two tools disagree about it."""
 
 import dataclasses
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.requests import request
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.job.clock import Clock
@@ -16,7 +16,7 @@ from ndcg_spark.job.preparing import engine_for
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
+class PresetScores:
     """The dataset scores under one preset, or the reason why it refuses the data."""
 
     preset: str
@@ -24,7 +24,7 @@ class Compared:
     refused: str | None = None
 
 
-def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
+def compare_presets(config: EvaluationConfig, tell: Tell) -> list[PresetScores]:
     """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, and its name says so. A
@@ -35,8 +35,8 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
     InputError
         Every preset refuses the data; the reason is that of the first.
     """
-    options = request(config.measures, None, ()).options if config.measures else {}
-    scored: dict[Convention, Compared] = {}
+    options = parse_measures(config.measures, None, ()).options if config.measures else {}
+    scored: dict[Convention, PresetScores] = {}
     compared = []
     with engine_for(config) as opened:
         tell("engine", opened.name)
@@ -53,11 +53,11 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[Compared]:
     return compared
 
 
-def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) -> Compared:
+def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
     try:
         outcome = run_on(opened, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(opened, config, convention.replace(ties="doc_id_asc"))
-        return Compared(convention.label, [], str(error))
-    return Compared(outcome.convention, outcome.dataset_scores)
+        return PresetScores(convention.label, [], str(error))
+    return PresetScores(outcome.convention, outcome.dataset_scores)

@@ -1,14 +1,18 @@
 """The gains of judged documents, and the ideal ranking of each query. Both need only the judgments."""
 
+import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.scoring.gains import discount, gain, total_discount
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.reference import discounts
+from ndcg_spark.scoring.gains import discount, gain
+from ndcg_spark.scoring.ranking import are_distinct, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
-from ndcg_spark.scoring.sums import NO_COLUMNS, Cutoffs, are_distinct, named, within
 
 #: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
@@ -35,14 +39,13 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
 
 
 def of_queries(
-    judged: DataFrame, query_key: list[str], depth: int | None, further: Mapping[str, Column] = NO_COLUMNS
+    judged: DataFrame, query_key: list[str], depth: int | None, aggregates: Mapping[str, Column] = MappingProxyType({})
 ) -> DataFrame:
-    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and `further` aggregates of its documents.
+    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
 
     `gains` are those of the ideal ranking down to `depth`, an array of double with the largest first. A document judged
-    twice is refused whatever its gains, as one of them may lie beyond the depth. The hash is of the documents and their
-    relevance; it depends on no order, engine or format of files. All of it needs only the judgments, once, whatever the
-    number of runs.
+    twice is refused even if one of its gains lies beyond the depth. The hash is of the documents and their
+    relevance; it depends on no order, engine or format of files. It is computed once for all runs.
     """
     rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
     queries = rows.groupBy(*query_key).agg(
@@ -52,12 +55,12 @@ def of_queries(
         # Halves, so that no sum overflows.
         F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
         F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
-        *(column.alias(name) for name, column in further.items()),
+        *(column.alias(name) for name, column in aggregates.items()),
     )
     gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal(JUDGED_TWICE, query_key)))
     best = gains if depth is None else F.slice(gains, 1, depth)
     hashed = F.xxhash64("rows", "high", "low").alias(JUDGMENTS_HASH)
-    return queries.select(*query_key, best.alias("gains"), hashed, *further)
+    return queries.select(*query_key, best.alias("gains"), hashed, *aggregates)
 
 
 def ideal_ranking(
@@ -65,7 +68,7 @@ def ideal_ranking(
 ) -> DataFrame:
     """One row per query and rank of its ideal ranking: the query key, ideal_rank, and discounted, the discounted gain.
 
-    `queries` are those of `of_queries`, of which the numbers `kept` stand in every row. Ranks go from 1, the largest
+    `queries` are those of `of_queries`; their columns `kept` are repeated in every row. Ranks go from 1, the largest
     gain first. A query without any gain has one row, whose rank and gain are null.
     """
     ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
@@ -75,29 +78,30 @@ def ideal_ranking(
 
 
 def ideal_scores(
-    ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs, convention: Convention, kept: Sequence[str] = ()
+    ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
     """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no gains, and `kept`.
 
     With ideal=k_relevant that is the DCG of K relevant documents, and 0 for a query that has none. The whole ranking
     has no K, so its ideal is of the judged documents.
     """
-    sums = {named("ideal_dcg", k): F.sum(F.when(within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    sums = sums_at(cutoffs, "ideal_dcg", F.col("discounted"), IDEAL_RANK)
     if convention.ideal == "k_relevant":
-        for k in cutoffs:
-            total = sums[named("ideal_dcg", k)]
-            if k is not None:
-                sums[named("ideal_dcg", k)] = F.when(total > 0, F.lit(total_discount(k, convention))).otherwise(total)
+        for k in (k for k in cutoffs if k is not None):
+            total, of_k = sums[column_at("ideal_dcg", k)], math.fsum(discounts(k, convention.discount))
+            sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(of_k)).otherwise(total)
     # What is the same in all rows of a query. As further keys they would be shuffled, and first() is slow on Sail.
     sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
 
-def capped_ideal_scores(scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Cutoffs) -> DataFrame:
+def capped_ideal_scores(
+    scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff]
+) -> DataFrame:
     """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K, returned) ranks."""
     run_key = ["run", *query_key]
-    reached = F.col(IDEAL_RANK) <= F.col("returned")
-    sums = {named("ideal_dcg", k): F.sum(F.when(reached & within(IDEAL_RANK, k), F.col("discounted"))) for k in cutoffs}
+    reached = F.when(F.col(IDEAL_RANK) <= F.col("returned"), F.col("discounted"))
+    sums = sums_at(cutoffs, "ideal_dcg", reached, IDEAL_RANK)
     both = scores.select(*run_key, "returned").join(ideal, on=query_key, how="inner")
     capped = both.groupBy(*run_key).agg(*(column.alias(name) for name, column in sums.items()))
     return scores.join(capped, on=run_key, how="left")

@@ -1,4 +1,4 @@
-"""Which documents to have judged next: the input is read and checked as for an evaluation, and nothing is published."""
+"""The unjudged documents to judge next; the input is checked as for an evaluation, but nothing is published."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from ndcg_spark.tables.sorting import DECIMALS
 
 
 def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most so many, the largest weight first, then by dataset, query and document.
+    """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
 
     Documents that `unjudged=drop` takes off their lists are among them, at the ranks which they have in the results.
 

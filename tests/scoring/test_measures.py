@@ -137,7 +137,7 @@ def test_averaged_ties_are_the_expectation_over_all_orders(evaluate_embedded, cu
 
 @pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
 def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(evaluate_embedded, name):
-    with pytest.raises(ConventionError, match=f"measures: {name} would need one order of equal scores"):
+    with pytest.raises(ConventionError, match=f"measures: {name} needs one order of equal scores"):
         evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 1, Convention(ties="average"), measures=[name])
 
 
@@ -197,7 +197,7 @@ def test_a_query_can_have_gain_and_nothing_relevant(evaluate_embedded):
 
 def test_only_what_is_asked_for_has_values_and_ndcg_always_has(evaluate_embedded):
     found = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 RBP@3 nDCG@3 Bpref")
-    columns = {column for measure in MEASURES.values() for column in (measure.column, measure.beside) if column}
+    columns = {column for measure in MEASURES.values() for column in measure.values}
     valued = {row["cutoff"]: {name for name in columns if row[name] is not None} for row in found.query_scores}
     assert valued == {3: {"ndcg", "rbp", "rbp_residual"}, 5: {"ndcg", "precision"}, None: {"ndcg", "bpref"}}
     assert {

@@ -5,7 +5,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import ConventionError
-from ndcg_spark.scoring import udfs
+from ndcg_spark.scoring.gains import user_function
+from ndcg_spark.user_functions import computed, load
 
 MODULE = """
 import numpy as np
@@ -58,19 +59,19 @@ def house_gains(spark, tmp_path_factory):
 )
 def test_a_users_function_is_applied_to_each_row_and_gives_doubles(spark, function, expected):
     table = spark.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double")
-    gains = table.select(udfs.apply(f"python:house_gains.{function}", F.col("grade")).alias("gain"))
+    gains = table.select(user_function(f"python:house_gains.{function}", F.col("grade")).alias("gain"))
     assert gains.dtypes == [("gain", "double")]
     assert [row["gain"] for row in gains.collect()] == expected
 
 
 def test_a_users_function_may_be_applied_to_whole_numbers(spark):
     ranks = spark.createDataFrame([(1,), (5,)], "rank int")
-    assert ranks.select(udfs.apply("python:house_gains.tripled", F.col("rank"))).collect() == [(3.0,), (15.0,)]
+    assert ranks.select(user_function("python:house_gains.tripled", F.col("rank"))).collect() == [(3.0,), (15.0,)]
 
 
 def test_a_function_is_found_by_its_dotted_name():
-    assert udfs.load("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
-    assert udfs.load("python:os.path.basename")("folder/file") == "file"
+    assert load("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
+    assert load("python:os.path.basename")("folder/file") == "file"
 
 
 @pytest.mark.parametrize(
@@ -86,19 +87,19 @@ def test_a_function_is_found_by_its_dotted_name():
 )
 def test_a_function_that_cannot_be_had_is_a_convention_error(name, reason):
     with pytest.raises(ConventionError, match=reason):
-        udfs.load(name)
+        load(name)
 
 
 def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read():
     with pytest.raises(ConventionError, match="cannot be imported"):
-        udfs.apply("python:house_gains.cubed", F.col("grade"))
+        user_function("python:house_gains.cubed", F.col("grade"))
     with pytest.raises(ConventionError, match="cannot be imported"):
-        udfs.value_at("python:house_gains.cubed", 0.0)
+        computed("python:house_gains.cubed", [0.0])
 
 
 def test_the_value_of_a_function_is_computed_here():
-    assert udfs.value_at("python:house_gains.tripled", 2.5) == 2.5 * 3
-    assert udfs.value_at("python:house_gains.whole", 2.5) == 7.0
+    assert computed("python:house_gains.tripled", [2.5, 1.0]) == [2.5 * 3, 1.0 * 3]
+    assert computed("python:house_gains.whole", [2.5]) == [7.0]
 
 
 @pytest.mark.parametrize(
@@ -106,15 +107,15 @@ def test_the_value_of_a_function_is_computed_here():
     [
         ("fails", "house_gains.fails fails for the value 9, KeyError: 'grade 9'; it takes a pandas Series"),
         ("words", "house_gains.words fails for the value 9, ValueError: .*'high'"),
-        ("nothing", "house_gains.nothing gives .* for the value 9"),
+        ("nothing", "house_gains.nothing returns .* for the value 9"),
     ],
 )
 def test_a_function_that_gives_no_number_is_a_convention_error(function, reason):
     with pytest.raises(ConventionError, match=reason):
-        udfs.value_at(f"python:house_gains.{function}", 9.0)
+        computed(f"python:house_gains.{function}", [9.0])
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in log")
 def test_a_function_that_gives_nan_for_a_value_is_a_convention_error():
-    with pytest.raises(ConventionError, match=r"gives \[nan\] for the value -1"):
-        udfs.value_at("python:numpy.log", -1.0)
+    with pytest.raises(ConventionError, match=r"returns \[nan\] for the value -1"):
+        computed("python:numpy.log", [-1.0])

@@ -1,0 +1,77 @@
+"""What `ndcg-spark conventions` prints: the presets and options, and one preset in words and in mathematics."""
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import MEASURES, Measure
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, IDEALS, OPTIONS
+from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.values import choices, describe, show
+
+
+def list_presets_and_options() -> list[str]:
+    """Every preset with its tool and the version it was compared with, then every option with the values it takes."""
+    width = max(map(len, PRESETS))
+    presets = (
+        (f"{name:<{width}}  {preset.tool}", f"{'':<{width}}  verified with {preset.verified}")
+        for name, preset in PRESETS.items()
+    )
+    return [
+        *(line for lines in presets for line in lines),
+        "",
+        "Options and their values, the default first; change one with --set option=value",
+        *(f"  {option:<26}{choices(option)}" for option in OPTIONS),
+        "",
+        "Measures: the first name is computed at every cutoff, the name of the field at the cutoff written with it",
+        *(f"  {name:<11}{_written(measure):<21}{measure.words}" for name, measure in MEASURES.items()),
+    ]
+
+
+def describe_preset(name: str) -> list[str]:
+    """The lines about a preset: tool, formula, options, what differs from `standard`, what is not reproduced."""
+    chosen, preset = Convention.preset(name), PRESETS[name]
+    return [
+        f"{name}: {preset.tool}",
+        f"verified with {preset.verified}",
+        "",
+        "In words",
+        *(f"  {part}" for part in chosen.formula.split("; ")),
+        "",
+        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)",
+        *(f"  {line}" for line in mathematics(chosen)),
+        *(f"  {measure.notation}" for name, measure in MEASURES.items() if name != "ndcg"),
+        "",
+        "Options",
+        *(f"  {option:<26}{show(getattr(chosen, option))}" for option in OPTIONS),
+        "",
+        "Differs from standard in",
+        *(f"  {difference}" for difference in differences(chosen, Convention()) or ["nothing: it is the default"]),
+        "",
+        "Not reproduced, deliberately",
+        *(f"  {behaviour}" for behaviour in preset.not_reproduced or ("nothing known",)),
+    ]
+
+
+def mathematics(convention: Convention) -> list[str]:
+    """The definition in mathematical notation, line by line: d is a document, r a rank from 1, q a query."""
+    gain, discount, least = show(convention.gain), show(convention.discount), convention.min_relevance
+    expected = ", expected over all orders of equal scores" if convention.ties == "average" else ""
+    return [
+        *([] if least == "none" else [f"rel(d) = [grade of d >= {show(least)}], but a negative grade is unchanged"]),
+        f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}",
+        f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
+        f"DCG@k = sum over r = 1..k of g(d_r) * w(r){expected}",
+        IDEALS[convention.ideal][1],
+        "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
+    ]
+
+
+def differences(convention: Convention, other: Convention) -> list[str]:
+    """The options in which a convention differs from another, each with its value and its meaning in words."""
+    values = {option: getattr(convention, option) for option in OPTIONS}
+    changed = {option: value for option, value in values.items() if value != getattr(other, option)}
+    return [f"{option}={show(value)}: {describe(option, value)}".rstrip(": ") for option, value in changed.items()]
+
+
+def _written(measure: Measure) -> str:
+    """As the field writes a measure: P(rel=2)@10."""
+    arguments = ", ".join(f"{short}=..." for short in measure.arguments)
+    return f"{measure.written[0]}{f'({arguments})' if arguments else ''}{'' if measure.whole else '@10'}"

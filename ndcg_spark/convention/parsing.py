@@ -1,0 +1,232 @@
+"""Measures as people write them, such as `precision`, `P@5` or `RBP(p=0.5)`."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, deepest_finite, parse, show
+from ndcg_spark.convention.measures import MEASURES, MeasureSet
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.text import did_you_mean
+
+_NAMES = {name: name for name in MEASURES} | {
+    written: name for name, measure in MEASURES.items() for written in measure.written
+}
+#: Blanks and commas within parentheses do not end a word.
+_WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
+_MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+#: At a cutoff the case of a name does not matter: `p@5`.
+_AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
+#: trec_eval has the cutoff behind the name: `P_5`, `map_cut.10`.
+_TREC_EVAL = re.compile(r"(?P<name>[A-Za-z_]+?)(?:_cut)?[_.](?P<cutoff>\d+)")
+#: What other tools call a measure, besides what is written in MEASURES.
+_ELSEWHERE = {
+    "recip_rank": "RR",
+    "reciprocal_rank": "RR",
+    "hit_rate": "Success",
+    "hitrate": "Success",
+    "hit": "Success",
+}
+#: Arguments of ir_measures that are options of a convention here, so that all measures have them.
+_OPTIONS = {
+    ("dcg", "exp-log2"): "gain=exp2",
+    ("dcg", "log2"): "gain=linear",
+    ("judged_only", "True"): "unjudged=drop",
+}
+#: The cutoff of a measure that is written without one, by the name that the configuration has for it.
+EACH = "each"
+
+
+class _UnknownMeasureError(ConfigurationError):
+    """A word that is no measure; the message lists the measures once for all such words."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Word:
+    """One measure as it was written."""
+
+    text: str
+    name: str
+    #: A rank, `all`, or EACH.
+    cutoff: str
+    #: The options that its arguments set.
+    options: Mapping[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a measure of the whole ranking only."""
+        return self.name in MEASURES and MEASURES[self.name].whole
+
+    def cutoffs(self, configured: Sequence[Cutoff]) -> list[Cutoff]:
+        """Its own cutoff, or those that are configured."""
+        if self.whole:
+            return [None]
+        return list(configured) if self.cutoff == EACH else ascending([parse(self.cutoff)])
+
+
+@dataclasses.dataclass(frozen=True)
+class ParsedMeasures:
+    """The measures of a text, all cutoffs that the evaluation needs, and the options that arguments set."""
+
+    measure_set: MeasureSet
+    cutoffs: Sequence[Cutoff]
+    options: Mapping[str, Any]
+
+    @property
+    def texts(self) -> list[str]:
+        """The same measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
+        return [f"{name}{self._arguments_of(name)}@{show(cutoff)}" for name, cutoff in self.measure_set.pairs]
+
+    def _arguments_of(self, name: str) -> str:
+        arguments = MEASURES[name].arguments
+        values = [f"{short}={self.options[option]}" for short, option in arguments.items() if option in self.options]
+        return f"({', '.join(values)})" if values else ""
+
+
+def parse_measures(
+    measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, default: Sequence[Cutoff]
+) -> ParsedMeasures:
+    """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
+
+    A name of the configuration (`precision`) stands for every one of `cutoffs`, or of `default` if there are none; one
+    with a cutoff (`precision@5`, `P@5`) for that one, and one that the field writes without cutoff (`AP`) for the whole
+    ranking. `measures` may be a text with blanks or commas between them, or anything whose texts are measures, such as
+    those of ir_measures.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such measure, argument or cutoff, or two of them set an option to different values.
+    """
+    if measures is None or isinstance(measures, Mapping):
+        raise ConfigurationError(f"measures: {measures!r} is not a list of measures; write for example ['P@5', 'AP']")
+    listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
+    words = _words(" ".join(str(each) for each in listed))
+    needs_cutoffs = any(word.cutoff == EACH and not word.whole for word in words)
+    configured = list(cutoffs or (default if needs_cutoffs else ()))
+    pairs = dict.fromkeys((word.name, cutoff) for word in words for cutoff in word.cutoffs(configured))
+    headline = words[0].name, deepest_finite(words[0].cutoffs(configured))
+    needed = ascending([*configured, *(cutoff for _, cutoff in pairs)])
+    return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
+
+
+def measure_set_of(texts: Iterable[str], bounds: bool = False, headline: str | None = None) -> MeasureSet:
+    """The measures of texts with a cutoff each, such as precision@5; NDCG alone if there are none.
+
+    `headline` is such a text too; without one it is the first.
+    """
+    listed = list(texts)
+    parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
+    first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
+    return MeasureSet(parsed.pairs, bounds, first)
+
+
+def measure_set_in(configuration: Mapping[str, Any]) -> MeasureSet:
+    """The measures of the configuration in the record of a night."""
+    measures, bounds, headline = (configuration.get(name) for name in ("measures", "bounds", "headline"))
+    return measure_set_of(measures or (), bool(bounds), headline)
+
+
+def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
+    """The columns of scores in such a text, each with its cutoff: a rank, `all`, or EACH where none is named.
+
+    `also` are columns that are no measures, and are named as they are: `dcg@10`. ConfigurationError as
+    `parse_measures`, and for arguments, as the scores are computed already.
+    """
+    words = _words(text, also)
+    for word in words:
+        if word.options:
+            raise ConfigurationError(
+                f"measures: {word.text} has arguments, but the published scores cannot be changed; omit them"
+            )
+    columns = {name: measure.column for name, measure in MEASURES.items()}
+    return list(dict.fromkeys((columns.get(w.name, w.name), "all" if w.whole else w.cutoff) for w in words))
+
+
+def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
+    """The measures of a text. ConfigurationError if there are none, or one that names all words that are wrong."""
+    known = ", ".join(dict.fromkeys([*MEASURES, *also]))
+    words, unknown, wrong = [], [], []
+    for word in _WORDS.findall(text):
+        try:
+            words.append(_word(word, [name for name in also if name not in MEASURES]))
+        except _UnknownMeasureError as error:
+            unknown.append(str(error))
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    if unknown:
+        wrong = [*unknown, f"choose from {known}, or write for example P@5", *wrong]
+    if wrong:
+        raise ConfigurationError(f"measures: {'; '.join(wrong)}")
+    if not words:
+        raise ConfigurationError(f"measures: the list is empty; choose from {known}, or omit it")
+    return words
+
+
+def _word(word: str, columns: Sequence[str]) -> _Word:
+    match = _MEASURE.fullmatch(word)
+    written = match["name"] if match else word
+    known = {*_NAMES, *columns}
+    if match and match["cutoff"] and written not in known:
+        written = _AT_A_CUTOFF.get(written.lower(), written)
+    if match is None or written not in known:
+        raise _UnknownMeasureError(f"{word!r} is not a measure{_near(word, match, columns)}")
+    name, cutoff = _NAMES.get(written, written), match["cutoff"]
+    if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
+        raise ConfigurationError(f"{word} has an invalid cutoff; write {written}@10")
+    options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
+    parsed = _Word(word, name, cutoff or (EACH if written in {*MEASURES, *columns} else "all"), options)
+    if parsed.whole and cutoff not in (None, "all"):
+        raise ConfigurationError(f"{word} has a cutoff, but {name} is computed on the whole ranking; write {written}")
+    return parsed
+
+
+def _near(word: str, match: re.Match[str] | None, columns: Iterable[str]) -> str:
+    """The measure that is probably meant, with its cutoff, in words; empty if none is near."""
+    found = _TREC_EVAL.fullmatch(word) or match
+    name = found["name"] if found else word
+    written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if found else None
+    if found and written:
+        cutoff = f"@{found['cutoff']}" if found["cutoff"] else ""
+        return f" (did you mean {MEASURES[_NAMES[written]].written[0] + cutoff!r}?)"
+    # Of names that differ in their case only, ours is suggested.
+    return did_you_mean(name, [*columns, *reversed(_NAMES)])
+
+
+def _arguments(word: str, known: Mapping[str, str], text: str) -> dict[str, str]:
+    """The options that the arguments in parentheses set; `known` are the options by argument."""
+    options = {}
+    for part in text.split(",") if text else []:
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        option = _OPTIONS.get((name, value.strip("'\"")))
+        if option and name not in known:
+            key, _, value = option.partition("=")
+            raise ConfigurationError(
+                f"{word} has the argument {part.strip()!r}, which is an option of the convention here; omit it and use "
+                f"--set {option}, in Python Convention({key}={value!r})"
+            )
+        if name not in known or not value:
+            takes = " and ".join(f"{each}=..." for each in known) or "no arguments"
+            raise ConfigurationError(f"{word} has the argument {part.strip()!r}, but it takes {takes}")
+        options[known[name]] = value
+    return options
+
+
+def _options(words: Iterable[_Word]) -> dict[str, str]:
+    """The options that the words set: an evaluation has one value of each, so all that take it must set the same."""
+    options: dict[str, tuple[str, str]] = {}
+    for word in words:
+        for short, option in MEASURES[word.name].arguments.items():
+            value = word.options.get(option, "")
+            first, known = options.setdefault(option, (word.text, value))
+            if known != value:
+                settings = [
+                    f"{text} sets {option}={value}" if value else f"{text} does not set {option}"
+                    for text, value in ((first, known), (word.text, value))
+                ]
+                raise ConfigurationError(
+                    f"measures: {' and '.join(settings)}, but an evaluation has one value for all measures; write "
+                    f"{short}=... in both, or evaluate twice"
+                )
+    return {option: value for option, (_, value) in options.items() if value}

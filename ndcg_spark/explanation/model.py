@@ -1,0 +1,168 @@
+"""What an explanation is made of, one query of one run as an evaluation scored it, and what it says."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from ndcg_spark.convention.convention import Convention
+
+#: What a document of the ideal ranking is called where the convention asks for more than there are.
+ANY_RELEVANT = "(any relevant document)"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReturnedDocument:
+    """A document that the run returned."""
+
+    doc_id: str
+    #: Its rank in the list that is scored, from 1; None if the convention takes it off that list.
+    rank: int | None
+    #: Its rank in the list as it was returned, from 1, and a number that tied documents share.
+    place: int
+    tie_group: int
+    #: None if the results have ranks only.
+    score: float | None
+    #: None if it is unjudged.
+    relevance: float | None
+    #: Its own gain, and the gain that counts at its rank: with averaged ties the mean of its tie group.
+    own_gain: float
+    gain: float
+    tied: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgedDocument:
+    """A judged document. Its gain is None if its grade is negative and does not count."""
+
+    doc_id: str
+    relevance: float
+    gain: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class PossibleGrade:
+    """A grade that an unjudged document could get, and its gain, None if the document would remain as unjudged."""
+
+    relevance: float
+    gain: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """The evaluation's scores of the query: a row of QUERY_SCORES without its key."""
+
+    status: str
+    ndcg: float | None
+    dcg: float
+    ideal_dcg: float
+    returned: int
+    judged: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """One query of one run at one cutoff."""
+
+    dataset: str
+    run: str
+    query_id: str
+    #: None for the whole ranking.
+    cutoff: int | None
+    convention: Convention
+    score: Score
+    returned: Sequence[ReturnedDocument]
+    judged: Sequence[JudgedDocument]
+    #: The discount of every rank from 1, one rank more than the longer of both lists has.
+    discounts: Sequence[float]
+    #: The gain of an unjudged document, and the best and the worst grade of the judgments.
+    unjudged_gain: float
+    best: PossibleGrade | None
+    worst: PossibleGrade | None
+    #: Whether `returned` has the whole list and `judged` every judged document, or both only what lies within the
+    #: cutoff, as a published night keeps it.
+    whole: bool = True
+
+    @property
+    def listed(self) -> list[ReturnedDocument]:
+        """The documents of the list that is scored, by rank."""
+        return sorted((each for each in self.returned if each.rank is not None), key=lambda each: each.rank or 0)
+
+    @property
+    def ideal_gains(self) -> dict[str, float]:
+        """The gains of the documents that the ideal ranking is made of, by document."""
+        if self.convention.ideal == "retrieved":
+            return {each.doc_id: each.own_gain for each in self.listed}
+        return {each.doc_id: each.gain for each in self.judged if each.gain is not None}
+
+
+@dataclasses.dataclass(frozen=True)
+class RankLine:
+    """One rank: the document there and what it adds, and the document of the ideal ranking and what it would add."""
+
+    rank: int
+    #: None below the end of the list, and so are the following fields but the discount.
+    doc_id: str | None
+    score: float | None
+    tied: bool
+    relevance: float | None
+    gain: float | None
+    discount: float
+    contribution: float | None
+    ideal_doc_id: str | None
+    ideal_contribution: float | None
+    #: NDCG with this rank as the cutoff; None where the ideal DCG is 0 or not known.
+    ndcg: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """How much less (above 0) or more (below 0) a document adds than in the ideal ranking."""
+
+    doc_id: str
+    relevance: float | None
+    #: Its rank in the list that is scored, None if it is not on it; `where` says where it is.
+    rank: int | None
+    where: str
+    #: None if it is not within the cutoff of the ideal ranking.
+    ideal_rank: int | None
+    gain: float
+    loss: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """The score if one document were moved to its rank in the ideal ranking and the others kept their order."""
+
+    doc_id: str
+    relevance: float | None
+    #: Its rank now; None if it is not on the list.
+    rank: int | None
+    ideal_rank: int
+    ndcg: float
+    change: float
+
+
+@dataclasses.dataclass(frozen=True)
+class UnjudgedDocument:
+    """The score if one unjudged document had the best, or the worst, grade of the judgments."""
+
+    doc_id: str
+    #: None if the convention takes it off the list; then it would come back at its place.
+    rank: int | None
+    ndcg_if_best: float | None
+    ndcg_if_worst: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """The explanation of one query of one run."""
+
+    facts: Facts
+    lines: list[RankLine]
+    #: The losses that are not 0, the largest first. They sum to ideal DCG - DCG.
+    losses: list[Loss]
+    #: The relevant documents that are not within the cutoff.
+    absent: list[Loss]
+    would_help: list[Move]
+    unjudged: list[UnjudgedDocument]
+    #: Whether the ideal ranking is known document by document. If not, there are only `lines`, without ideal.
+    ideal_known: bool

@@ -1,0 +1,138 @@
+"""The measures beside NDCG, in the same pass over the same ranked documents; see `convention.measures` for each.
+
+A document has columns, a list sums of these down to every cutoff and aggregates, and a query numbers of judged
+documents. The measures are computed of these.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.errors import ConventionError
+from ndcg_spark.scoring import ranking
+from ndcg_spark.scoring.gains import counted
+from ndcg_spark.scoring.ranking import RANK, sums_at
+
+#: The highest grade of the judgments, as a column of judged documents.
+HIGHEST = "highest_grade"
+#: How many documents of a query are relevant, and how many of its judged documents are not.
+RELEVANT, OTHERS = "relevant_documents", "other_documents"
+#: Stands for the whole ranking where a rank is compared with a cutoff.
+_LAST_RANK = 2**31 - 1
+
+
+def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
+    """ConventionError if ties are averaged and a measure has no expectation that is a sum over ranks."""
+    wrong = [name for name, measure in measures.beside_ndcg.items() if not measure.averages]
+    if convention.ties == "average" and wrong:
+        raise ConventionError(
+            f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average averages over all orders; "
+            "omit it, or set for example ties=doc_id_desc"
+        )
+
+
+def with_highest_grade(
+    documents: DataFrame, judgments: DataFrame, key: list[str], convention: Convention, measures: MeasureSet
+) -> DataFrame:
+    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not say it.
+
+    The highest grade of all is that of the `judgments` before those of one document are merged, as the check finds it.
+    """
+    if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
+        return documents
+    highest = F.max(counted(F.col("relevance"), convention)).alias(HIGHEST)
+    if convention.max_grade == "highest_of_query":
+        return documents.join(documents.groupBy(*key).agg(highest), on=key, how="inner")
+    return documents.crossJoin(F.broadcast(judgments.agg(highest)))
+
+
+def of_queries(convention: Convention) -> dict[str, Column]:
+    """Aggregates over the judged documents of a query: how many of them are RELEVANT, and how many are OTHERS."""
+    judged = F.col("gain").isNotNull()
+    relevant = _is_relevant(judged, convention)
+    return {RELEVANT: F.count_if(relevant), OTHERS: F.count_if(judged & ~relevant)}
+
+
+def of_documents(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+    """Columns of ranked documents that were looked up in the judgments, all double: what is averaged over ties.
+
+    `relevant`, `known` (judged) and `unjudged` are 1 or 0, `worth` is the share of the highest grade, from 0 to 1, and
+    `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
+    """
+    judged = F.col("judged")
+    highest = F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
+    grade = F.greatest(counted(F.col("relevance"), convention), F.lit(0.0))
+    graded = judged & (highest > 0)
+    stop = F.pow(F.lit(2.0), grade - highest) - F.pow(F.lit(2.0), -highest)
+    columns = {
+        "relevant": F.when(_is_relevant(judged, convention), 1.0).otherwise(0.0),
+        "known": F.when(judged, 1.0).otherwise(0.0),
+        "unjudged": F.when(judged, 0.0).otherwise(1.0),
+        "worth": F.when(graded, grade / highest).otherwise(0.0),
+        "stop": F.when(graded, stop).otherwise(0.0),
+    }
+    needed = {column for each in measures.beside_ndcg.values() for column in each.documents}
+    return {name: column for name, column in columns.items() if name in needed}
+
+
+def of_ranks(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+    """The columns of documents whose ties are settled that are summed down to every cutoff."""
+    sums = {name: value for each in measures.beside_ndcg.values() for name, value in each.sums.items()}
+    return {name: _sql(value, convention) for name, value in sums.items() if name != value}
+
+
+def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+    """Aggregates over the documents of a list, by name: sums at every cutoff, and what is gathered of whole lists."""
+    listed = ranking.is_listed(convention)
+    aggregates: dict[str, Column] = {}
+    for name, measure in measures.beside_ndcg.items():
+        for column in measure.sums:
+            aggregates |= sums_at(measures.cutoffs_of(name), column, F.when(listed, F.col(column)))
+        aggregates |= {column: _sql(aggregate, convention) for column, aggregate in measure.lists.items()}
+    return aggregates
+
+
+def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
+    """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio.
+
+    The values are doubles from 0 to 1 for a list with `returned` and the columns of `of_lists`, and those of
+    `of_queries`. They are null or 0 where all of these are null, as the run has not answered the query.
+    """
+    for name, measure in measures.beside_ndcg.items():
+        for column, value in measure.values.items():
+            for k in measures.cutoffs_of(name):
+                sums = {total: column_at(total, k) for total in measure.sums}
+                yield column_at(column, k), _sql(value, convention, k, sums), measure.is_ratio
+
+
+def columns_at(cutoff: Cutoff, measures: MeasureSet) -> dict[str, str]:
+    """For each column of the measures, the one of `values` with its values at this cutoff."""
+    return {
+        column: column_at(column, cutoff)
+        for name, measure in measures.beside_ndcg.items()
+        if cutoff in measures.cutoffs_of(name)
+        for column in measure.values
+    }
+
+
+def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping[str, str] | None = None) -> Column:
+    """The SQL of a measure as a Column; its names are those of `convention.measures`."""
+    names = {
+        "rank": RANK,
+        "listed": ranking.LISTED if ranking.takes_documents_off(convention) else "true",
+        "k": cutoff or _LAST_RANK,
+        "ranks": cutoff or "greatest(returned, 1)",
+        "whole": str(cutoff is None).lower(),
+    }
+    return F.expr(text.format(**convention.options(), **names, **(sums or {})))
+
+
+def _is_relevant(judged: Column, convention: Convention) -> Column:
+    if isinstance(convention.relevant_from, str):
+        return judged
+    enough = counted(F.col("relevance"), convention) >= F.lit(convention.relevant_from)
+    return judged & F.coalesce(enough, F.lit(False))
