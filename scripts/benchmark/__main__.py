@@ -6,41 +6,34 @@ From the project's folder: python -m scripts.benchmark --scenario peers --rounds
 import argparse
 import compileall
 import dataclasses
-import datetime
+import itertools
 import json
-import os
-import shutil
+import multiprocessing
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from scripts.benchmark.data import Size
-from scripts.benchmark.machine import machine, versions
 from scripts.benchmark.measure import Measurement, ProgramError, measure
-from scripts.benchmark.programs import PROJECT, Program
-from scripts.benchmark.report import counts, disagreements, heading, medians, section, verdicts
+from scripts.benchmark.programs import ENVIRONMENT, PROJECT
+from scripts.benchmark.report import disagreements, heading, section
 from scripts.benchmark.scenarios import SCENARIOS
 from scripts.benchmark.setting import Scenario, Setting
-
-QUICK = {"scale": 0.01, "rounds": 1}
-#: Rounds inside a program that measures itself, where time is short.
-FEW_ROUNDS = 2
 
 
 @dataclasses.dataclass
 class _Work:
-    """A scenario that is being measured."""
+    """A scenario that is being measured, what was found, and of programs that failed what happened."""
 
-    name: str
     scenario: Scenario
     found: dict[str, list[Measurement]] = dataclasses.field(default_factory=dict)
-    problems: list[str] = dataclasses.field(default_factory=list)
-    broken: set[str] = dataclasses.field(default_factory=set)
-    #: What its last round took.
-    seconds: float = 0.0
+    broken: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[str]:
+        """Programs that failed, and those that should agree and do not."""
+        return [*self.broken.values(), *disagreements(self.scenario, self.found)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,152 +41,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _arguments(arguments)
     # As an installed package has: without bytecode every start compiles again.
     compileall.compile_dir(PROJECT / "ndcg_spark", quiet=1)
-    queries = max(20, round(given.queries * given.scale))
-    size = Size(queries, given.results, given.judgments, given.runs, given.seed)
-    inner = min(given.rounds, FEW_ROUNDS) if given.minutes else given.rounds
-    setting = Setting(size, given.cutoffs, given.cache, inner, given.scale)
-    facts: dict[str, Any] = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
-        "versions": versions(),
-        "load": os.getloadavg()[0],
-        "parameters": f"{size.queries:,} queries, {size.results} results and {size.judgments} judgments each, "
-        f"cutoffs {given.cutoffs}, scale {given.scale:g}, seed {size.seed}",
-        "size": dataclasses.asdict(size),
-    }
+    setting = Setting(given.cache, given.rounds, given.scale, given.seed)
+    before = heading(setting)
+    names = SCENARIOS if "all" in given.scenario else given.scenario
     # All data is made first, so that nothing is measured in the wake of that.
-    works = [_prepared(name, setting, given) for name in (SCENARIOS if "all" in given.scenario else given.scenario)]
-    start = time.monotonic()
-    for number in range(given.rounds):
-        for work in works:
-            left = given.minutes * 60 - (time.monotonic() - start) if given.minutes else None
-            # The first round of every scenario is always run.
-            if number == 0 or left is None or work.seconds <= left:
-                _measure_round(work, number, given)
-                # After every round: a night of measurements is not lost to the last of them.
-                _write(given.output, facts, works)
-    sys.stdout.write("\n".join(_page(facts, works)) + "\n")
-    return int(any(_problems(work) for work in works))
+    works = {name: _Work(SCENARIOS[name](setting)) for name in names}
+    given.output.mkdir(parents=True, exist_ok=True)
+    # In a process of its own: what a process has held counts as held by the programs that it starts.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as measuring:
+        for number, work in itertools.product(range(given.rounds), works.values()):
+            _measure_round(work, number, given, measuring)
+            # After every round: a night of measurements is not lost to the last of them.
+            found = {name: {"rounds": of.found, "problems": of.problems} for name, of in works.items()}
+            written = json.dumps({"heading": before, "scenarios": found}, indent=1, default=dataclasses.asdict)
+            (given.output / "benchmark.json").write_text(written + "\n", encoding="utf-8")
+            lines = (section(of.scenario, of.found, of.problems) for of in works.values())
+            page = "\n".join([*before, *itertools.chain.from_iterable(lines)]) + "\n"
+            (given.output / "benchmark.md").write_text(page, encoding="utf-8")
+    sys.stdout.write(page)
+    return int(any(work.problems for work in works.values()))
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m scripts.benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = ["all", *SCENARIOS]
-    parser.add_argument(
-        "--scenario", nargs="+", choices=names, default=["peers"], metavar="NAME", help=", ".join(names)
-    )
-    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the size of all data; try 0.001")
-    parser.add_argument("--queries", type=int, default=96_000)
-    parser.add_argument("--results", type=int, default=100, help="of a query in a run")
-    parser.add_argument("--judgments", type=int, default=20, help="of a query")
-    parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cutoffs", default="10")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        help="after the first round of every scenario, repeat only what ends within so many minutes; the programs that "
-        "take minutes are left out",
-    )
+    parser.add_argument("--scenario", nargs="+", choices=["all", *SCENARIOS], default=["peers"])
     parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="these programs of a scenario")
-    parser.add_argument("--quick", action="store_true", help="little data, one round: whether everything runs")
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the size of all data; try 0.01")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds that one program may take")
-    parser.add_argument("--quiet-load", type=float, help="wait, up to 5 minutes, until the load average is below this")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "ndcg-spark-benchmark")
     parser.add_argument("--output", type=Path, default=Path("benchmark-results"))
-    given = parser.parse_args(arguments)
-    if given.quick:
-        vars(given).update(QUICK)
-    return given
+    return parser.parse_args(arguments)
 
 
-def _prepared(name: str, setting: Setting, given: argparse.Namespace) -> _Work:
-    """A scenario whose data is made, with the programs that were asked for."""
-    scenario = SCENARIOS[name](setting)
-    skipped, kept = dict(scenario.skipped), []
-    for program in scenario.programs:
-        if program.slow and given.minutes:
-            skipped[program.name] = "takes minutes; run without --minutes"
-        elif not given.only or program.name in given.only:
-            kept.append(program)
-    for left_out, reason in skipped.items():
-        _tell(f"{name}: without {left_out}: {reason}")
-    return _Work(name, dataclasses.replace(scenario, programs=kept, skipped=skipped))
-
-
-def _measure_round(work: _Work, number: int, given: argparse.Namespace) -> None:
-    """Every program once, in turn; one that fails is told and not run again."""
-    start = time.monotonic()
+def _measure_round(work: _Work, number: int, given: argparse.Namespace, measuring: Executor) -> None:
+    """Every program once, in turn, but those that cannot run here; one that fails is told and not run again."""
     for program in work.scenario.programs:
-        if program.name in work.broken or (program.once and number):
+        is_wanted = not given.only or program.name in given.only
+        if not is_wanted or program.absent or program.name in work.broken or (program.once and number):
             continue
-        _wait_for_quiet(given.quiet_load)
         try:
-            measured = _once(program, given.timeout)
+            with tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True) as output:
+                command = [output if part == "OUTPUT" else part for part in program.command]
+                measured = measuring.submit(measure, command, {**ENVIRONMENT, **program.env}, given.timeout).result()
         except ProgramError as error:
-            work.problems.append(str(error))
-            work.broken.add(program.name)
-            _tell(f"{work.name}: {program.name} fails: {error}")
+            work.broken[program.name] = str(error)
+            sys.stderr.write(f"{program.name} fails: {error}\n")
             continue
         work.found.setdefault(program.name, []).append(measured)
-        _tell(
-            f"{work.name} {number + 1}/{given.rounds} {program.name:<24} {measured.seconds:8.2f} s "
-            f"{measured.cpu_seconds:8.2f} s processor {measured.peak_gb:6.2f} GB  load {measured.load:.1f}"
+        sys.stderr.write(
+            f"{work.scenario.title} {number + 1}/{given.rounds} {program.name:<24} {measured.seconds:8.2f} s "
+            f"{measured.cpu_seconds:8.2f} s processor {measured.peak_gb:6.2f} GB  load {measured.load:.1f}\n"
         )
-    work.seconds = time.monotonic() - start
-
-
-def _once(program: Program, timeout: float) -> Measurement:
-    output = tempfile.mkdtemp(prefix="benchmark-")
-    try:
-        command = [output if part == "OUTPUT" else part for part in program.command]
-        return measure(command, program.env, timeout)
-    finally:
-        shutil.rmtree(output, ignore_errors=True)
-
-
-def _wait_for_quiet(load: float | None) -> None:
-    deadline = time.monotonic() + 300
-    while load is not None and os.getloadavg()[0] > load and time.monotonic() < deadline:
-        time.sleep(5)
-
-
-def _tell(sentence: str) -> None:
-    sys.stderr.write(sentence + "\n")
-
-
-def _page(facts: dict[str, Any], works: Sequence[_Work]) -> list[str]:
-    lines = heading(facts)
-    for work in works:
-        lines += section(work.scenario, medians(work.found), counts(work.found))
-        for problem in _problems(work):
-            lines += [f"**Problem:** {problem}", ""]
-    return lines
-
-
-def _problems(work: _Work) -> list[str]:
-    return [*work.problems, *disagreements(work.scenario, work.found)]
-
-
-def _write(folder: Path, facts: dict[str, Any], works: Sequence[_Work]) -> None:
-    scenarios = {}
-    for work in works:
-        rows, counted = medians(work.found), counts(work.found)
-        scenarios[work.name] = {
-            "medians": rows,
-            "counts": counted,
-            "targets": verdicts(work.scenario.targets, {**rows, **counted}),
-            "rounds": {program: [dataclasses.asdict(m) for m in rounds] for program, rounds in work.found.items()},
-            "problems": _problems(work),
-            "skipped": dict(work.scenario.skipped),
-        }
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "benchmark.md").write_text("\n".join(_page(facts, works)) + "\n", encoding="utf-8")
-    found = json.dumps({**facts, "scenarios": scenarios}, indent=1)
-    (folder / "benchmark.json").write_text(found + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

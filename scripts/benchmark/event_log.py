@@ -3,131 +3,97 @@
 The log must be one file of plain text: spark.eventLog.rolling.enabled and spark.eventLog.compress are false.
 """
 
-import dataclasses
+import collections
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+#: An event, or an operator of a plan with those below it, as the log has them.
 Event = Mapping[str, Any]
+#: The value of every metric of every operator, by its id.
+Values = Mapping[int, int]
 
+_PROCESSOR = ("Executor CPU Time", "Executor Deserialize CPU Time")
 _SQL = "org.apache.spark.sql.execution.ui."
-#: The metric of a scan that has the size of all its files.
-_SIZE = "size of files read"
 
 
-@dataclasses.dataclass(frozen=True)
-class Node:
-    """An operator of a plan: its name, the ids of its metrics by their names, and the operators below it."""
+def read(path: Path, tables: Mapping[str, int], start: float = 0.0, end: float = math.inf) -> dict[str, float]:
+    """What was done of that which began between two times in seconds since 1970.
 
-    name: str
-    metrics: Mapping[str, int]
-    below: tuple["Node", ...]
+    There are totals of jobs, stages, exchanges (shuffles), bytes_read, bytes_shuffled, bytes_spilled and
+    executor_cpu_seconds; of tasks the longest_task_seconds, and in task_memory the most execution memory that one held.
 
-    @property
-    def key(self) -> frozenset[int]:
-        """What tells it from every other operator of the application."""
-        return frozenset(self.metrics.values())
+    A table is told from the others by the size of all its files. For each of `tables`, scans_of_ says how often it was
+    scanned, and exchanges_of_ how many shuffles moved its rows, and not only what an aggregate made of them.
+    """
 
-    def walk(self) -> Iterator["Node"]:
-        """The operator and all below it."""
-        yield self
-        for node in self.below:
-            yield from node.walk()
+    def is_within(milliseconds: float) -> bool:
+        return start <= milliseconds / 1000 <= end
 
-
-@dataclasses.dataclass
-class Log:
-    """The totals of a stretch of time in an event log, and the operators that did work in it."""
-
-    jobs: int = 0
-    stages: int = 0
-    tasks: int = 0
-    bytes_read: int = 0
-    bytes_shuffled: int = 0
-    rows_shuffled: int = 0
-    bytes_spilled: int = 0
-    executor_cpu_seconds: float = 0.0
-    longest_task_seconds: float = 0.0
-    #: The most execution memory that one task held.
-    task_memory: int = 0
-    plans: list[Node] = dataclasses.field(default_factory=list)
-    #: The value of every metric of every operator, by its id.
-    values: dict[int, int] = dataclasses.field(default_factory=dict)
-
-    def operators(self) -> list[Node]:
-        """Every operator that did work, once, even if several plans name it."""
-        found: dict[frozenset[int], Node] = {}
-        for plan in self.plans:
-            for node in plan.walk():
-                if node.key & self.values.keys():
-                    found.setdefault(node.key, node)
-        return list(found.values())
-
-    def scans_of(self, size: int) -> int:
-        """How often files of this size in all, which tells a table from the others, were scanned."""
-        return sum(self._scans(node, size) for node in self.operators())
-
-    def exchanges(self) -> int:
-        """How many shuffles there were."""
-        return sum(node.name == "Exchange" for node in self.operators())
-
-    def exchanges_of(self, size: int) -> int:
-        """How many shuffles moved rows of the files of this size, and not only what an aggregate made of them."""
-        return sum(node.name == "Exchange" and self._carries(node, size) for node in self.operators())
-
-    def _scans(self, node: Node, size: int) -> bool:
-        # Not by their path: the evaluation may have linked the files into a folder of its own.
-        return node.name.startswith("Scan ") and self.values.get(node.metrics.get(_SIZE, -1)) == size
-
-    def _carries(self, node: Node, size: int) -> bool:
-        return any(
-            self._scans(below, size) or ("Aggregate" not in below.name and self._carries(below, size))
-            for below in node.below
-        )
+    events: dict[str, list[Event]] = collections.defaultdict(list)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        events[event["Event"].removeprefix(_SQL).removeprefix("SparkListener")].append(event)
+    tasks = [event for event in events["TaskEnd"] if is_within(event["Task Info"]["Launch Time"])]
+    plans = {of["executionId"]: of["sparkPlanInfo"] for of in events["SQLExecutionStart"] if is_within(of["time"])}
+    updates = events["SQLAdaptiveExecutionUpdate"]
+    # The last of them is the plan that was run to its end.
+    plans |= {of["executionId"]: of["sparkPlanInfo"] for of in updates if of["executionId"] in plans}
+    values = _values([of for of in events["DriverAccumUpdates"] if of["executionId"] in plans], tasks)
+    # Every operator that did work, once, even if several plans name it: its metrics tell it from the others.
+    nodes = {frozenset(_metrics(node).values()): node for plan in plans.values() for node in _walk(plan)}
+    operators = [node for ids, node in nodes.items() if ids & values.keys()]
+    exchanges = [node for node in operators if node["nodeName"] == "Exchange"]
+    return {
+        "jobs": sum(is_within(event["Submission Time"]) for event in events["JobStart"]),
+        "stages": sum(is_within(event["Stage Info"]["Submission Time"]) for event in events["StageCompleted"]),
+        "exchanges": len(exchanges),
+        **{f"scans_of_{name}": sum(_scans(of, size, values) for of in operators) for name, size in tables.items()},
+        **{f"exchanges_of_{name}": sum(_moves(of, size, values) for of in exchanges) for name, size in tables.items()},
+        **_totals([event["Task Metrics"] for event in tasks if event.get("Task Metrics")]),
+    }
 
 
-def read(path: Path, start: float = 0.0, end: float = float("inf")) -> Log:
-    """What began between two times in seconds since 1970."""
-    log, plans = Log(), {}
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            event = json.loads(line)
-            kind = event["Event"].removeprefix(_SQL)
-            if kind == "SparkListenerSQLExecutionStart" and start <= event["time"] / 1000 <= end:
-                plans[event["executionId"]] = event["sparkPlanInfo"]
-            elif kind == "SparkListenerSQLAdaptiveExecutionUpdate" and event["executionId"] in plans:
-                # The last of them is the plan that was run to its end.
-                plans[event["executionId"]] = event["sparkPlanInfo"]
-            elif kind == "SparkListenerDriverAccumUpdates" and event["executionId"] in plans:
-                log.values.update(event["accumUpdates"])
-            elif kind == "SparkListenerJobStart":
-                log.jobs += start <= event["Submission Time"] / 1000 <= end
-            elif kind == "SparkListenerStageCompleted":
-                log.stages += start <= event["Stage Info"]["Submission Time"] / 1000 <= end
-            elif kind == "SparkListenerTaskEnd" and start <= event["Task Info"]["Launch Time"] / 1000 <= end:
-                _add_task(log, event)
-    log.plans = [_node(plan) for plan in plans.values()]
-    return log
+def _totals(tasks: Sequence[Event]) -> dict[str, float]:
+    return {
+        "bytes_read": sum(of["Input Metrics"]["Bytes Read"] for of in tasks),
+        "bytes_shuffled": sum(of["Shuffle Write Metrics"]["Shuffle Bytes Written"] for of in tasks),
+        "bytes_spilled": sum(of["Disk Bytes Spilled"] for of in tasks),
+        "executor_cpu_seconds": sum(of[name] for of in tasks for name in _PROCESSOR) / 1e9,
+        "longest_task_seconds": max(of["Executor Run Time"] for of in tasks) / 1000,
+        "task_memory": max(of["Peak Execution Memory"] for of in tasks),
+    }
 
 
-def _add_task(log: Log, event: Event) -> None:
-    log.tasks += 1
-    used = event.get("Task Metrics") or {}
-    if used:
-        written = used["Shuffle Write Metrics"]
-        log.bytes_read += used["Input Metrics"]["Bytes Read"]
-        log.bytes_shuffled += written["Shuffle Bytes Written"]
-        log.rows_shuffled += written["Shuffle Records Written"]
-        log.bytes_spilled += used["Disk Bytes Spilled"]
-        log.executor_cpu_seconds += (used["Executor CPU Time"] + used["Executor Deserialize CPU Time"]) / 1e9
-        log.longest_task_seconds = max(log.longest_task_seconds, used["Executor Run Time"] / 1000)
-        log.task_memory = max(log.task_memory, used["Peak Execution Memory"])
-    for change in event["Task Info"]["Accumulables"]:
+def _values(by_driver: Sequence[Event], tasks: Sequence[Event]) -> Values:
+    values: dict[int, int] = collections.defaultdict(int)
+    for event in by_driver:
+        values.update(event["accumUpdates"])
+    for change in (change for task in tasks for change in task["Task Info"]["Accumulables"]):
         if change.get("Metadata") == "sql" and str(change.get("Update", "")).lstrip("-").isdigit():
-            log.values[change["ID"]] = log.values.get(change["ID"], 0) + int(change["Update"])
+            values[change["ID"]] += int(change["Update"])
+    return values
 
 
-def _node(plan: Mapping[str, Any]) -> Node:
-    metrics = {metric["name"]: metric["accumulatorId"] for metric in plan["metrics"]}
-    return Node(plan["nodeName"], metrics, tuple(map(_node, plan["children"])))
+def _walk(node: Event) -> Iterator[Event]:
+    yield node
+    for below in node["children"]:
+        yield from _walk(below)
+
+
+def _metrics(node: Event) -> dict[str, int]:
+    return {metric["name"]: metric["accumulatorId"] for metric in node["metrics"]}
+
+
+def _scans(node: Event, size: int, values: Values) -> bool:
+    # Not by their path: the evaluation may have linked the files into a folder of its own.
+    return node["nodeName"].startswith("Scan ") and values.get(_metrics(node).get("size of files read", -1)) == size
+
+
+def _moves(node: Event, size: int, values: Values) -> bool:
+    return any(
+        _scans(below, size, values) or ("Aggregate" not in below["nodeName"] and _moves(below, size, values))
+        for below in node["children"]
+    )

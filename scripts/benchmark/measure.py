@@ -5,19 +5,15 @@ import ctypes
 import dataclasses
 import json
 import os
+import select
 import signal
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 _SUBREAPER = 36
-_SAMPLE_SECONDS = 0.05
-_LAST_WORDS = 1500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +23,7 @@ class Measurement:
     seconds: float
     #: User and system time of the process and of all it started, a JVM too.
     cpu_seconds: float
-    #: The largest resident memory of all of them together, pages they share counted for each.
+    #: The most memory that one of them held.
     peak_gb: float
     #: The machine's load average before it: other work makes a figure worthless.
     load: float
@@ -55,94 +51,40 @@ def measure(command: Sequence[str], env: Mapping[str, str], timeout: float) -> M
         process = subprocess.Popen(  # noqa: S603 - our own programs
             command, stdout=out, stderr=err, env={**os.environ, **env}, start_new_session=True
         )
-        sampler = _Sampler(process.pid)
-        killer = threading.Timer(timeout, _kill, [process.pid])
-        sampler.start()
-        killer.start()
-        try:
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.perf_counter() - start
-        finally:
-            killer.cancel()
-            sampler.stop()
+        ended = os.pidfd_open(process.pid)
+        if not select.select([ended], [], [], timeout)[0]:
+            _kill(process.pid)
+        os.close(ended)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         usages = [usage, *_rest(process.pid)]
         ctypes.CDLL(None).prctl(_SUBREAPER, 0)
-        printed, said = _read(out), _read(err)
-    if process.returncode != 0:
-        raise ProgramError(f"{' '.join(command)}: exit code {process.returncode}, {said[-_LAST_WORDS:]}")
-    peak = max(sampler.peak, *(used.ru_maxrss * 1024 for used in usages))
+        out.seek(0)
+        err.seek(0)
+        lines = [line for line in out.read().decode(errors="replace").splitlines() if line.startswith("{")]
+        if process.returncode != 0:
+            said = err.read().decode(errors="replace")[-1500:]
+            raise ProgramError(f"{' '.join(command)}: exit code {process.returncode}, {said}")
     cpu = sum(used.ru_utime + used.ru_stime for used in usages)
-    return Measurement(seconds, cpu, peak / 1e9, load, _json(printed))
-
-
-def _json(printed: str) -> dict[str, Any]:
-    lines = [line for line in printed.splitlines() if line.startswith("{")]
-    return dict(json.loads(lines[-1])) if lines else {}
-
-
-def _read(stream: Any) -> str:
-    stream.seek(0)
-    return str(stream.read().decode(errors="replace"))
+    peak = max(used.ru_maxrss for used in usages) * 1024 / 1e9
+    return Measurement(seconds, cpu, peak, load, json.loads(lines[-1]) if lines else {})
 
 
 def _rest(session: int) -> list[Any]:
     """What is left of the program's session, ended and counted."""
-    usages: list[Any] = []
-    deadline = time.monotonic() + 10
-    while True:
-        try:
+    usages, deadline = list[Any](), time.monotonic() + 10
+    with contextlib.suppress(ChildProcessError):
+        while True:
             pid, _, usage = os.wait4(-session, os.WNOHANG)
-        except ChildProcessError:
-            return usages
-        if pid:
-            usages.append(usage)
-        elif time.monotonic() > deadline:
-            _kill(session)
-        else:
+            usages += [usage] if pid else []
+            if time.monotonic() > deadline:
+                _kill(session)
             time.sleep(0.02)
+    return usages
 
 
 def _kill(group: int) -> None:
-    try:
+    # Nothing of it may be left.
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        sys.stderr.write(f"benchmark: nothing of {group} is left to end\n")
-
-
-class _Sampler(threading.Thread):
-    """Looks every so often at the memory of a process and all below it."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self.peak = 0
-        self._pid = pid
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        while not self._stopped.wait(_SAMPLE_SECONDS):
-            self.peak = max(self.peak, sum(map(_resident, _tree(self._pid))))
-
-    def stop(self) -> None:
-        """Look no more."""
-        self._stopped.set()
-        self.join()
-
-
-def _tree(pid: int) -> list[int]:
-    found = [pid]
-    for parent in found:
-        # Both a process and a thread may end while it is looked at.
-        with contextlib.suppress(OSError):
-            for task in list(Path(f"/proc/{parent}/task").glob("*/children")):
-                with contextlib.suppress(OSError):
-                    found.extend(map(int, task.read_text(encoding="ascii").split()))
-    return found
-
-
-def _resident(pid: int) -> int:
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    except OSError:  # a process that has just ended
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")

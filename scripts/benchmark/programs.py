@@ -10,33 +10,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.benchmark.data import Data
-from scripts.benchmark.trec_text import Text
+from scripts.benchmark.data import Files
 
 PROJECT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).parent / "peers"
+ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
 
-#: Each peer: the module it needs, its file, and the preset of ours that is the same NDCG.
+#: Each peer: the package it needs, its module, and the preset of ours that is the same NDCG.
 PEER_PROGRAMS: Mapping[str, tuple[str, str, str]] = {
-    "duckdb": ("duckdb", "duckdb_sql.py", "standard"),
-    "duckdb, checked": ("duckdb", "duckdb_checked.py", "standard"),
-    "polars": ("polars", "polars_lazy.py", "standard"),
-    "ir_measures": ("ir_measures", "ir_measures_frames.py", "ir_measures"),
-    "pytrec_eval": ("pytrec_eval", "pytrec_eval_dicts.py", "pytrec_eval"),
-    "ranx": ("ranx", "ranx_frames.py", "ranx"),
-    "mllib": ("pyspark", "mllib.py", "mllib_binary"),
-    "pandas_udf": ("pyspark", "pandas_udf.py", "standard"),
-    "pytrec_eval_text": ("pytrec_eval", "pytrec_eval_text.py", "pytrec_eval"),
-    "ir_measures_text": ("ir_measures", "ir_measures_text.py", "ir_measures"),
+    "duckdb": ("duckdb", "duckdb_sql", "standard"),
+    "duckdb, checked": ("duckdb", "duckdb_checked", "standard"),
+    "polars": ("polars", "polars_lazy", "standard"),
+    "ir_measures": ("ir_measures", "ir_measures_frames", "ir_measures"),
+    "pytrec_eval": ("pytrec_eval", "pytrec_eval_dicts", "pytrec_eval"),
+    "ranx": ("ranx", "ranx_frames", "ranx"),
+    "mllib": ("pyspark", "mllib", "mllib_binary"),
 }
-#: Those that read TREC text and not Parquet.
-OF_TEXT = ("pytrec_eval_text", "ir_measures_text")
-#: Those that need more than a minute for ten million results.
-SLOW = frozenset({"ranx", "pandas_udf"})
-NEEDS_JAVA = frozenset({"mllib", "pandas_udf"})
-
-#: Every measure that needs no more of a list than its first ranks.
-AT_CUTOFFS = ("ndcg", "precision", "recall", "ap", "rr", "success", "rbp", "err", "judged")
+#: The rank that every program cuts lists at.
+CUTOFF = "10"
 
 #: As small beside the data that is counted as Spark's own 10 MB are beside a night of 10^9 results: Spark would send
 #: the judgments of small data to every task, which no cluster does with the judgments of a large night.
@@ -49,101 +40,94 @@ class Program:
 
     name: str
     command: Sequence[str]
-    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: The program whose NDCG it must give.
     like: str | None = None
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Whether one round is enough, as it counts or has its rounds inside.
     once: bool = False
-    #: Whether it takes minutes, so that it is left out where time is short.
-    slow: bool = False
+    #: The module that it needs, or java.
+    needs: str = ""
+
+    @property
+    def absent(self) -> str | None:
+        """Why it cannot run here, and what to do; None if it can."""
+        if self.needs == "java":
+            return None if shutil.which("java") else "needs Java 17; apt-get install openjdk-17-jre-headless"
+        there = not self.needs or importlib.util.find_spec(self.needs)
+        return None if there else "not installed; pip install --group bench"
 
 
-def ours(
-    name: str, engine: str, data: Data | Text, cutoffs: str, options: Sequence[str] = (), **changes: Any
-) -> Program:
-    """`ndcg-spark evaluate` with its output kept. `changes`: judgments and results, folders; env; like, a program."""
-    judgments = changes.get("judgments", data.judgments)
-    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--judgments", str(judgments)]
-    command += [
-        "--results",
-        str(changes.get("results", data.results)),
+def ours(name: str, files: Files, *options: str, engine: str = "embedded", **changes: Any) -> Program:
+    """`ndcg-spark evaluate` with its output kept. `changes` are those of a Program: env, and like."""
+    command = [
+        "evaluate",
+        *inputs(files),
         "--cutoffs",
-        cutoffs,
+        CUTOFF,
         "--engine",
         engine,
         "--output",
         "OUTPUT",
+        "--format",
+        "json",
     ]
-    env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable, **changes.get("env", {})}
-    return Program(name, [*command, "--format", "json", *options], env, changes.get("like"))
+    return module(name, "ndcg_spark", *command, *options, needs="java" if engine == "spark" else "", **changes)
 
 
-def peer(name: str, data: Data | Text, cutoffs: str, like: str | None, *options: str) -> Program:
-    """A peer on the same files; `options` are its own."""
-    command = [sys.executable, str(PEERS / PEER_PROGRAMS[name][1]), str(data.judgments), str(data.results)]
-    env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
-    return Program(name, [*command, "OUTPUT", cutoffs, *options], env, like, slow=name in SLOW)
+def inputs(files: Files) -> list[str]:
+    """The options that name the files."""
+    return ["--judgments", str(files.judgments), "--results", str(files.results)]
 
 
-def gunzip(name: str, text: Text) -> Program:
+def both(name: str, data: Any, *options: str, **changes: Any) -> list[Program]:
+    """Ours with the ranks of the results and without them."""
+    return [
+        ours(name, data.ranked, *options, **changes),
+        ours(f"{name}, no ranks", data.unranked, *options, **{**changes, "like": name}),
+    ]
+
+
+def module(name: str, module: str, *arguments: str, **changes: Any) -> Program:
+    """A module with these arguments."""
+    return Program(name, [sys.executable, "-m", module, *arguments], **changes)
+
+
+def peer(name: str, files: Files, like: str | None, called: str = "") -> Program:
+    """A peer on the same files, called by its name or another."""
+    package, module, _ = PEER_PROGRAMS[name]
+    needs = "java" if package == "pyspark" else package
+    return script(called or name, "peer.py", module, *map(str, files), "OUTPUT", CUTOFF, like=like, needs=needs)
+
+
+def script(name: str, file: str, *arguments: str, **changes: Any) -> Program:
+    """A program of the folder peers."""
+    return Program(name, [sys.executable, str(PEERS / file), *arguments], **changes)
+
+
+def gunzip(name: str, folder: Path) -> Program:
     """Reading and gunzipping every run, and nothing else: no program that reads them can be faster."""
-    return Program(name, ["sh", "-c", f"zcat {shlex.quote(str(text.results))}/* | wc -l"])
+    return Program(name, ["sh", "-c", f"zcat {shlex.quote(str(folder))}/*.gz | wc -l"])
 
 
 def counted(name: str, engine: str, cases: Mapping[str, Mapping[str, Any]], spark: Mapping[str, str]) -> Program:
     """Evaluations in one process whose cost is counted; `cases` are their settings, `spark` those of Spark."""
-    command = [sys.executable, "-m", "scripts.benchmark.counted", engine, json.dumps(cases), json.dumps(spark)]
-    env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
-    return Program(name, command, env, once=True)
+    arguments = (engine, json.dumps(cases), json.dumps(spark))
+    needs = "java" if engine == "spark" else ""
+    return module(name, "scripts.benchmark.counted", *arguments, once=True, needs=needs)
 
 
-def warm(name: str, data: Data, cutoffs: str, rounds: int) -> Program:
-    """Evaluations, with ranks in the results and without, and sorts in one session of classic Spark."""
-    command = [sys.executable, str(PEERS / "classic_warm.py"), str(data.judgments), str(data.results)]
-    command += [str(data.unranked)]
-    env = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
-    return Program(name, [*command, cutoffs, str(rounds)], env, once=True)
-
-
-def example() -> Program:
-    """The example, as scripts/run-example.sh runs it once it is installed."""
-    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--config", str(PROJECT / "conf" / "example.toml")]
-    return Program("example", [*command, "--engine", "embedded"], {"PYTHONPATH": str(PROJECT)})
-
-
-def missing(peers: Sequence[str]) -> dict[str, str]:
-    """The peers that cannot run here, each with what to do."""
-    absent = {}
-    for name in peers:
-        if importlib.util.find_spec(PEER_PROGRAMS[name][0]) is None:
-            absent[name] = "not installed; pip install --group bench"
-        elif name in NEEDS_JAVA and not has_java():
-            absent[name] = "needs Java 17; apt-get install openjdk-17-jre-headless"
-    return absent
-
-
-def has_java() -> bool:
-    """Whether classic Spark can start here."""
-    return shutil.which("java") is not None
+def case(files: Files) -> dict[str, Any]:
+    """The settings of an evaluation, for `counted`."""
+    return {**{table: {"path": str(path)} for table, path in files._asdict().items()}, "cutoffs": CUTOFF}
 
 
 def ndcg(printed: Mapping[str, Any]) -> dict[str, float]:
-    """The NDCG at every cutoff that a program has printed, of its runs the mean; empty if it printed none.
-
-    Of a comparison, every p value.
-    """
-    if "comparisons" in printed:
-        return {_compared(row): row["p_value"] for row in printed["comparisons"] if row["test"] == "t"}
-    if "p_values" in printed:
-        return dict(printed["p_values"])
-    if "dataset_scores" not in printed:
-        return dict(printed.get("ndcg", {}))
-    by_cutoff: dict[str, list[float]] = {}
-    for row in printed["dataset_scores"]:
-        by_cutoff.setdefault(str(row["cutoff"]), []).append(row["ndcg"])
-    return {cutoff: sum(values) / len(values) for cutoff, values in by_cutoff.items()}
-
-
-def _compared(row: Mapping[str, Any]) -> str:
-    """What a comparison is of: its run, and its slice if it is of one."""
-    return str(row["run"]) + ("" if row["attribute"] is None else f" {row['attribute']}={row['value']}")
+    """The NDCG at every cutoff that a program has printed, of its runs the mean; of a comparison, every p value."""
+    values: dict[str, list[float]] = {name: [value] for name, value in printed.get("ndcg", {}).items()}
+    for row in printed.get("dataset_scores", ()):
+        values.setdefault(str(row["cutoff"]), []).append(row["ndcg"])
+    for row in printed.get("comparisons", ()):
+        if row["test"] == "t":
+            part = "" if row["attribute"] is None else f" {row['attribute']}={row['value']}"
+            values[f"{row['run']}{part}"] = [row["p_value"]]
+    return {name: sum(of) / len(of) for name, of in values.items()}

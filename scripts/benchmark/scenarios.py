@@ -1,13 +1,32 @@
 """What is measured, by name, and the targets it is held to."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from scripts.benchmark import paired, shapes, sizing
-from scripts.benchmark.programs import AT_CUTOFFS, OF_TEXT, PEER_PROGRAMS, example, has_java, missing, ours, peer, warm
+from scripts.benchmark import paired
+from scripts.benchmark.data import QUERIES
+from scripts.benchmark.programs import (
+    AS_AT_SCALE,
+    PEER_PROGRAMS,
+    PROJECT,
+    both,
+    case,
+    counted,
+    gunzip,
+    inputs,
+    module,
+    ours,
+    peer,
+    script,
+)
 from scripts.benchmark.setting import Scenario, Setting, Target
+from scripts.benchmark.trec_text import make_large, make_text
 
-POOL = 4 * 2**30
+PYTREC_EVAL, BINARY = ("--convention", "pytrec_eval"), ("--convention", "mllib_binary")
+#: Results that the sizing is measured at.
+SIZES = (1_000_000, 3_000_000, 10_000_000)
+#: Every measure that needs no more of a list than its first ranks.
+AT_CUTOFFS = ("ndcg", "precision", "recall", "ap", "rr", "success", "rbp", "err", "judged")
 
 
 def peers(setting: Setting) -> Scenario:
@@ -15,191 +34,182 @@ def peers(setting: Setting) -> Scenario:
 
     No peer reads ranks. Ours leaves out what ranks prove to be too deep; without them it sorts as the peers do.
     """
-    data, cutoffs = setting.with_unranked(), setting.cutoffs
-    of_parquet = [name for name in PEER_PROGRAMS if name not in OF_TEXT]
-    skipped = missing(of_parquet)
-    there = [name for name in of_parquet if name not in skipped]
-    programs, presets = [ours("embedded", "embedded", data, cutoffs)], {"standard": "embedded"}
-    programs.append(ours("embedded, no ranks", "embedded", data, cutoffs, like="embedded", results=data.unranked))
-    for name in there:
-        preset = PEER_PROGRAMS[name][2]
+    data = setting.data()
+    programs, presets = both("embedded", data), {"standard": "embedded"}
+    for name, (_, _, preset) in PEER_PROGRAMS.items():
         if preset not in presets:
             presets[preset] = f"embedded, {preset}"
-            programs.append(ours(presets[preset], "embedded", data, cutoffs, ["--convention", preset]))
-        programs.append(peer(name, data, cutoffs, presets[preset]))
-    if has_java():
-        binary = ["--convention", "mllib_binary"]
-        programs.append(ours("classic", "spark", data, cutoffs, like="embedded"))
-        alike = presets.get("mllib_binary")
-        programs.append(ours("classic, mllib_binary", "spark", data, cutoffs, binary, like=alike))
-        without = "classic, mllib_binary, no ranks"
-        programs.append(ours(without, "spark", data, cutoffs, binary, like=alike, results=data.unranked))
+            programs.append(ours(presets[preset], data.ranked, "--convention", preset))
+        programs.append(peer(name, data.ranked, presets[preset]))
+    programs.append(ours("classic", data.ranked, engine="spark", like="embedded"))
+    programs += both("classic, mllib_binary", data, *BINARY, engine="spark", like=presets["mllib_binary"])
     targets = [
-        Target("embedded against DuckDB writing the same two outputs", "embedded", 1.2, "duckdb"),
-        Target("the same, no ranks in the results", "embedded, no ranks", 1.6, "duckdb"),
-        Target("embedded against DuckDB that checks its input too", "embedded", 1.2, "duckdb, checked"),
-        Target("the same, no ranks in the results", "embedded, no ranks", 1.6, "duckdb, checked"),
-        Target("embedded against ir_measures", presets.get("ir_measures", ""), 1 / 12, "ir_measures"),
-        Target("embedded against pytrec_eval", presets.get("pytrec_eval", ""), 1 / 12, "pytrec_eval"),
-        Target("classic, whole process, against MLlib RankingMetrics", "classic, mllib_binary", 0.9, "mllib"),
-        Target("the same, no ranks in the results", "classic, mllib_binary, no ranks", 1.0, "mllib"),
+        Target("embedded", 1.2, "duckdb"),
+        Target("embedded, no ranks", 1.6, "duckdb"),
+        Target("embedded", 1.2, "duckdb, checked"),
+        Target("embedded, no ranks", 1.6, "duckdb, checked"),
+        Target("embedded, ir_measures", 1 / 12, "ir_measures"),
+        Target("embedded, pytrec_eval", 1 / 12, "pytrec_eval"),
+        Target("classic, mllib_binary", 0.9, "mllib"),
+        Target("classic, mllib_binary, no ranks", 1.0, "mllib"),
     ]
-    return Scenario("Peers", programs, targets, "duckdb" if "duckdb" in there else "embedded", skipped)
+    return Scenario("Peers", programs, targets)
 
 
-def cutoffs(setting: Setting) -> Scenario:
-    """Five cutoffs against one as deep."""
-    data = setting.data(runs=1)
-    programs = [ours("one", "embedded", data, "100"), ours("five", "embedded", data, "1,3,5,10,100")]
-    shallow = [ours("one, 10", "embedded", data, "10"), ours("five, 10", "embedded", data, "1,2,3,5,10")]
+def text(setting: Setting) -> Scenario:
+    """The same TREC runs in every shape that text has, against pytrec_eval and against gunzipping."""
+    of = make_text(setting.scaled(143, 3), 30, setting.seed, setting.cache)
+    programs = [ours(shape, files, *PYTREC_EVAL, like="gzipped") for shape, files in of.items()]
+    programs.append(gunzip("zcat", of["gzipped"].results))
+    programs += [peer("pytrec_eval", of[shape], shape, f"pytrec_eval, {shape}") for shape in ("gzipped", "plain")]
+    programs.append(ours("classic, gzipped", of["gzipped"], *PYTREC_EVAL, engine="spark", like="gzipped"))
+    limits = {"aligned.txt": 1.3, "crlf.txt": 1.3, "one.csv": 1.3, "one.tsv": 1.3, "one.jsonl": 2.5}
     targets = [
-        Target("cutoffs 1, 3, 5, 10, 100 against 100", "five", 1.15, "one"),
-        Target("cutoffs 1, 2, 3, 5, 10 against 10", "five, 10", 1.15, "one, 10"),
+        Target("gzipped", 2.6, "zcat"),
+        Target("gzipped", 0.45, "pytrec_eval, gzipped"),
+        Target("plain", 0.5, "pytrec_eval, plain"),
+        *(Target(shape, limit, "one.txt") for shape, limit in limits.items()),
+        Target("one.txt", 0.75, figure="busy"),
     ]
-    return Scenario("Cutoffs", [*programs, *shallow], targets, "one")
+    return Scenario("TREC text, 143 runs with lists of 1,000", programs, targets)
 
 
-def measures(setting: Setting) -> Scenario:
-    """All measures at five cutoffs against NDCG alone, there and at one of them."""
-    data, five = setting.with_unranked(), "1,2,3,5,10"
-    all_of_them = ["--measures", ",".join(AT_CUTOFFS)]
-    programs, targets = [ours("NDCG, 10", "embedded", data, "10")], []
-    for words, of in (("", data.results), (", no ranks", data.unranked)):
-        alone, beside = f"NDCG{words}", f"measures{words}"
-        programs.append(ours(alone, "embedded", data, five, results=of))
-        programs.append(ours(beside, "embedded", data, five, all_of_them, like=alone, results=of))
-        targets.append(Target(f"all measures at five cutoffs against NDCG alone{words}", beside, 1.3, alone))
-    whole = [*all_of_them[:1], "AP R RR Bpref"]
-    programs.append(ours("measures of the whole list", "embedded", data, five, whole))
-    return Scenario("Measures", programs, targets, "NDCG")
-
-
-def runs(setting: Setting) -> Scenario:
-    """Twenty runs against one of as many rows."""
-    one, many = setting.data(runs=1), setting.data(runs=20, queries=setting.size.queries // 20)
+def large_text(setting: Setting) -> Scenario:
+    """One gzipped file of 100 M lines: what reading it holds in memory, and what the conversion alone does."""
+    files = make_large(setting.scaled(100_000_000, 10_000), setting.seed, setting.cache)
     programs = [
-        ours("1 run", "embedded", one, setting.cutoffs),
-        ours("20 runs", "embedded", many, setting.cutoffs),
+        module("check", "ndcg_spark", "check", *inputs(files), "--engine", "embedded"),
+        module("conversion", "scripts.benchmark.conversion", *map(str, files)),
+        gunzip("zcat", files.results.parent),
     ]
-    targets = [Target("20 runs against one run of as many rows", "20 runs", 1.2, "1 run")]
-    return Scenario("Runs", programs, targets, "1 run")
+    targets = [Target(name, 1.0, figure="peak_gb") for name in ("conversion", "check")]
+    return Scenario("A large gzipped file", programs, targets)
 
 
-def judged(setting: Setting) -> Scenario:
-    """One query in 100 judged, against all."""
-    data = setting.data(runs=1)
-    few = ours("1 % judged", "embedded", data, setting.cutoffs, judgments=data.few_judgments)
-    programs = [ours("all judged", "embedded", data, setting.cutoffs), few]
-    targets = [Target("results for 1 % judged queries, against all judged", "1 % judged", 0.35, "all judged")]
-    return Scenario("Judged queries", programs, targets, "all judged")
+def deep(setting: Setting) -> Scenario:
+    """Lists of 1,000 and of 10,000 against lists of 100, all of as many results."""
+    lengths = (100, 1_000, 10_000)
+    datasets = {f"lists of {of:,}": setting.data(QUERIES * 100 // of, results=of) for of in lengths}
+    programs = [program for name, data in datasets.items() for program in both(name, data)]
+    longer = [program.name for program in programs[2:]]
+    targets = [Target(name, 1.2, programs[at % 2].name) for at, name in enumerate(longer)]
+    return Scenario("Deep lists", programs, targets)
 
 
-def rank(setting: Setting) -> Scenario:
-    """A rank column given, against the order by score of results without one."""
-    data = setting.with_unranked()
-    programs, targets = [], []
-    for engine, word in (("embedded", "embedded"), ("spark", "classic")):
-        if engine == "spark" and not has_java():
-            continue
-        by_score, by_rank = f"{word}, by score", f"{word}, by rank"
-        both = [
-            ours(by_score, engine, data, setting.cutoffs, results=data.unranked),
-            ours(by_rank, engine, data, setting.cutoffs, ["--set", "order=rank"], like=by_score),
-        ]
-        programs += [dataclasses.replace(program, slow=engine == "spark") for program in both]
-        targets.append(Target(f"order=rank against sorting by score, {word}", by_rank, 0.6, by_score))
-    return Scenario("Rank column", programs, targets, "embedded, by score")
-
-
-def memory(setting: Setting) -> Scenario:
-    """Ten times the queries in a pool of 4 GiB, against no limit."""
-    data = setting.data(runs=1, queries=setting.size.queries * 10)
-    pool = {"SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair", "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(POOL)}
-    free = {"SAIL_RUNTIME__MEMORY_POOL__TYPE": "unbounded"}
-    programs = [
-        ours("unbounded", "embedded", data, setting.cutoffs, env=free),
-        ours("4 GiB pool", "embedded", data, setting.cutoffs, env=pool, like="unbounded"),
-    ]
+def skew(setting: Setting) -> Scenario:
+    """One query of ten million results, and one run with 99 % of the rows, against as many rows without skew."""
+    datasets = {
+        "even": setting.data(),
+        # Three runs that answer one query in 300 have 1 % of the rows of the first.
+        "one run of 99 %": setting.data(runs=4, thin=300),
+        "one query of 10 M": setting.data(1, results=setting.scaled(10_000_000, 1_000), judgments=1_000),
+    }
+    programs, cases = [], {}
+    for name, data in datasets.items():
+        programs += both(name, data)
+        cases |= {f"classic, {name}": case(data.ranked), f"classic, {name}, no ranks": case(data.unranked)}
+    programs.append(counted("classic", "spark", cases, AS_AT_SCALE))
     targets = [
-        Target("10 times the queries in a 4 GiB pool: resident GB", "4 GiB pool", 5.0, figure="peak_gb"),
-        Target("10 times the queries in a 4 GiB pool, against no limit", "4 GiB pool", 2.2, "unbounded"),
+        Target(f"{name}{extra}", 1.5, f"even{extra}")
+        for name in ("one run of 99 %", "one query of 10 M")
+        for extra in ("", ", no ranks")
     ]
-    return Scenario("Memory", programs, targets, "unbounded")
+    return Scenario("Skew", programs, targets)
 
 
 def growth(setting: Setting) -> Scenario:
-    """Ten times the queries: embedded and classic, and the fastest peers."""
-    one, ten = setting.data(runs=1), setting.with_unranked(queries=setting.size.queries * 10)
-    skipped = missing(["duckdb", "polars"])
-    engines = {"embedded": "embedded", **({"classic": "spark"} if has_java() else {})}
-    programs, targets = [], []
-    for word, engine in engines.items():
-        for name, data in ((word, one), (f"{word}, 10 times", ten)):
-            both = ours(name, engine, data, setting.cutoffs)
-            programs.append(dataclasses.replace(both, slow=engine == "spark"))
-        targets.append(Target(f"10 times the queries, {word}", f"{word}, 10 times", 11.0, word))
-    without = "embedded, 10 times, no ranks"
-    programs.append(ours(without, "embedded", ten, setting.cutoffs, like="embedded, 10 times", results=ten.unranked))
+    """Ten times the queries: embedded, also in a memory pool of 4 GiB, classic, and the fastest peers."""
+    one, ten = setting.data(), setting.data(10 * QUERIES)
+    pool = {"SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair", "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(4 * 2**30)}
+    more, without, pooled = "embedded, 10 times", "embedded, 10 times, no ranks", "embedded, 10 times, 4 GiB pool"
+    programs = [
+        ours("embedded", one.ranked),
+        *both(more, ten),
+        ours(pooled, ten.ranked, env=pool, like=more),
+        ours("classic", one.ranked, engine="spark"),
+        ours("classic, 10 times", ten.ranked, engine="spark"),
+    ]
     for name in ("duckdb", "polars"):
-        if name not in skipped:
-            programs.append(peer(name, one, setting.cutoffs, "embedded"))
-            more = peer(name, ten, setting.cutoffs, "embedded, 10 times")
-            programs.append(dataclasses.replace(more, name=f"{name}, 10 times", slow=name == "polars"))
-    targets += [
-        Target("10 times the queries, against DuckDB", "embedded, 10 times", 0.9, "duckdb, 10 times"),
-        Target("the same, no ranks in the results", without, 1.3, "duckdb, 10 times"),
-        Target("the same, peak memory", "embedded, 10 times", 0.6, "duckdb, 10 times", "peak_gb"),
-        Target("the same, peak memory, no ranks", without, 0.6, "duckdb, 10 times", "peak_gb"),
-    ]
-    return Scenario("Growth", programs, targets, "embedded", skipped)
-
-
-def warm_session(setting: Setting) -> Scenario:
-    """Classic Spark, second and later evaluations of a session, against MLlib and a sort of the same results."""
-    if not has_java():
-        return Scenario("Warm", [], [], "sort", {"classic": "needs Java 17"})
-    programs = [warm("warm", setting.with_unranked(), setting.cutoffs, setting.rounds + 1)]
+        programs += [peer(name, one.ranked, "embedded"), peer(name, ten.ranked, more, f"{name}, 10 times")]
     targets = [
-        Target("classic, warm, against MLlib's RankingMetrics, warm", "evaluation", 0.5, "mllib"),
-        Target("classic, warm, against repartition and sortWithinPartitions", "evaluation", 1.3, "sort"),
-        Target("the same, no ranks in the results", "evaluation, no ranks", 1.3, "sort"),
+        Target(more, 11.0, "embedded"),
+        Target("classic, 10 times", 11.0, "classic"),
+        Target(more, 0.9, "duckdb, 10 times"),
+        Target(without, 1.3, "duckdb, 10 times"),
+        Target(more, 0.6, "duckdb, 10 times", "peak_gb"),
+        Target(without, 0.6, "duckdb, 10 times", "peak_gb"),
+        Target(pooled, 5.0, figure="peak_gb"),
+        Target(pooled, 2.2, more),
     ]
-    return Scenario("Warm", programs, targets, "sort")
+    return Scenario("Growth and memory", programs, targets)
+
+
+def warm(setting: Setting) -> Scenario:
+    """Classic Spark, second and later evaluations of a session, against MLlib and a sort of the same results."""
+    data = setting.data()
+    tables = (*data.ranked, data.unranked.results)
+    rounds = str(setting.rounds + 1)
+    programs = [script("warm", "classic_warm.py", *map(str, tables), rounds, once=True, needs="java")]
+    targets = [
+        Target("evaluation", 0.5, "mllib"),
+        Target("evaluation", 1.3, "sort"),
+        Target("evaluation, no ranks", 1.3, "sort"),
+    ]
+    return Scenario("Warm", programs, targets)
 
 
 def small(setting: Setting) -> Scenario:
     """100,000 results on classic Spark, where starting and compiling are all there is, against MLlib."""
-    if not has_java():
-        return Scenario("Small", [], [], "mllib", {"classic": "needs Java 17"})
-    data = setting.data(runs=1, queries=setting.scaled(1_000, 20))
-    binary = ["--convention", "mllib_binary"]
+    files = setting.data(1_000).ranked
+    programs = [ours("classic", files, *BINARY, engine="spark", like="mllib"), peer("mllib", files, None)]
+    targets = [Target("classic", 0.9, "mllib")]
+    return Scenario("100,000 results on classic Spark", programs, targets)
+
+
+def example(_: Setting) -> Scenario:
+    """The example of the README, as scripts/run-example.sh runs it once it is installed."""
+    of = str(PROJECT / "conf" / "example.toml")
+    program = module("example", "ndcg_spark", "evaluate", "--config", of, "--engine", "embedded")
+    targets = [Target("example", 1.3)]
+    return Scenario("Example", [program], targets)
+
+
+def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
+    """The settings of an evaluation with ranks, without, of TREC text, and with all measures; their data is made."""
+    data = setting.data(20_000)
+    text = make_text(setting.scaled(20, 2), setting.scaled(30, 20), setting.seed, setting.cache)
+    return {
+        "with ranks": case(data.ranked),
+        "no ranks": case(data.unranked),
+        "text": case(text["gzipped"]),
+        "measures": {**case(data.ranked), "measures": AT_CUTOFFS},
+    }
+
+
+def cost(setting: Setting) -> Scenario:
+    """Plans, scans, exchanges and bytes of the evaluations of `cases_of`."""
+    cases = cases_of(setting)
     programs = [
-        ours("classic", "spark", data, setting.cutoffs, binary, like="mllib"),
-        peer("mllib", data, setting.cutoffs, None),
+        counted(word, engine, {f"{word}, {name}": of for name, of in cases.items()}, AS_AT_SCALE)
+        for word, engine in (("embedded", "embedded"), ("classic", "spark"))
     ]
-    targets = [Target("classic, 100,000 results, whole process, against MLlib", "classic", 0.9, "mllib")]
-    return Scenario("100,000 results on classic Spark", programs, targets, "mllib")
+    targets = [
+        Target(f"classic, {name}", limit, figure=figure)
+        for name in cases
+        for figure, limit in (("scans_of_results", 2), ("exchanges_of_results", 1), ("bytes_spilled", 0))
+    ]
+    return Scenario("Cost", programs, targets)
 
 
-def example_run(_: Setting) -> Scenario:
-    """The example of the README."""
-    targets = [Target("the example, embedded, whole process: seconds", "example", 1.3)]
-    return Scenario("Example", [example()], targets, "example")
+def sizing(setting: Setting) -> Scenario:
+    """Classic Spark at three sizes, and what the growth between them says for a cluster."""
+    programs = []
+    for results in SIZES:
+        data = setting.data(results // 100)
+        cases = {f"{results:,}": case(data.ranked), f"{results:,}, no ranks": case(data.unranked)}
+        programs.append(counted(f"classic, {results:,}", "spark", cases, AS_AT_SCALE))
+    return Scenario("Sizing", programs)
 
 
-SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {
-    "peers": peers,
-    "cutoffs": cutoffs,
-    "measures": measures,
-    "runs": runs,
-    "judged": judged,
-    "rank": rank,
-    **shapes.SCENARIOS,
-    **sizing.SCENARIOS,
-    "compare": paired.compare,
-    "small": small,
-    "warm": warm_session,
-    "growth": growth,
-    "memory": memory,
-    "example": example_run,
-}
+_ALL = (peers, text, large_text, deep, skew, growth, paired.compare, warm, small, example, cost, sizing)
+SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {of.__name__.replace("_", "-"): of for of in _ALL}

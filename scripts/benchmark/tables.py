@@ -1,100 +1,72 @@
-"""Tables of what programs count: cost per result, what it says for larger data, and what skew does."""
+"""Tables in Markdown, and those of what programs count: cost per result, and what it says for larger data."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import Any
 
 Row = Mapping[str, float]
-#: A heading, and the cell of a row.
-Column = tuple[str, Callable[[Row], str]]
+#: The cell of a row under each heading.
+Columns = Mapping[str, Callable[[Any], str]]
 
 #: The sizes of data that the sizing is for.
 NIGHTS = (10**9, 10**10)
+
+
+def table(what: str, rows: Mapping[str, Any], columns: Columns) -> list[str]:
+    """The lines of a table of named rows, and a blank line; none without rows, and no column without a cell."""
+    kept = {heading: cell for heading, cell in columns.items() if any(map(cell, rows.values()))}
+    cells = [[name, *(cell(row) for cell in kept.values())] for name, row in rows.items()]
+    lines = ["| " + " | ".join(line) + " |" for line in ([what, *kept], *cells)]
+    return [lines[0], "|---" * (len(kept) + 1) + "|", *lines[1:], ""] if rows else []
+
+
+def figure(name: str, form: str = ".0f", per: str | float = 1.0) -> Callable[[Row], str]:
+    """The cell with this figure of a row, divided by a number or by another figure; empty where there is none."""
+
+    def cell(row: Row) -> str:
+        divisor = row[per] if isinstance(per, str) else per
+        return "" if row.get(name) is None else format(row[name] / divisor, form)
+
+    return cell
+
+
+_COUNTS = ("plans", "analyses", "jobs", "stages", "scans_of_results", "scans_of_judgments", "exchanges")
+_COSTS: Columns = {
+    **{name.replace("_", " "): figure(name) for name in (*_COUNTS, "exchanges_of_results")},
+    "read, times the files": figure("bytes_read", ".1f", "input_bytes"),
+    **{
+        f"bytes {what} per result": figure(f"bytes_{what}", ".1f", "results")
+        for what in ("read", "written", "shuffled", "spilled")
+    },
+    "processor seconds": figure("executor_cpu_seconds", ".1f"),
+    "of them per million results": figure("executor_cpu_seconds", ".1f", "millions"),
+    "longest task, seconds": figure("longest_task_seconds", ".1f"),
+    "most memory of a task, MB": figure("task_memory", per=1e6),
+}
 
 
 def costs(counted: Mapping[str, Row]) -> list[str]:
     """What each case costs, with the engines in tables of their own."""
     classic = {name: row for name, row in counted.items() if "jobs" in row}
     embedded = {name: row for name, row in counted.items() if "plans" in row}
-    whole = ("jobs", "stages", "scans of results", "scans of judgments", "exchanges", "exchanges of results")
-    per = (("bytes read", "bytes_read"), ("bytes shuffled", "bytes_shuffled"), ("bytes spilled", "bytes_spilled"))
-    columns: list[Column] = [(name, _whole(name.replace(" ", "_"))) for name in whole]
-    columns += [(f"{name} per result", _per_result(figure)) for name, figure in per]
-    lines = _table("classic", classic, columns) if classic else []
-    columns = [
-        ("plans run", _whole("plans")),
-        ("plans analysed", _whole("analyses")),
-        ("bytes read per result", _per_result("bytes_read")),
-    ]
-    columns += [("read, times the files", lambda row: f"{row['bytes_read'] / row['input_bytes']:.1f}")]
-    columns += [("bytes written per result", _per_result("bytes_written"))]
-    return lines + (_table("embedded", embedded, columns) if embedded else [])
+    return table("classic", classic, _COSTS) + table("embedded", embedded, _COSTS)
 
 
-def sizing(counted: Mapping[str, Row]) -> list[str]:
-    """The cost per result at several sizes, and what the growth between them says for NIGHTS."""
-    columns: list[Column] = [
-        ("bytes read per result", _per_result("bytes_read")),
-        ("bytes shuffled per result", _per_result("bytes_shuffled")),
-        ("bytes spilled per result", _per_result("bytes_spilled")),
-        ("processor seconds per million results", _cpu_per_million),
-        ("most memory of a task, MB", lambda row: f"{row['task_memory'] / 1e6:.0f}"),
-        ("longest task, seconds", lambda row: f"{row['longest_task_seconds']:.1f}"),
-    ]
-    lines = _table("classic", counted, columns) if counted else []
+def expected(counted: Mapping[str, Row]) -> list[str]:
+    """What the growth of the cost between sizes says for NIGHTS: what every job costs counts once."""
     kinds: dict[str, list[Row]] = {}
     for name, row in counted.items():
         kinds.setdefault(name.partition(", ")[2] or "with ranks", []).append(row)
-    nights = {
-        f"{night:,} results, {kind}": _grown(min(rows, key=_results), max(rows, key=_results), night)
-        for kind, rows in kinds.items()
-        for night in NIGHTS
-        if len({row["results"] for row in rows}) > 1
+    nights = {}
+    for kind, rows in kinds.items():
+        small, *_, large = sorted([rows[0], *rows], key=lambda row: row["results"])
+        for night in NIGHTS if large != small else ():
+            more = (night - large["results"]) / (large["results"] - small["results"])
+            grown = ("bytes_read", "bytes_shuffled", "executor_cpu_seconds")
+            night_of = {figure: large[figure] + more * (large[figure] - small[figure]) for figure in grown}
+            nights[f"{night:,} results, {kind}"] = night_of
+    columns = {
+        "read, GB": figure("bytes_read", ",.0f", 1e9),
+        "shuffled, GB": figure("bytes_shuffled", ",.0f", 1e9),
+        "core hours": figure("executor_cpu_seconds", ",.1f", 3600.0),
     }
-    columns = [
-        ("read, GB", lambda row: f"{row['bytes_read'] / 1e9:,.0f}"),
-        ("shuffled, GB", lambda row: f"{row['bytes_shuffled'] / 1e9:,.0f}"),
-        ("core hours", lambda row: f"{row['executor_cpu_seconds'] / 3600:,.1f}"),
-    ]
-    return lines + (_table("expected", nights, columns) if nights else [])
-
-
-def skew(counted: Mapping[str, Row]) -> list[str]:
-    """How long the longest task took, what a task needed, and what did not fit into memory."""
-    columns: list[Column] = [
-        ("seconds", lambda row: f"{row['seconds']:.1f}"),
-        ("longest task, seconds", lambda row: f"{row['longest_task_seconds']:.1f}"),
-        ("most memory of a task, MB", lambda row: f"{row['task_memory'] / 1e6:.0f}"),
-        ("bytes shuffled per result", _per_result("bytes_shuffled")),
-        ("bytes spilled per result", _per_result("bytes_spilled")),
-    ]
-    return _table("classic, in one session, the first of them cold", counted, columns) if counted else []
-
-
-def _table(what: str, rows: Mapping[str, Row], columns: Sequence[Column]) -> list[str]:
-    lines = ["| " + " | ".join([what, *(heading for heading, _ in columns)]) + " |", "|---" * (len(columns) + 1) + "|"]
-    lines += ["| " + " | ".join([name, *(cell(row) for _, cell in columns)]) + " |" for name, row in rows.items()]
-    return [*lines, ""]
-
-
-def _whole(figure: str) -> Callable[[Row], str]:
-    return lambda row: f"{row[figure]:.0f}"
-
-
-def _per_result(figure: str) -> Callable[[Row], str]:
-    return lambda row: f"{row[figure] / row['results']:.1f}"
-
-
-def _cpu_per_million(row: Row) -> str:
-    return f"{row['executor_cpu_seconds'] / row['results'] * 1e6:.1f}"
-
-
-def _results(row: Row) -> float:
-    return row["results"]
-
-
-def _grown(small: Row, large: Row, results: int) -> Row:
-    """The totals of so many results, if they grow as they do between two sizes: what every job costs counts once."""
-    more = (results - large["results"]) / (large["results"] - small["results"])
-    return {
-        figure: large[figure] + more * (large[figure] - small[figure])
-        for figure in ("bytes_read", "bytes_shuffled", "executor_cpu_seconds")
-    }
+    return table("expected", nights, columns)

@@ -13,6 +13,7 @@ from ndcg_spark import evaluate
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from ndcg_spark.convention.measures import COLUMNS
+from scripts.benchmark import __main__ as benchmark
 from scripts.benchmark import data, programs, report, setting
 from scripts.benchmark.measure import Measurement, ProgramError, measure
 
@@ -40,37 +41,36 @@ def number(query):
 def test_the_same_seed_gives_the_same_data_and_another_seed_other_data(made, tmp_path):
     again = data.make(SIZE, tmp_path)
     other = data.make(data.Size(queries=200, results=12, judgments=6, runs=2, seed=4), tmp_path)
-    for table in ("judgments", "few_judgments", "results"):
-        assert pq.read_table(made.folder / table).equals(pq.read_table(again.folder / table))
-        assert not pq.read_table(made.folder / table).equals(pq.read_table(other.folder / table))
+    for mine, same, another in zip(made.ranked, again.ranked, other.ranked, strict=True):
+        assert pq.read_table(mine).equals(pq.read_table(same))
+        assert not pq.read_table(mine).equals(pq.read_table(another))
 
 
 def test_the_data_does_not_depend_on_how_much_is_made_at_a_time(made, tmp_path, monkeypatch):
     monkeypatch.setattr(data, "CHUNK_ROWS", 24)
     chunked = data.make(SIZE, tmp_path)
     key = [("run", "ascending"), ("query_id", "ascending"), ("rank", "ascending")]
-    assert pq.read_table(made.results).sort_by(key).equals(pq.read_table(chunked.results).sort_by(key))
+    assert pq.read_table(made.ranked.results).sort_by(key).equals(pq.read_table(chunked.ranked.results).sort_by(key))
 
 
 def test_data_that_is_there_is_not_made_again(made, monkeypatch):
-    monkeypatch.setattr(data, "_write_file", None)
-    assert data.make(SIZE, made.folder.parent) == made
+    monkeypatch.setattr(data, "_results", None)
+    assert data.make(SIZE, made.ranked.results.parents[1]) == made
 
 
 def test_the_data_has_missing_unjudged_and_irrelevant_queries_as_documented(made):
-    judged, returned = queries_of(made.judgments), queries_of(made.results, run="run-01")
+    judged, returned = queries_of(made.ranked.judgments), queries_of(made.ranked.results, run="run-01")
     assert {number(query) for query in judged - returned} == {7, 107}
     assert {number(query) for query in returned - judged} == {11, 57, 111, 157}
-    graded = pq.read_table(made.judgments)
+    graded = pq.read_table(made.ranked.judgments)
     relevant = set(graded.filter(pc.field("relevance") > 0)["query_id"].to_pylist())
     assert {number(query) for query in judged - relevant} >= {23, 123}
-    assert queries_of(made.few_judgments) == {"query-0000000", "query-0000100"}
     assert set(graded["relevance"].to_pylist()) == {0.0, 1.0, 2.0, 3.0}
 
 
 def test_a_list_has_each_document_once_distinct_float_scores_and_ranks_in_their_order(made):
     lists = {}
-    for row in pq.read_table(made.results).to_pylist():
+    for row in pq.read_table(made.ranked.results).to_pylist():
         lists.setdefault((row["run"], row["query_id"]), []).append(row)
     assert len(lists) == 2 * 198
     for rows in lists.values():
@@ -82,8 +82,8 @@ def test_a_list_has_each_document_once_distinct_float_scores_and_ranks_in_their_
 
 
 def test_half_of_the_judged_documents_are_returned(made):
-    judged = {(row["query_id"], row["doc_id"]) for row in pq.read_table(made.judgments).to_pylist()}
-    rows = pq.read_table(made.results).filter(pc.field("run") == "run-00").to_pylist()
+    judged = {(row["query_id"], row["doc_id"]) for row in pq.read_table(made.ranked.judgments).to_pylist()}
+    rows = pq.read_table(made.ranked.results).filter(pc.field("run") == "run-00").to_pylist()
     returned = {(row["query_id"], row["doc_id"]) for row in rows}
     assert len(judged) == 196 * 6
     assert len(judged & returned) == 194 * 3
@@ -92,14 +92,15 @@ def test_half_of_the_judged_documents_are_returned(made):
 @pytest.fixture(scope="module")
 def ours(spark, made):
     """Both tables that the library gives, in memory."""
-    scores = evaluate(*(spark.read.parquet(str(path)) for path in (made.judgments, made.results)), [3, 5])
+    scores = evaluate(*(spark.read.parquet(str(path)) for path in made.ranked), [5])
     return {name: getattr(scores, name).toArrow() for name in ("query_scores", "dataset_scores")}
 
 
 @pytest.mark.parametrize("name", ["duckdb", "duckdb, checked", "polars"])
 def test_a_peer_that_writes_gives_our_numbers_and_our_columns(name, ours, made, tmp_path):
     pytest.importorskip(programs.PEER_PROGRAMS[name][0])
-    command = [str(tmp_path) if part == "OUTPUT" else part for part in programs.peer(name, made, "3,5", None).command]
+    command = [str(tmp_path) if part == "OUTPUT" else part for part in programs.peer(name, made.ranked, None).command]
+    command[-1] = "5"
     printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     means = {}
     for row in ours["dataset_scores"].to_pylist():
@@ -125,6 +126,14 @@ def test_a_process_is_measured_with_everything_it_starts():
     assert found.printed == {"ndcg": {}}
 
 
+@pytest.mark.slow
+def test_what_making_the_data_took_does_not_count_as_memory_of_a_program(tmp_path):
+    held = b"x" * 1_500_000_000
+    assert benchmark.main(["--scenario", "example", "--rounds", "1", "--output", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "benchmark.json").read_text(encoding="utf-8"))
+    assert found["scenarios"]["example"]["rounds"]["example"][0]["peak_gb"] < len(held) / 1e9
+
+
 def test_a_process_that_fails_or_does_not_end_is_a_program_error():
     with pytest.raises(ProgramError, match="exit code 3"):
         measure([sys.executable, "-c", "raise SystemExit(3)"], {}, 60)
@@ -132,17 +141,15 @@ def test_a_process_that_fails_or_does_not_end_is_a_program_error():
         measure([sys.executable, "-c", "import time; time.sleep(60)"], {}, 0.3)
 
 
-def test_the_table_has_medians_and_multiples_of_the_reference():
-    rows = report.medians({"a": [measurement(2.0), measurement(9.0), measurement(3.0)], "b": [measurement(1.5)]})
-    lines = report.table(rows, "b")
+def test_the_table_has_medians_and_multiples_of_the_first():
+    rows = report.medians({"b": [measurement(1.5)], "a": [measurement(2.0), measurement(9.0), measurement(3.0)]})
+    lines = report.table(rows)
     assert lines[2] == "| b | 1.50 | 1.00 | 3.00 | 0.50 | 1 |"
     assert lines[3] == "| a | 3.00 | 2.00 | 6.00 | 0.50 | 3 |"
 
 
 def test_what_is_measured_inside_a_process_leaves_out_the_first_and_is_shown_apart():
-    rows = report.medians(
-        {"warm": [measurement(9.0, seconds={"evaluation": [8.0, 2.0, 4.0], "sort": [5.0, 1.0, 3.0]})]}
-    )
+    rows = report.medians({"warm": [measurement(9.0, inside={"evaluation": [8.0, 2.0, 4.0], "sort": [5.0, 1.0, 3.0]})]})
     assert rows["evaluation"]["seconds"] == 3.0
     assert rows["evaluation, first"]["seconds"] == 8.0
     assert rows["sort"]["seconds"] == 2.0
@@ -151,18 +158,25 @@ def test_what_is_measured_inside_a_process_leaves_out_the_first_and_is_shown_apa
 def test_a_target_is_met_missed_or_not_measured():
     rows = report.medians({"a": [measurement(2.0)], "b": [measurement(1.0)]})
     targets = [
-        setting.Target("ratio", "a", 2.0, "b"),
-        setting.Target("other way", "b", 0.4, "a"),
-        setting.Target("memory", "a", 0.6, figure="peak_gb"),
-        setting.Target("absent", "a", 1.0, "c"),
+        setting.Target("a", 2.0, "b"),
+        setting.Target("b", 0.4, "a"),
+        setting.Target("a", 0.6, figure="peak_gb"),
+        setting.Target("a", 0.4, figure="busy"),
+        setting.Target("a", 1.0, "c"),
     ]
-    said = [(row["measured"], row["verdict"]) for row in report.verdicts(targets, rows)]
-    assert said == [(2.0, "met"), (0.5, "missed"), (0.5, "met"), (None, "not measured")]
+    said = {what: (row["measured"], row["verdict"]) for what, row in report.verdicts(targets, rows).items()}
+    assert said == {
+        "a: seconds, against b": (2.0, "met"),
+        "b: seconds, against a": (0.5, "missed"),
+        "a: peak gb": (0.5, "met"),
+        "a: busy": (0.5, "missed"),
+        "a: seconds, against c": (None, "not measured"),
+    }
 
 
 def test_programs_that_differ_are_told():
-    like = [programs.Program("ours", []), programs.Program("peer", [], like="ours")]
-    scenario = setting.Scenario("t", like, [], "ours")
+    like = [programs.Program("ours", []), programs.Program("peer", [], "ours")]
+    scenario = setting.Scenario("t", like)
     ours = [measurement(1.0, dataset_scores=[{"cutoff": 10, "ndcg": 0.25}, {"cutoff": 10, "ndcg": 0.75}])]
     assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0, ndcg={"10": 0.5})]}) == []
     assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0, ndcg={"10": 0.5001})]})

@@ -1,10 +1,12 @@
 """Ours on classic Spark in one session, and in turn MLlib's RankingMetrics and the mere sort of the same results.
 
-python classic_warm.py JUDGMENTS RESULTS RESULTS_WITHOUT_RANKS CUTOFFS ROUNDS
+python classic_warm.py JUDGMENTS RESULTS RESULTS_WITHOUT_RANKS ROUNDS
 
 Prints the seconds of every evaluation (ours with its output) and of every sort; the first of each is the cold one.
 """
 
+import collections
+import itertools
 import json
 import sys
 import tempfile
@@ -13,38 +15,39 @@ import time
 import mllib
 
 from ndcg_spark.config import validate
-from ndcg_spark.engine import open_engine
+from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluating import run_on
 
 
-def seconds(judgments: str, ranked: str, unranked: str, cutoffs: str, rounds: int) -> dict[str, list[float]]:
-    """Seconds of `rounds` evaluations of each kind and as many sorts, in turn."""
-    found: dict[str, list[float]] = {"evaluation": [], "evaluation, no ranks": [], "mllib": [], "sort": []}
+def main(judgments: str, ranked: str, unranked: str, rounds: str) -> None:
+    """Print the seconds of so many rounds."""
+    inside: dict[str, list[float]] = collections.defaultdict(list)
     with open_engine("spark") as engine, tempfile.TemporaryDirectory() as output:
-        for number in range(rounds):
-            for name, results in (("evaluation", ranked), ("evaluation, no ranks", unranked)):
-                settings = {
-                    "judgments": {"path": judgments},
-                    "results": {"path": results},
-                    "cutoffs": cutoffs,
-                    "output": f"{output}/{name}/{number}",
-                }
-                start = time.perf_counter()
-                run_on(engine, validate(settings, "arguments"), lambda step, sentence: None, Clock())
-                found[name].append(time.perf_counter() - start)
+        programs = {
+            "evaluation": lambda to: _evaluate(engine, judgments, ranked, to),
+            "evaluation, no ranks": lambda to: _evaluate(engine, judgments, unranked, to),
+            "mllib": lambda _: mllib.scores_in(engine.session, judgments, unranked, 10),
+            "sort": lambda _: _sort(engine, unranked),
+        }
+        for number, (name, program) in itertools.product(range(int(rounds)), programs.items()):
             start = time.perf_counter()
-            mllib.means(engine.session, judgments, unranked, [int(cutoff) for cutoff in cutoffs.split(",")])
-            found["mllib"].append(time.perf_counter() - start)
-            start = time.perf_counter()
-            # The columns that a ranking needs, and no others: what any plan that sorts has to move.
-            table = engine.session.read.parquet(unranked).select("run", "query_id", "doc_id", "score")
-            ordered = table.repartition("query_id").sortWithinPartitions("query_id", table["score"].desc())
-            ordered.write.format("noop").mode("overwrite").save()
-            found["sort"].append(time.perf_counter() - start)
-    return found
+            program(f"{output}/{name}/{number}")
+            inside[name].append(time.perf_counter() - start)
+    sys.stdout.write(json.dumps({"inside": inside}) + "\n")
+
+
+def _evaluate(engine: Engine, judgments: str, results: str, output: str) -> None:
+    settings = {"judgments": {"path": judgments}, "results": {"path": results}, "cutoffs": "10", "output": output}
+    run_on(engine, validate(settings, "arguments"), lambda step, sentence: None, Clock())
+
+
+def _sort(engine: Engine, results: str) -> None:
+    # The columns that a ranking needs, and no others: what any plan that sorts has to move.
+    table = engine.session.read.parquet(results).select("run", "query_id", "doc_id", "score")
+    ordered = table.repartition("query_id").sortWithinPartitions("query_id", table["score"].desc())
+    ordered.write.format("noop").mode("overwrite").save()
 
 
 if __name__ == "__main__":
-    *given, number_of_rounds = sys.argv[1:]
-    sys.stdout.write(json.dumps({"seconds": seconds(*given, int(number_of_rounds))}) + "\n")
+    main(*sys.argv[1:])

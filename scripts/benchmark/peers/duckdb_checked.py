@@ -4,14 +4,11 @@ Rows, rows that break a rule, a fingerprint that does not depend on the order of
 whose scores are all the same, and queries that nobody judged.
 """
 
-from collections.abc import Mapping
-
 import duckdb
 import duckdb_sql
-from peer import main
 
 
-def scores(judgments: str, results: str, output: str, cutoffs: list[int]) -> Mapping[int, float]:
+def scores(judgments: str, results: str, output: str, cutoff: int) -> float:
     """As `duckdb_sql.scores`, for tables that keep the rules; ValueError for others."""
     db = duckdb.connect(config={"preserve_insertion_order": False})
     db.execute(
@@ -39,14 +36,10 @@ def scores(judgments: str, results: str, output: str, cutoffs: list[int]) -> Map
     ).fetchall()
     if any(row[0] for row in [*of_judgments, *of_runs]):
         raise ValueError("a row breaks a rule, or a document is judged twice")
-    return duckdb_sql.scores(judgments, results, output, cutoffs)
+    return duckdb_sql.scores(judgments, results, output, cutoff)
 
 
 def _broken(number: str, *names: str) -> str:
     """Whether a row has no name where it must have one, or no finite number."""
     without = (f"{name} IS NULL OR {name} = ''" for name in names)
     return f"{' OR '.join(without)} OR NOT coalesce(isfinite({number}), false)"
-
-
-if __name__ == "__main__":
-    main(scores)

@@ -1,23 +1,18 @@
-"""What the peer programs share: their arguments and the line of JSON they print."""
+"""Runs a peer: a module of this folder whose `scores` gives the mean NDCG of folders of judgments and results.
 
+python peer.py MODULE JUDGMENTS RESULTS OUTPUT CUTOFF prints it as JSON.
+"""
+
+import importlib
 import json
-import math
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
-#: What a peer is given: the folders of judgments, results and output, the cutoffs, and options of its own as text.
-Peer = Callable[..., Mapping[int, float]]
 
-
-def main(peer: Peer) -> None:
-    """Run the peer as a whole process that prints the mean NDCG at every cutoff.
-
-    PEER JUDGMENTS RESULTS OUTPUT CUTOFFS [OPTION]...
-    """
-    judgments, results, output, cutoffs, *options = sys.argv[1:]
-    ndcg = peer(judgments, results, output, [int(cutoff) for cutoff in cutoffs.split(",")], *options)
-    sys.stdout.write(json.dumps({"ndcg": {str(cutoff): float(value) for cutoff, value in ndcg.items()}}) + "\n")
+def main(module: str, judgments: str, results: str, output: str, cutoff: str) -> None:
+    """Run the peer to its end and print."""
+    ndcg = importlib.import_module(module).scores(judgments, results, output, int(cutoff))
+    sys.stdout.write(json.dumps({"ndcg": {cutoff: float(ndcg)}}) + "\n")
 
 
 def night(output: str, table: str) -> str:
@@ -27,6 +22,5 @@ def night(output: str, table: str) -> str:
     return str(folder / "part-00000.parquet")
 
 
-def discount(rank: int) -> float:
-    """What a gain at a rank is multiplied by."""
-    return 1.0 / math.log2(rank + 1)
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -33,19 +33,14 @@ def main() -> None:
     p_values, wins = {}, {}
     for label, mask in masks.items():
         control = arrays[baseline][mask]
-        for run, values in arrays.items():
-            if run == baseline:
-                continue
-            treatment = values[mask]
+        for run in arrays.keys() - {baseline}:
+            treatment = arrays[run][mask]
             both = {baseline: {"ndcg@10": control}, run: {"ndcg@10": treatment}}
             found = compute_statistical_significance([baseline, run], both, "student")
             p_values[f"{run}{label}"] = float(found[frozenset([baseline, run])]["ndcg@10"]["p_value"])
-            wins[f"{run}{label}"] = [
-                int(sum(treatment > control)),
-                int(sum(treatment == control)),
-                int(sum(treatment < control)),
-            ]
-    sys.stdout.write(json.dumps({"p_values": p_values, "wins": wins}) + "\n")
+            signs = (treatment > control, treatment == control, treatment < control)
+            wins[f"{run}{label}"] = [int(sum(sign)) for sign in signs]
+    sys.stdout.write(json.dumps({"ndcg": p_values, "wins": wins}) + "\n")
 
 
 if __name__ == "__main__":
