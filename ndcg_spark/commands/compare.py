@@ -54,15 +54,14 @@ def compare(
     It tells how far apart they are, and how sure one can be of it. The baseline is a run of the same night, another
     night, or a run of another night.
     """
-    from ndcg_spark.comparison.measures import measures_of
-    from ndcg_spark.job.comparing import compare_nights
-    from ndcg_spark.job.comparison_request import Request, date_of
+    from ndcg_spark.comparison.options import measures_of
+    from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.terminal import Progress
 
     style = chosen(format_, json_)
-    request = Request(
+    request = ComparisonRequest(
         output,
         date_of("date", date),
         dataset,

@@ -16,8 +16,8 @@ from ndcg_spark.report.streams import printing
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
+    from ndcg_spark.job.inline_comparison import InlineComparison
     from ndcg_spark.job.outcome import Outcome
-    from ndcg_spark.job.quick_look import QuickLook
     from ndcg_spark.sheets.sorting import Order
 
 
@@ -97,7 +97,7 @@ def evaluate(
     raise typer.Exit(outcome.exit_code)
 
 
-def _print(outcome: "Outcome", look: "QuickLook | None", style: str, order: "Order | None") -> None:
+def _print(outcome: "Outcome", look: "InlineComparison | None", style: str, order: "Order | None") -> None:
     from ndcg_spark.report.formats import print_outcome
 
     with printing():
@@ -110,13 +110,13 @@ def _print(outcome: "Outcome", look: "QuickLook | None", style: str, order: "Ord
             print_outcome(outcome, style, order)
 
 
-def _look(baseline: str | None, config: "EvaluationConfig") -> "QuickLook | None":
+def _look(baseline: str | None, config: "EvaluationConfig") -> "InlineComparison | None":
     """Who compares the runs with the baseline; without one, nothing that compares is even imported."""
     if baseline is None:
         return None
-    from ndcg_spark.job.quick_look import QuickLook
+    from ndcg_spark.job.inline_comparison import InlineComparison
 
-    return QuickLook(baseline, config.asked)
+    return InlineComparison(baseline, config.asked)
 
 
 def _refuse_beside_plan(*given: object) -> None:

@@ -36,23 +36,23 @@ def judge(
 
     Its scores and its verdict stay as they are.
     """
-    from ndcg_spark.comparison.verdict import exit_code_of
     from ndcg_spark.config import load_gate
-    from ndcg_spark.job.judging_again import judge_again, latest
+    from ndcg_spark.gate.verdict import exit_code_of
+    from ndcg_spark.job.gate_nights import gate_published, newest_date
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.junit import refuse_unwritable, write_junit
     from ndcg_spark.report.terminal import Progress
     from ndcg_spark.report.verdicts import print_verdicts
 
     style = chosen(format_, json_)
-    settings = {"date": date or latest(output, dataset), "engine": engine, "remote": remote}
+    settings = {"date": date or newest_date(output, dataset), "engine": engine, "remote": remote}
     configuration = load_gate(config, settings)
     if junit is not None:
         refuse_unwritable(junit)
     if accept_baseline is not None:
         stand("run it again, as it may be half done")
     with Progress(silent(style)).running() as progress:
-        verdicts = judge_again(configuration, output, dataset, progress.tell, accept_baseline)
+        verdicts = gate_published(configuration, output, dataset, progress.tell, accept_baseline)
     with contextlib.ExitStack() as outputs:
         # The last is written first, and each whatever becomes of the other.
         outputs.enter_context(printing())

@@ -82,11 +82,11 @@ def show_trend(
 
     A line breaks where the convention or the judgments changed.
     """
-    from ndcg_spark.comparison.nightly import Wanted, lines
+    from ndcg_spark.comparison.trend_data import TrendRequest, lines
     from ndcg_spark.report import formats, trends
 
     style = formats.chosen(format_, json_, trends.FORMATS)
-    found = lines(output, Wanted(dataset, run, (), measures, last, since, max_drop))
+    found = lines(output, TrendRequest(dataset, run, (), measures, last, since, max_drop))
     with printing():
         trends.print_trends(found, style)
 

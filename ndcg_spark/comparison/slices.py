@@ -36,11 +36,16 @@ class Slices:
     """The slices of a table QUERY_ATTRIBUTES, and which queries are in them."""
 
     #: The attribute and the value of each slice; those of ALL are null.
-    names: Mapping[int, Slice]
+    names: Mapping[int, Slice] = dataclasses.field(default_factory=lambda: {ALL: (None, None)})
     #: One row per query with an attribute: slices, the numbers of all that it is in. None without attributes.
     table: DataFrame | None = None
     #: How many queries of which dataset have an attribute; the dataset is null if the table names none.
     queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def names_datasets(self) -> bool:
+        """Whether its queries are those of a named dataset each."""
+        return self.table is not None and "dataset" in self.table.columns
 
     def cut(self, table: DataFrame) -> DataFrame:
         """Each row of the table once for every slice of its query, with the columns slice and attributed."""
@@ -54,11 +59,6 @@ class Slices:
             F.col("slices").isNotNull().alias("attributed"),
             F.explode(F.coalesce("slices", nothing)).alias("slice"),
         )
-
-
-def whole() -> Slices:
-    """All queries, and no slices."""
-    return Slices({ALL: (None, None)})
 
 
 def long(table: DataFrame) -> DataFrame:
@@ -88,7 +88,7 @@ def long(table: DataFrame) -> DataFrame:
 
 
 def read(table: DataFrame) -> Slices:
-    """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. An action.
+    """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. Runs jobs.
 
     Raises
     ------

@@ -25,6 +25,11 @@ class Weights:
     #: How many queries of which dataset have a weight; the dataset is null if the table names none.
     queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
 
+    @property
+    def names_datasets(self) -> bool:
+        """Whether its queries are those of a named dataset each."""
+        return self.table is not None and "dataset" in self.table.columns
+
     def put_on(self, table: DataFrame) -> DataFrame:
         """Each row of the table with the weight of its query, null where it has none."""
         if self.table is None:
@@ -33,7 +38,7 @@ class Weights:
 
 
 def read(table: DataFrame) -> Weights:
-    """The weights of a table QUERY_WEIGHTS. An action.
+    """The weights of a table QUERY_WEIGHTS. Runs a job.
 
     Raises
     ------

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.asked import Asked
-from ndcg_spark.comparison.comparing import Compared
-from ndcg_spark.job.comparing import compare_nights, doubts
-from ndcg_spark.job.comparison_request import Request
+from ndcg_spark.comparison.compare import Comparison as Compared
+from ndcg_spark.comparison.options import ComparisonOptions as Asked
+from ndcg_spark.job.compare import ComparisonRequest as Request
+from ndcg_spark.job.compare import compare_nights
+from ndcg_spark.job.compare import doubts_of as doubts
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.records import CommittedNight

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line
+from ndcg_spark.comparison.trend_data import TrendLine as Line
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.plain import printable
 from ndcg_spark.report.trends import best_runs

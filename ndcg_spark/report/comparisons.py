@@ -4,8 +4,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.asked import Asked
-from ndcg_spark.comparison.comparing import Compared
+from ndcg_spark.comparison.compare import Comparison as Compared
+from ndcg_spark.comparison.options import ComparisonOptions as Asked
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.report.formats import print_outcome, print_sheets
 from ndcg_spark.report.records import CSV, print_csv

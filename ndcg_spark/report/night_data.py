@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
+from ndcg_spark.comparison.trend_data import TrendLine as Line
+from ndcg_spark.comparison.trend_data import TrendRequest as Wanted
+from ndcg_spark.comparison.trend_data import lines, verdict_of
 from ndcg_spark.convention.measures import Asked, written
 from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.comparison.asked import Asked
-from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.comparison.options import ComparisonOptions as Asked
+from ndcg_spark.comparison.trend_data import TrendRequest, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import drawing, trend_chart
 from ndcg_spark.report.sections import Section
@@ -74,7 +74,7 @@ def show_trend(
     StorageError
         The output cannot be read.
     """
-    found = lines(output, Wanted(dataset, run, (), measures, last))
+    found = lines(output, TrendRequest(dataset, run, (), measures, last))
     try:
         chart = drawing(trend_chart(found), "trend")
     except ConfigurationError:

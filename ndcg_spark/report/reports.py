@@ -8,8 +8,8 @@ from pathlib import Path
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.interrupts import NOTHING_PUBLISHED, stand
+from ndcg_spark.job.inline_comparison import InlineComparison
 from ndcg_spark.job.outcome import Outcome, Tell
-from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.report.against import Baseline, Held, compared, of_gate
@@ -76,7 +76,7 @@ def reported(
     html: Path,
     tell: Tell,
     evaluate: Callable[[EvaluationConfig, Tell], Outcome],
-    look: QuickLook | None = None,
+    look: InlineComparison | None = None,
 ) -> Iterator[tuple[Outcome, Callable[[], None]]]:
     """The outcome of evaluating with this function, and what writes the report, beside what the `look` has found.
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.comparison.trend import Point
+from ndcg_spark.comparison.trend_data import TrendLine as Line
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.sections import Section, print_sections

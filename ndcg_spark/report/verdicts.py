@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ndcg_spark.comparison.verdict import Verdict
+from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.report.formats import print_sheets
 from ndcg_spark.report.records import CSV, print_csv
 from ndcg_spark.report.streams import as_json

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from staying import command_line
 
-from ndcg_spark.comparison.measures import measures_of
+from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.sheets import comparisons
@@ -181,9 +181,9 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         (
             ["--baseline", "old", "--correction", "tukey"],
             2,
-            "correction: unknown correction 'tukey'; one of holm, bh, none",
+            "correction: unknown correction 'tukey'; choose holm, bh, none",
         ),
-        (["--baseline", "old", "--test", "sign"], 2, "test: unknown test 'sign'; one of t, randomization"),
+        (["--baseline", "old", "--test", "sign"], 2, "test: unknown test 'sign'; choose t, randomization"),
         (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
         (["--baseline", "old", "--slices", "old.run"], 3, "has no ending that tells its format"),
         (["--baseline", "old", "--weights", "slices.csv"], 3, "query_weights: 1 column(s) missing, weight"),

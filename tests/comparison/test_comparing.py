@@ -237,14 +237,14 @@ def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column)
         ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores (did you mean 'ndcg'?)"),
         ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
         ({"cutoffs": [3]}, ConfigurationError, "baseline: it has no scores"),
-        ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are those at 10"),
+        ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are scores at 10"),
         ({"cutoffs": 0}, ConfigurationError, "cutoffs: 0 is not a cutoff"),
         (
             {"correction": "bonferroni"},
             ConfigurationError,
-            "correction: unknown correction 'bonferroni'; one of holm, bh, none",
+            "correction: unknown correction 'bonferroni'; choose holm, bh, none",
         ),
-        ({"test": "wilcoxon"}, ConfigurationError, "test: unknown test 'wilcoxon'; one of t, randomization"),
+        ({"test": "wilcoxon"}, ConfigurationError, "test: unknown test 'wilcoxon'; choose t, randomization"),
         ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
         ({"tie": -1.0}, ConfigurationError, "tie: -1.0"),
         ({"baseline": None}, InputError, "NoneType is not a table"),
@@ -260,9 +260,12 @@ def test_what_makes_no_sense_is_refused_in_words(embedded, options, error, words
 
 def test_scores_that_are_there_twice_are_refused(embedded):
     old, new = scores({"old": [0.5, 0.25]}), scores({"new": [0.6, 0.25]})
-    with pytest.raises(InputError, match=r"^query_scores: 2 row\(s\) of run=new are there twice"):
-        embedded.rows(pa.concat_tables([old, new, new]), "old")
-    with pytest.raises(InputError, match=r"^baseline: 1 row\(s\) too many paired with run=new"):
+    twice = pa.concat_tables([new, new])
+    # Also a query that the baseline does not have.
+    for table in (pa.concat_tables([old, twice]), pa.concat_tables([scores({"old": {"a": 1.0}}), twice])):
+        with pytest.raises(InputError, match=r"^query_scores: 2 row\(s\) of run=new repeat a query at a cutoff"):
+            embedded.rows(table, "old")
+    with pytest.raises(InputError, match=r"^baseline: 1 row\(s\) that run=new is compared with repeat a query"):
         embedded.rows(pa.concat_tables([old, old.slice(0, 1), new]), "old")
 
 
@@ -292,7 +295,7 @@ def test_each_value_of_an_attribute_is_compared_and_so_are_queries_without_any(e
     checked_with_scipy(found.rows[1], run[de], baseline[de])
     checked_with_scipy(found.rows[3], run[150:], baseline[150:])
     checked_with_scipy(found.rows[0], run, baseline)
-    assert found.warnings == ["query_attributes: 1 of its 151 queries are not compared here, and count for nothing"]
+    assert found.warnings == ["query_attributes: 1 of its 151 queries have no scores here and were ignored"]
 
 
 def test_a_wide_table_has_a_slice_for_each_value_of_each_column(embedded):
@@ -385,7 +388,7 @@ def test_weights_that_hang_on_few_queries_and_queries_without_any_are_told(embed
     assert found.rows[1]["queries"] == 40
     assert found.warnings == []
     found = embedded.compared(table, None, "old", weights=weights([1.0] * (MANY + 3)))
-    assert found.warnings == ["query_weights: 3 of its 403 queries are not compared here, and count for nothing"]
+    assert found.warnings == ["query_weights: 3 of its 403 queries have no scores here and were ignored"]
 
 
 def test_equal_weights_change_nothing(embedded):

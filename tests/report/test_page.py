@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 from staying import command_line
 
-from ndcg_spark.comparison.comparing import Compared
+from ndcg_spark.comparison.compare import Comparison as Compared
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.records import committed
 from ndcg_spark.plain import printable

@@ -16,8 +16,10 @@ from programs import forked
 from staying import command_line
 
 from ndcg_spark import cli
-from ndcg_spark.comparison.nightly import Line, Wanted, lines
 from ndcg_spark.comparison.trend import Point
+from ndcg_spark.comparison.trend_data import TrendLine as Line
+from ndcg_spark.comparison.trend_data import TrendRequest as Wanted
+from ndcg_spark.comparison.trend_data import lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
 from ndcg_spark.report.notebook import show_trend

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from servers import QUICK_JAVA
 
 from ndcg_spark import compare
-from ndcg_spark.comparison.comparing import Compared, compare_tables
+from ndcg_spark.comparison.compare import Comparison, compare_tables
 from ndcg_spark.errors import NdcgSparkError
 
 Rows = list[dict[str, Any]]
@@ -31,7 +31,7 @@ def rows_on(session: SparkSession, scores: Any, baseline: Any, **options: Any) -
     return found.toArrow().to_pylist()
 
 
-def compared_on(session: SparkSession, *tables: Any, **options: Any) -> Compared:
+def compared_on(session: SparkSession, *tables: Any, **options: Any) -> Comparison:
     """What `compare_tables` finds, from tables of pyarrow."""
     made = [session.createDataFrame(table) if hasattr(table, "schema") else table for table in tables]
     optional = {
@@ -49,7 +49,7 @@ class Elsewhere:
     def rows(self, scores: Any, baseline: Any, **options: Any) -> Rows:
         return self._asked(rows_on, scores, baseline, **options)
 
-    def compared(self, *tables: Any, **options: Any) -> Compared:
+    def compared(self, *tables: Any, **options: Any) -> Comparison:
         return self._asked(compared_on, *tables, **options)
 
     def _asked(self, function: Any, *arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Comparing as a function of tables: what people call in Python and in notebooks."""
+"""`compare` as a function of tables, for Python and notebooks."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ndcg_spark.comparison.comparing import compare_tables
-from ndcg_spark.comparison.measures import SCORES, measures_of
+from ndcg_spark.comparison.compare import compare_tables
+from ndcg_spark.comparison.options import SCORES, measures_of
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
@@ -20,7 +20,7 @@ from ndcg_spark.scores import Scores
 from ndcg_spark.sheets.comparisons import comparison_sheet
 from ndcg_spark.sheets.markup import html
 
-#: So many rows are shown in a notebook.
+#: As many rows are shown in a notebook.
 _MOST_ROWS = 100
 #: The columns of QUERY_SCORES that are used, beside the measure.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
@@ -40,7 +40,7 @@ def compare(
     weights: Any = None,
     seed: int = 0,
 ) -> DataFrame:
-    """Runs against a baseline, query by query: how far apart their means are, and how sure one can be of it.
+    """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
     Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
     function computes: an aggregation of all queries, and for doubtful comparisons another of their differences.
@@ -87,7 +87,7 @@ def compare(
     ConfigurationError
         An option has no such value; or a measure, cutoff or run is not there.
     InputError
-        A table is none, has queries twice, or breaks its contract.
+        A table is not of a known kind, has queries twice, or breaks its contract.
     EngineError
         A session is needed and there is no engine.
 
