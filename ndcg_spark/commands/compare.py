@@ -54,13 +54,14 @@ def compare(
     It tells how far apart they are, and how sure one can be of it. The baseline is a run of the same night, another
     night, or a run of another night.
     """
-    from ndcg_spark.comparison.options import measures_of
+    from ndcg_spark.comparison.options import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.formats import chosen
     from ndcg_spark.report.terminal import Progress
 
     style = chosen(format_, json_)
+    options = ComparisonOptions(measures_of(measures), alpha, correction, test)
     request = ComparisonRequest(
         output,
         date_of("date", date),
@@ -68,12 +69,9 @@ def compare(
         baseline,
         baseline_date,
         run,
-        measures_of(measures),
+        options,
         slices,
         weights,
-        correction,
-        test,
-        alpha,
         queries,
         engine_of(engine),
         remote,
@@ -81,4 +79,4 @@ def compare(
     with Progress(silent(style)).running() as progress:
         found = compare_nights(request, progress.tell)
     with printing():
-        print_compared(found, style, correction, alpha, list(request.measures))
+        print_compared(found, style, correction, alpha, options.names)

@@ -2,13 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.comparison.pairing import STATUSES, Place
+from ndcg_spark.comparison.pairing import STATUSES
+from ndcg_spark.comparison.places import Place
 from ndcg_spark.comparison.slices import ALL
 from ndcg_spark.comparison.statistics import Moments
 from ndcg_spark.errors import InputError
@@ -139,19 +140,18 @@ class Aggregate:
         return [row[f"{name}_{self.measure}"] or 0 for row in self.rows]
 
 
-def aggregates(rows: Sequence[Row], places: Sequence[Place], measures: int) -> list[Aggregate]:
-    """The rows of `aggregated` by comparison, sorted by place, slice and measure; a place without a row has ALL.
-
-    InputError where a side has a query twice.
-    """
-    together: dict[tuple[int, int], list[Row]] = {(number, ALL): [] for number in range(len(places))}
+def aggregates(rows: Iterable[Row], places: Sequence[Place], measures: int) -> list[Aggregate]:
+    """The rows of `aggregated` by comparison, sorted by place, slice and measure; InputError for repeated queries."""
+    together: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         together.setdefault((row["place"], row["slice"]), []).append(row)
-    for number, place in enumerate(places):
-        _refuse_repeated(together[number, ALL], place.own.run)
+    in_order = sorted(together.items(), key=lambda item: item[0])
+    for (number, slice_), of_place in in_order:
+        if slice_ == ALL:
+            _refuse_repeated(of_place, places[number].own.run)
     return [
-        Aggregate(places[number], number, slice_, measure, together[number, slice_])
-        for number, slice_ in sorted(together)
+        Aggregate(places[number], number, slice_, measure, of_place)
+        for (number, slice_), of_place in in_order
         for measure in range(measures)
     ]
 

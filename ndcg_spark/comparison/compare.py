@@ -1,7 +1,7 @@
 """Runs compared with a baseline: which queries pair, what their differences are, and how certain they are."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -12,13 +12,15 @@ from ndcg_spark.comparison import slices as slicing
 from ndcg_spark.comparison import table as comparisons
 from ndcg_spark.comparison import weights as weighing
 from ndcg_spark.comparison.aggregates import Aggregate, aggregated, aggregates
-from ndcg_spark.comparison.options import MIN_QUERIES, ComparisonOptions
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.places import places
 from ndcg_spark.comparison.simpson import SIMPSON, contradictions
 from ndcg_spark.comparison.slices import ALL, Slices
 from ndcg_spark.comparison.table import Estimate
 from ndcg_spark.comparison.weights import Weights
-from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError
+
+_DEFAULT = ComparisonOptions()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,19 +47,11 @@ def compare_tables(
     query_scores: DataFrame,
     baseline_scores: DataFrame | None = None,
     baseline_run: str | None = None,
+    options: ComparisonOptions = _DEFAULT,
     *,
-    measures: Sequence[str] | Mapping[str, Collection[Cutoff] | None] = ("ndcg",),
     runs: Sequence[str] | None = None,
-    cutoffs: Iterable[Cutoff] | None = None,
-    alpha: float = 0.05,
-    correction: str = "holm",
-    test: str = "t",
-    tie: float = 1e-9,
-    losses: Sequence[float] = (0.2,),
     attributes: DataFrame | None = None,
     weights: DataFrame | None = None,
-    min_queries: int = MIN_QUERIES,
-    seed: int = 0,
     queries: int = 0,
 ) -> Comparison:
     """Compare runs with a baseline, on all queries and on slices of them. Runs Spark jobs.
@@ -71,24 +65,10 @@ def compare_tables(
         Such a table of another night. Without `baseline_run`, runs are paired by name.
     baseline_run : str, optional
         The run that every other one is compared with: of `baseline_scores` if there are any, else of `query_scores`.
-    measures : sequence of str, or mapping of str to cutoffs
-        Columns of numbers in both tables; and at which of the cutoffs each is compared, None for all.
     runs : sequence of str, optional
-        The runs to compare; by default all but the baseline. One that is nowhere has a row of 0 queries.
-    cutoffs : iterable of int or None, optional
-        The cutoffs to compare; by default all at which a measure was evaluated. None is the whole ranking.
-    correction : str
-        `holm`, `bh` or `none`: how p values are adjusted, over all rows without weights, and over all with.
-    test : str
-        `t`, or `randomization` for all; with `t`, rows flagged few_changed or skewed are randomized too.
-    tie : float
-        Differences of at most this size are ties.
-    losses : sequence of float
-        The sizes of losses that are counted; the first is that of `large_losses`.
+        The runs to compare; by default all but the baseline.
     attributes, weights : DataFrame, optional
         QUERY_ATTRIBUTES and QUERY_WEIGHTS.
-    min_queries : int
-        A slice of fewer paired queries is not tested.
     queries : int
         How many queries that lost most, and that won most, are named for each run, measure and cutoff.
 
@@ -100,44 +80,42 @@ def compare_tables(
     Raises
     ------
     ConfigurationError
-        An option has no such value, or a measure, run or cutoff is not there; the message names near ones.
+        A measure, run or cutoff is not there; the message names near ones.
     InputError
         A table holds several nights or queries twice, or breaks its contract.
     """
-    at = measures if isinstance(measures, Mapping) else {}
-    options = ComparisonOptions(tuple(measures), alpha, correction, test, tie, tuple(losses), min_queries, seed)
-    chosen = None if cutoffs is None else list(cutoffs)
     slices = Slices() if attributes is None else slicing.read(attributes)
-    weighing_ = Weights() if weights is None else weighing.read(weights)
-    own = pairing.scores(query_scores, options.measures, "query_scores")
-    other = None if baseline_scores is None else pairing.scores(baseline_scores, options.measures, "baseline")
+    of_queries = Weights() if weights is None else weighing.read(weights)
+    measures = options.names
+    own = pairing.scores(query_scores, measures, "query_scores")
+    other = None if baseline_scores is None else pairing.scores(baseline_scores, measures, "baseline")
     if other is None and baseline_run is None:
         raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
-    places = pairing.places(own, other, baseline_run, runs, chosen)
-    if not places:
+    found = places(own, other, baseline_run, runs, options.cutoffs)
+    if not found:
         return Comparison([], [], [], [])
-    paired = pairing.paired(own, own if other is None else other, places, options.measures)
-    if slices.names_datasets or weighing_.names_datasets:
-        paired = pairing.with_dataset(paired, places)
-    table = slices.cut(weighing_.put_on(paired))
-    rows = aggregated(table, len(measures), tie, options.losses).collect()
-    every = aggregates([row.asDict() for row in rows], places, len(measures))
-    warnings = _unknown_queries(every, slices, weighing_)
-    if chosen is None:
+    paired = pairing.paired(own, own if other is None else other, found, measures)
+    if slices.names_datasets or of_queries.names_datasets:
+        paired = pairing.with_dataset(paired, found)
+    table = slices.cut(of_queries.put_on(paired))
+    rows = aggregated(table, len(measures), options.tie, options.losses).collect()
+    every = aggregates([row.asDict() for row in rows], found, len(measures))
+    warnings = _unknown_queries(every, slices, of_queries)
+    if options.cutoffs is None:
         every = _evaluated(every)
-    every = [each for each in every if _is_requested(at, options.measures[each.measure], each.place.cutoff)]
-    plain = [comparisons.unweighted(each, min_queries) for each in every]
+    every = [each for each in every if options.has(measures[each.measure], each.place.cutoff)]
+    plain = [comparisons.unweighted(each, options.min_queries) for each in every]
     weighted = [] if weights is None else _weighted(table, plain, len(measures))
     _randomize(table, plain, weighted, options)
-    for aggregate, sentence in contradictions(every, slices.names, options.measures):
+    for aggregate, sentence in contradictions(every, slices.names, measures):
         warnings.append(sentence)
         next(each for each in plain if each.aggregate is aggregate).flags.append(SIMPSON)
     of_kinds = [comparisons.rows(kind, slices.names, baseline_run, options) for kind in (plain, weighted)]
-    extremes = second_pass.extremes(paired, places, options.measures, queries, baseline_run) if queries else []
+    extremes = second_pass.extremes(paired, found, measures, queries, baseline_run) if queries else []
     return Comparison(
         [row for both in zip_longest(*of_kinds) for row in both if row is not None],
-        _transitions(every, options.measures, baseline_run),
-        [row for row in extremes if _is_requested(at, row["measure"], row["cutoff"])],
+        _transitions(every, measures, baseline_run),
+        [row for row in extremes if options.has(row["measure"], row["cutoff"])],
         warnings,
         [
             {loss: int(each.aggregate.total(f"lost_{size}")) for size, loss in enumerate(options.losses)}
@@ -146,11 +124,6 @@ def compare_tables(
             if each is not None
         ],
     )
-
-
-def _is_requested(at: Mapping[str, Collection[Cutoff] | None], measure: str, cutoff: Cutoff) -> bool:
-    cutoffs = at.get(measure)
-    return cutoffs is None or cutoff in cutoffs
 
 
 def _evaluated(aggregates: Sequence[Aggregate]) -> list[Aggregate]:

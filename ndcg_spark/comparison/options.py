@@ -1,6 +1,7 @@
 """The options of a comparison: its measures, its test, its limits."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql.types import DoubleType
 
@@ -14,29 +15,34 @@ from ndcg_spark.schemas import QUERY_SCORES
 #: The columns of QUERY_SCORES that can be compared.
 SCORES = tuple(field.name for field in QUERY_SCORES if field.dataType == DoubleType())
 TESTS = ("t", "randomization")
-#: A slice of fewer queries is not tested by default.
-MIN_QUERIES = 10
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
     """The options of a comparison; ConfigurationError for one that has no meaning."""
 
-    measures: tuple[str, ...] = ("ndcg",)
+    #: Columns of numbers, each with the cutoffs at which it is compared; None for all at which it was evaluated.
+    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
+    #: Intervals are those of 1 - alpha.
     alpha: float = 0.05
+    #: How p values are adjusted, over all rows without weights, and over all with: `holm`, `bh` or `none`.
     correction: str = "holm"
+    #: `t`, or `randomization` for all; with `t`, rows flagged few_changed or skewed are randomized too.
     test: str = "t"
+    #: Differences of at most this size are ties.
     tie: float = 1e-9
     #: The sizes of losses that are counted; the first is that of `large_losses`.
     losses: tuple[float, ...] = (0.2,)
-    min_queries: int = MIN_QUERIES
+    #: A slice of fewer paired queries is not tested.
+    min_queries: int = 10
+    #: Of the random signs.
     seed: int = 0
 
     def __post_init__(self) -> None:
         _refuse_unknown("correction", self.correction, tuple(CORRECTIONS))
         _refuse_unknown("test", self.test, TESTS)
-        if not self.measures or len(set(self.measures)) < len(self.measures):
-            raise ConfigurationError(f"measure: {', '.join(self.measures) or 'none'}; name each measure once")
+        if not self.measures:
+            raise ConfigurationError("measure: there is none; name at least one")
         if not 0 < self.alpha < 1:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
         if not 0 <= self.tie < float("inf"):
@@ -45,6 +51,22 @@ class ComparisonOptions:
             )
         if not all(0 < loss < float("inf") for loss in self.losses):
             raise ConfigurationError(f"losses: {self.losses!r} are not differences above 0; 0.2 is usual")
+
+    @property
+    def names(self) -> list[str]:
+        """The measures."""
+        return list(self.measures)
+
+    @property
+    def cutoffs(self) -> list[Cutoff] | None:
+        """The cutoffs of all measures, ascending; None where one is compared at all."""
+        named = list(self.measures.values())
+        return None if None in named else ascending(cutoff for of_measure in named for cutoff in of_measure or ())
+
+    def has(self, measure: str, cutoff: Cutoff) -> bool:
+        """Whether a measure is compared at a cutoff."""
+        cutoffs = self.measures[measure]
+        return cutoffs is None or cutoff in cutoffs
 
 
 def measures_of(text: str) -> dict[str, list[Cutoff] | None]:

@@ -6,64 +6,23 @@ ranking, `status` a number of STATUSES, `place` a number of what is compared, an
 """
 
 import dataclasses
-import datetime
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, StringType
 
+from ndcg_spark.comparison.places import NO_NIGHT, Place, Scored
 from ndcg_spark.conforming import as_type
-from ndcg_spark.convention.cutoffs import Cutoff, order_of
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.plain import did_you_mean
-from ndcg_spark.sheets.sheet import at
 
 #: The name of the dataset of tables that name none.
 DATASET = "default"
-#: The night of scores without a date. Earlier years have other days in Java.
-NO_NIGHT = datetime.date(1900, 1, 1)
 #: The statuses of a query by their numbers; 4 is whatever else a table has.
 STATUSES = {1: "scored", 2: "no_relevant", 3: "missing", 4: "other"}
 _NUMBERS = ("double", "float", "decimal", "tinyint", "smallint", "int", "bigint", "void")
-
-
-@dataclasses.dataclass(frozen=True)
-class Scored:
-    """The scores of one run at one cutoff; 0 is the whole ranking."""
-
-    dataset: str
-    night: datetime.date
-    run: str
-    cutoff: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """What is compared: a run at a cutoff, and the scores of the baseline, None where it has none there."""
-
-    own: Scored
-    baseline: Scored | None
-    #: The date of another night that the run is compared with; None for the same night.
-    baseline_night: datetime.date | None
-    #: Of the run's scores.
-    evaluation_id: str | None
-
-    @property
-    def cutoff(self) -> Cutoff:
-        """The cutoff; None for the whole ranking."""
-        return self.own.cutoff or None
-
-    @property
-    def night(self) -> datetime.date | None:
-        """The date of the run's scores; None for scores without a date."""
-        return date_of(self.own.night)
-
-
-def date_of(night: datetime.date) -> datetime.date | None:
-    """The date of a night; None for scores without a date."""
-    return None if night == NO_NIGHT else night
 
 
 def numbered(name: str, measures: Sequence[str]) -> list[str]:
@@ -112,59 +71,6 @@ def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
     )
 
 
-def places(
-    own: DataFrame,
-    baseline: DataFrame | None,
-    baseline_run: str | None,
-    runs: Collection[str] | None,
-    cutoffs: Collection[Cutoff] | None,
-) -> list[Place]:
-    """Everything that is compared, sorted by dataset, night, run and cutoff. Runs a job.
-
-    `own` and `baseline` are as of `scores`; without `baseline` the baseline is a run of the same night. A run has a
-    place wherever the baseline has scores, also if it has none there.
-
-    Raises
-    ------
-    ConfigurationError
-        The baseline or a cutoff has no scores.
-    InputError
-        The baseline has scores of several nights.
-    """
-    ids, of_baseline = _inventory(own, baseline)
-    chosen = [
-        each
-        for each in ids
-        if each.run in (runs if runs is not None else {each.run}) and (baseline is not None or each.run != baseline_run)
-    ]
-    if baseline_run is not None:
-        theirs = [each for each in of_baseline if each.run == baseline_run]
-    else:
-        theirs = [each for each in of_baseline if runs is None or each.run in runs]
-    known_cutoffs = {each.cutoff or None for each in (*chosen, *theirs)}
-    if cutoffs is not None:
-        chosen, theirs = ([each for each in side if (each.cutoff or None) in cutoffs] for side in (chosen, theirs))
-    if not theirs:
-        _refuse_baseline(baseline_run, {each.run for each in of_baseline})
-    _refuse_cutoffs(cutoffs or (), known_cutoffs)
-    if baseline is not None:
-        _refuse_nights(theirs)
-    pairs: dict[Scored, Scored | None] = dict.fromkeys(chosen)
-    every = {each.run for each in chosen}
-    for other in theirs:
-        same = {each.night for each in chosen if each.dataset == other.dataset}
-        for night in [other.night] if baseline is None else same or [NO_NIGHT]:
-            there = {each.run for each in chosen if (each.dataset, each.night) == (other.dataset, night)} or every
-            for run in {other.run} if baseline_run is None else there:
-                pairs[Scored(other.dataset, night, run, other.cutoff)] = other
-            # A run that neither side has is known from the request alone.
-            for run in set(runs or ()) - every - {other.run}:
-                pairs.setdefault(Scored(other.dataset, night, run, other.cutoff), other if baseline_run else None)
-    order = sorted(pairs, key=lambda each: (each.dataset, each.night, each.run, order_of(each.cutoff or None)))
-    nights = {each: date_of(each.night) if baseline is not None else None for each in theirs}
-    return [Place(each, pairs[each], nights.get(pairs[each]), ids.get(each)) for each in order]  # type: ignore[arg-type]
-
-
 def paired(own: DataFrame, baseline: DataFrame, places: Sequence[Place], measures: Sequence[str]) -> DataFrame:
     """One row per place and query that a side has, in no order: place, query_id, and the columns of both sides.
 
@@ -202,18 +108,6 @@ def with_dataset(table: DataFrame, places: Sequence[Place]) -> DataFrame:
     return table.join(F.broadcast(table.sparkSession.createDataFrame(pa.table(columns))), on=["place"], how="inner")
 
 
-def _inventory(own: DataFrame, baseline: DataFrame | None) -> tuple[dict[Scored, str | None], list[Scored]]:
-    """What each side has scores of: that of the runs, with its evaluation_id, and that of the baseline."""
-    sides = [each.withColumn("side", F.lit(side)) for side, each in enumerate((own, baseline)) if each is not None]
-    key = ("side", "dataset", "night", "run", "cutoff")
-    found: tuple[dict[Scored, str | None], dict[Scored, str | None]] = {}, {}
-    for table in sides:
-        for row in table.groupBy(*key).agg(F.max("evaluation_id").alias("evaluation_id")).collect():
-            scored = Scored(row["dataset"], row["night"], row["run"], row["cutoff"])
-            found[row["side"]][scored] = row["evaluation_id"]
-    return found[0], list(found[0] if baseline is None else found[1])
-
-
 def _at_places(table: DataFrame, numbers: Iterable[tuple[int, Scored]]) -> DataFrame:
     """The rows of these scores, each beside the number of its place; a baseline's once for every place."""
     rows = [{"place": number, **dataclasses.asdict(scored)} for number, scored in numbers]
@@ -242,30 +136,3 @@ def _refuse_unknown(measures: Sequence[str], has: Mapping[str, str], where: str)
         if not has[name].startswith(_NUMBERS):
             others = f"name one of {', '.join(known)}" if known else "give numbers"
             raise ConfigurationError(f"measure: {name} is {has[name]} in {where}; {others}")
-
-
-def _refuse_baseline(baseline_run: str | None, known: Collection[str]) -> None:
-    if baseline_run is not None and known and baseline_run not in known:
-        near = did_you_mean(baseline_run, known)
-        raise ConfigurationError(
-            f"baseline: no run is called {baseline_run!r}{near}; there are {', '.join(sorted(known))}"
-        )
-    raise ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
-
-
-def _refuse_cutoffs(cutoffs: Iterable[Cutoff], known: Collection[Cutoff]) -> None:
-    absent = [at(cutoff) for cutoff in cutoffs if cutoff not in known]
-    if absent:
-        there = ", ".join(at(cutoff) for cutoff in sorted(known, key=order_of))
-        raise ConfigurationError(f"cutoffs: no scores at {', '.join(absent)}; there are scores at {there}")
-
-
-def _refuse_nights(theirs: Iterable[Scored]) -> None:
-    nights: dict[str, set[datetime.date]] = {}
-    for each in theirs:
-        nights.setdefault(each.dataset, set()).add(each.night)
-    for dates in nights.values():
-        if len(dates) > 1:
-            raise InputError(
-                f"baseline: scores of {len(dates)} nights, e.g. {min(dates)} and {max(dates)}; give those of one"
-            )

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.comparison import randomization
 from ndcg_spark.comparison.aggregates import NOISE, Aggregate, difference
-from ndcg_spark.comparison.pairing import STATUSES, Place
+from ndcg_spark.comparison.pairing import STATUSES
+from ndcg_spark.comparison.places import Place
 from ndcg_spark.sheets.sorting import DECIMALS
 
 

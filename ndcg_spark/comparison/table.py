@@ -134,7 +134,7 @@ def rows(
             "run": place.own.run,
             "baseline": baseline or place.own.run,
             "baseline_night": place.baseline_night,
-            "measure": options.measures[aggregate.measure],
+            "measure": options.names[aggregate.measure],
             "cutoff": place.cutoff,
             **dict(zip(("attribute", "value"), slices[aggregate.slice], strict=True)),
             "queries": each.n,

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, changed_judgments, unchanged_queries
 from ndcg_spark.comparison.compare import compare_tables
+from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Baseline, Night, refused_baseline, refused_judgments
 from ndcg_spark.gate.config import BaselineConfig, GateConfig
@@ -148,23 +149,17 @@ class _GateRun:
         if not runs or not cutoffs or not (tonight.has_queries and night.has_queries):
             return baseline
         limits = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
-        found = compare_tables(
-            ours,
-            theirs,
-            baseline.config.run,
-            measures=gate.measures,
-            runs=runs,
-            cutoffs=cutoffs,
+        options = ComparisonOptions(
+            dict.fromkeys(gate.measures, cutoffs),
             alpha=gate.alpha,
             correction=gate.correction,
             test=gate.test,
-            losses=[_LARGE_LOSS, *sorted(limits - {_LARGE_LOSS})],
-            attributes=self.attributes,
-            weights=self.weights,
+            losses=(_LARGE_LOSS, *sorted(limits - {_LARGE_LOSS})),
             min_queries=gate.min_queries,
             seed=gate.seed,
-            queries=self.lost,
         )
+        tables = {"attributes": self.attributes, "weights": self.weights}
+        found = compare_tables(ours, theirs, baseline.config.run, options, runs=runs, queries=self.lost, **tables)
         return dataclasses.replace(
             baseline, rows=found.rows, losses=found.losses, warnings=found.warnings, lost=self._queries(found.queries)
         )

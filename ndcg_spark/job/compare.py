@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from ndcg_spark.comparison.baselines import baseline_night
 from ndcg_spark.comparison.comparability import doubts
 from ndcg_spark.comparison.compare import Comparison, compare_tables
-from ndcg_spark.comparison.options import SCORES
+from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.config_values import LAST_GOOD
 from ndcg_spark.config_values import date as date_value
-from ndcg_spark.convention.cutoffs import Cutoff, ascending, order_of
+from ndcg_spark.convention.cutoffs import Cutoff, order_of
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
@@ -38,13 +38,9 @@ class ComparisonRequest:
     #: A date, or LAST_GOOD.
     baseline_date: str | None = None
     runs: Sequence[str] | None = None
-    #: Measures and their cutoffs; None for NDCG at every cutoff.
-    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
+    options: ComparisonOptions = dataclasses.field(default_factory=ComparisonOptions)
     slices: str | None = None
     weights: str | None = None
-    correction: str = "holm"
-    test: str = "t"
-    alpha: float = 0.05
     queries: int = 0
     engine: str = "auto"
     remote: str | None = None
@@ -87,7 +83,8 @@ def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
     tonight = chosen(nights, request.output, date, request.dataset)
     baselines = _baselines(nights, tonight, request.baseline_date) if request.baseline_date else {}
     _refuse_unknown_runs(request, tonight, baselines)
-    request = dataclasses.replace(request, measures=_evaluated_measures(request.measures, tonight))
+    measures = _evaluated_measures(request.options.measures, tonight)
+    request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
     for sentence in doubts_of(tonight, baselines):
         tell("note", sentence)
     every = [*tonight, *baselines.values()]
@@ -123,18 +120,12 @@ def _compared(
     tonight: Sequence[CommittedNight],
     baselines: Mapping[str, CommittedNight],
 ) -> Comparison:
-    named = list(request.measures.values())
-    cutoffs = None if None in named else ascending(cutoff for of_measure in named for cutoff in of_measure or ())
     return compare_tables(
         read_nights(tonight, "query_scores", engine.session),
         read_nights([*baselines.values()], "query_scores", engine.session) if baselines else None,
         request.baseline,
-        measures=request.measures,
+        request.options,
         runs=request.runs,
-        cutoffs=cutoffs,
-        alpha=request.alpha,
-        correction=request.correction,
-        test=request.test,
         attributes=read_attributes(engine, [request.slices]) if request.slices else None,
         weights=read_weights(engine, [request.weights]) if request.weights else None,
         queries=request.queries,

@@ -5,6 +5,7 @@ import dataclasses
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.comparison.compare import Comparison, compare_tables
+from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
 from ndcg_spark.errors import ConfigurationError
@@ -41,7 +42,7 @@ class InlineComparison:
         self._compare(read_evaluation(output, evaluation_id, session))
 
     def _compare(self, scores: DataFrame) -> None:
-        self.found = compare_tables(scores, None, self.baseline, measures=self._measures)
+        self.found = compare_tables(scores, None, self.baseline, ComparisonOptions(self._measures))
 
     @property
     def _measures(self) -> dict[str, list[Cutoff] | None]:

@@ -204,23 +204,6 @@ def test_every_run_can_be_compared_with_one_run_of_another_night(embedded):
     ]
 
 
-def test_a_run_that_is_asked_for_and_nowhere_has_a_row(embedded):
-    table = scores({"old": [0.5] * 3, "new": [0.6] * 3})
-    found = embedded.compared(table, None, "old", runs=["gone"])
-    assert [(row["run"], row["queries"], row["flags"]) for row in found.rows] == [
-        ("gone", 0, ["run_missing", "too_few"])
-    ]
-
-
-def test_a_run_that_is_nowhere_has_a_row_with_weights_too(embedded):
-    table = scores({"old": [0.5] * 3, "new": [0.6] * 3})
-    found = embedded.compared(table, None, "old", runs=["gone"], weights=weights([1.0] * 3))
-    assert [(row["run"], row["queries"], row["weight_effective_n"]) for row in found.rows] == [
-        ("gone", 0, None),
-        ("gone", 0, 0.0),
-    ]
-
-
 @pytest.mark.parametrize("column", ["dataset", "cutoff", "status", "evaluated_on", "evaluation_id"])
 def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column):
     more = {"dataset": "d", "status": "scored", "evaluated_on": NIGHT, "evaluation_id": "e"}
@@ -236,7 +219,6 @@ def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column)
         ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
         ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores (did you mean 'ndcg'?)"),
         ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
-        ({"cutoffs": [3]}, ConfigurationError, "baseline: it has no scores"),
         ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are scores at 10"),
         ({"cutoffs": 0}, ConfigurationError, "cutoffs: 0 is not a cutoff"),
         (

@@ -3,6 +3,7 @@
 Opening an engine takes a second and a comparison a seventh of one, so the tests of a process share it.
 """
 
+import dataclasses
 import os
 import traceback
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from servers import QUICK_JAVA
 
 from ndcg_spark import compare
 from ndcg_spark.comparison.compare import Comparison, compare_tables
+from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.errors import NdcgSparkError
 
 Rows = list[dict[str, Any]]
@@ -37,7 +39,10 @@ def compared_on(session: SparkSession, *tables: Any, **options: Any) -> Comparis
     optional = {
         name: session.createDataFrame(value) if hasattr(value, "schema") else value for name, value in options.items()
     }
-    return compare_tables(*made, **optional)
+    names = {field.name for field in dataclasses.fields(ComparisonOptions)}
+    options = {name: value for name, value in optional.items() if name in names}
+    others = {name: value for name, value in optional.items() if name not in names}
+    return compare_tables(*[*made, *[None] * (3 - len(made))], ComparisonOptions(**options), **others)
 
 
 class Elsewhere:
