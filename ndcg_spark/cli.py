@@ -16,7 +16,7 @@ from ndcg_spark.arguments import configured
 from ndcg_spark.commands.compare import compare
 from ndcg_spark.commands.conventions import show_conventions
 from ndcg_spark.commands.evaluate import evaluate
-from ndcg_spark.commands.gate import judge
+from ndcg_spark.commands.gate import gate
 from ndcg_spark.commands.judge_next import judge_next
 from ndcg_spark.commands.showing import explain_query, show_trend, write_report
 from ndcg_spark.errors import ConfigurationError
@@ -87,7 +87,7 @@ def _print_json(value: Any) -> None:
 app.command("judge-next", cls=Command, epilog=_EXIT_CODES)(configured(*_OF_MEASURES)(judge_next))
 app.command("conventions", cls=Command)(show_conventions)
 app.command(cls=Command, epilog=_EXIT_CODES)(compare)
-app.command("gate", cls=Command, epilog=_GATE_CODES)(judge)
+app.command("gate", cls=Command, epilog=_GATE_CODES)(gate)
 app.command("explain", cls=Command, epilog=_EXIT_CODES)(explain_query)
 app.command("trend", cls=Command)(show_trend)
 app.command("report", cls=Command)(write_report)

@@ -51,8 +51,8 @@ def compare(
 ) -> None:
     """Compare published runs with a baseline.
 
-    It tells how far apart they are, and how sure one can be of it. The baseline is a run of the same night, another
-    night, or a run of another night.
+    Shows differences, confidence intervals and p values. The baseline is a run of the same night, another night, or a
+    run of another night.
     """
     from ndcg_spark.comparison.options import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of

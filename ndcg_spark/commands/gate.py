@@ -16,11 +16,11 @@ Accepted = Annotated[
     typer.Option("--accept-baseline", metavar="REASON", help="Accept this night as a baseline of later ones: why."),
 ]
 JUnitFile = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write what the gate has found as JUnit XML, too.")
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write the findings of the gate as JUnit XML, too.")
 ]
 
 
-def judge(
+def gate(
     output: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder that keeps the scores.")],
     config: Annotated[Path, typer.Option(help="The TOML file with the [gate].")],
     date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Which night. [default: the newest]")] = None,
@@ -32,9 +32,9 @@ def judge(
     engine: EngineName = None,
     remote: Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")] = None,
 ) -> None:
-    """Judge a published night again, by a configuration's [gate].
+    """Run a configuration's [gate] on a published night.
 
-    Its scores and its verdict stay as they are.
+    The scores and the verdict of its record stay as they are.
     """
     from ndcg_spark.config import load_gate
     from ndcg_spark.gate.verdict import exit_code_of
