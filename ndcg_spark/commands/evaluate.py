@@ -46,7 +46,7 @@ def evaluate(
 ) -> None:
     """Score results against judgments, per query and per dataset.
 
-    Paths may have {date} in them. With a [gate] in the configuration the night is judged before it is published.
+    Paths may have {date} in them. With a [gate] in the configuration a night has a verdict before it is published.
     """
     from ndcg_spark.job.checking import explain
     from ndcg_spark.job.evaluating import run as run_job

@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class ChangedJudgments:
-    """How many queries are judged in one of two nights or in both, and how many of them have other judgments."""
+    """The number of queries that are judged in either of two nights, and of those whose judgments differ."""
 
     queries: int = 0
     changed: int = 0
@@ -60,9 +60,9 @@ def doubts(dataset: str, ours: Record, theirs: Record, date: str) -> list[str]:
 
 
 def changed_judgments(scores: DataFrame, baseline: DataFrame) -> ChangedJudgments:
-    """How many queries of either QUERY_SCORES are not judged as in the other. Runs a job.
+    """Count the queries whose judgments differ between two QUERY_SCORES. Runs a job.
 
-    A query that only one of them has judged has changed.
+    A query that is judged in only one of them has changed.
     """
     both = _hashes(scores, "ours").join(_hashes(baseline, "theirs"), on=["query_id"], how="full")
     changed = ~F.col("ours").eqNullSafe(F.col("theirs"))
@@ -75,7 +75,7 @@ def changed_judgments(scores: DataFrame, baseline: DataFrame) -> ChangedJudgment
 
 
 def unchanged_queries(scores: DataFrame, baseline: DataFrame) -> DataFrame:
-    """One row per query that both QUERY_SCORES have judged alike, in no order: query_id."""
+    """One row per query with the same judgments in both QUERY_SCORES, in no order: query_id."""
     both = _hashes(scores, "ours").join(_hashes(baseline, "theirs"), on=["query_id"], how="inner")
     return both.where(F.col("ours") == F.col("theirs")).select("query_id")
 

@@ -26,7 +26,7 @@ _NUMBERS = ("double", "float", "decimal", "tinyint", "smallint", "int", "bigint"
 
 
 def numbered(name: str, measures: Sequence[str]) -> list[str]:
-    """The columns of as many measures."""
+    """The columns of these measures."""
     return [f"{name}_{number}" for number in range(len(measures))]
 
 

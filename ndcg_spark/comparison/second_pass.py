@@ -65,7 +65,7 @@ def randomized(
 def extremes(
     paired: DataFrame, places: Sequence[Place], measures: Sequence[str], queries: int, baseline: str | None
 ) -> list[dict[str, Any]]:
-    """The rows `Comparison.queries`: of each place and measure at most so many that lost and that won. Runs a job."""
+    """The rows `Comparison.queries`: of each place and measure at most `queries` that lost and that won. Runs a job."""
     ends = [_end(paired, number, is_loss) for number in range(len(measures)) for is_loss in (True, False)]
     largest = Window.partitionBy("place", "measure", "is_loss").orderBy(
         F.round(F.abs("difference"), DECIMALS).desc(), "query_id"

@@ -70,12 +70,12 @@ def read(table: DataFrame) -> Weights:
     if total["bad"]:
         query = next(row["bad_query"] for row in counts if row["bad"])
         raise InputError(
-            f"{WHERE}: {total['bad']:,} weight(s) that are not numbers from {LEAST:g} to {MOST:g}, e.g. of "
+            f"{WHERE}: {total['bad']:,} weight(s) are not numbers from {LEAST:g} to {MOST:g}, e.g. of "
             f"query_id={query}; correct them, or leave these queries out"
         )
     if total["twice"]:
         query = next(row["query"] for row in counts if row["twice"])
         raise InputError(
-            f"{WHERE}: {total['twice']:,} quer(ies) with more than one weight, e.g. query_id={query}; give each one"
+            f"{WHERE}: {total['twice']:,} queries have more than one weight, e.g. query_id={query}; give each query one"
         )
     return Weights(weights, {row["of"] if "dataset" in key else None: row["queries"] for row in counts})

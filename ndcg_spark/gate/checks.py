@@ -1,6 +1,7 @@
 """What a gate has to decide: every check for every run and baseline, each with its row, or why it has none."""
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from ndcg_spark.convention.measures import BOUNDS, COLUMNS
@@ -22,8 +23,8 @@ class RunCheck:
     place: str
     check: CheckConfig
     criterion: str
-    run: str | None
     baseline: Baseline | None
+    run: str | None
     row: Row | None
     refused: Refusal | None
 
@@ -41,39 +42,27 @@ class RunCheck:
 def run_checks(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline]) -> Iterator[RunCheck]:
     """Every check for every run and baseline, in the order of the checks; `baselines` has every one of the gate."""
     for number, check in enumerate(gate.check):
-        place = f"gate.check.{number}"
-        criteria = [("drop", check.limits_drop), ("max_share_losing", check.max_share_losing is not None)]
-        for criterion in (name for name, is_limited in criteria if is_limited):
-            for baseline in baselines:
-                runs = _runs(check, tonight, [baseline], baseline)
-                yield from _of_runs(gate, place, check, criterion, tonight, baseline, runs)
+        sources: list[tuple[str, Baseline | None, Sequence[Baseline]]] = []
+        if check.limits_drop:
+            sources += [("drop", each, [each]) for each in baselines]
+        if check.max_share_losing is not None:
+            sources += [("max_share_losing", each, [each]) for each in baselines]
         if check.min_value is not None:
             # Of a slice, or with weights, only comparisons have a mean, which is over the paired queries.
             compares = check.slice is not None or check.weighted
             source = next((each for each in baselines if not each.refused), baselines[0]) if compares else None
-            runs = _runs(check, tonight, baselines, source)
-            yield from _of_runs(gate, place, check, "min_value", tonight, source, runs)
-
-
-def _of_runs(
-    gate: GateConfig,
-    place: str,
-    check: CheckConfig,
-    criterion: str,
-    tonight: Night,
-    baseline: Baseline | None,
-    runs: Sequence[str],
-) -> Iterator[RunCheck]:
-    for run in runs:
-        row, refused = (
-            _compared(gate, check, run, tonight, baseline, criterion)
-            if baseline
-            else _scored(gate, check, run, tonight)
-        )
-        yield RunCheck(place, check, criterion, run, baseline, row, refused)
-    if not runs:
-        nothing = f"{check.subject(None)}: this night has no run besides the baseline"
-        yield RunCheck(place, check, criterion, None, baseline, None, (Code.MISSING_RUN, nothing))
+            sources.append(("min_value", source, baselines))
+        for criterion, baseline, expected in sources:
+            start = functools.partial(RunCheck, f"gate.check.{number}", check, criterion, baseline)
+            runs = _runs(check, tonight, expected, baseline)
+            for run in runs:
+                if baseline is None:
+                    yield start(run, *_scored(gate, check, run, tonight))
+                else:
+                    yield start(run, *_compared(gate, check, run, tonight, baseline, criterion))
+            if not runs:
+                nothing = f"{check.subject(None)}: this night has no run besides the baseline"
+                yield start(None, None, (Code.MISSING_RUN, nothing))
 
 
 def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Baseline], source: Baseline | None) -> Sequence[str]:

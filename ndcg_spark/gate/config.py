@@ -45,7 +45,7 @@ class _Tolerance(Strict):
     max_relative_drop: _Fraction | None = None
 
     @property
-    def is_given(self) -> bool:
+    def is_set(self) -> bool:
         """Whether it says how much a mean may drop."""
         return self.max_drop is not None or self.max_relative_drop is not None
 
@@ -53,7 +53,7 @@ class _Tolerance(Strict):
 class BaselineConfig(_Tolerance):
     """What runs are compared with: themselves in another night, or another run of the same night.
 
-    A tolerance that is given here goes before that of the checks: an anchor may be further off than yesterday.
+    A tolerance here goes before that of the checks: an anchor may be further off than yesterday.
     """
 
     night: Annotated[Literal["last_good"] | datetime.date, BeforeValidator(config_values.night)] | None = None
@@ -100,7 +100,7 @@ class CheckConfig(_Tolerance):
     @property
     def limits_drop(self) -> bool:
         """Whether it limits how much the mean may drop."""
-        return self.is_given or (self.min_value is None and self.max_share_losing is None)
+        return self.is_set or (self.min_value is None and self.max_share_losing is None)
 
     @property
     def needs_baseline(self) -> bool:
@@ -181,7 +181,7 @@ def _of_baselines(place: str, check: CheckConfig, baselines: Iterable[BaselineCo
     if check.needs_baseline and not baselines:
         yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {LAST_GOOD!r}"
     for baseline in baselines:
-        if check.limits_drop and not check.is_given and not baseline.is_given:
+        if check.limits_drop and not check.is_set and not baseline.is_set:
             yield f"{place}: no limit on the drop against {baseline.name}; give max_drop, which may be 0"
         if baseline.run in (check.runs or ()):
             yield f"{place}.runs: {baseline.run} is a baseline, and would be compared with itself; leave it out"

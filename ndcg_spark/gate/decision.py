@@ -82,7 +82,7 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
 
 
 def _of_unchanged(baseline: Baseline) -> str:
-    """That only the queries were compared whose judgments have not changed."""
+    """A warning that only the queries with unchanged judgments were compared."""
     changes = baseline.changes
     same = changes.queries - changes.changed
     return (

@@ -154,7 +154,7 @@ def _of_losing(each: RunCheck, row: Row) -> _Decided:
 
 def _of_drop(gate: GateConfig, each: RunCheck, row: Row, p: float | None) -> _Decided:
     # A baseline's own tolerance goes before that of the check.
-    limits = each.baseline.config if each.baseline and each.baseline.config.is_given else each.check
+    limits = each.baseline.config if each.baseline and each.baseline.config.is_set else each.check
     allowed = allowed_drop(limits.max_drop, limits.max_relative_drop, row["baseline_mean"])
     if allowed is None:
         reason = f"{each.subject}: the mean of {each.against} is 0, so a relative drop has no meaning; give max_drop"
