@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.cutoffs import Cutoff, order_of
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.plain import did_you_mean
+from ndcg_spark.nights.choosing import unknown_run
 from ndcg_spark.sheets.sheet import at
 
 #: The night of scores without a date. Earlier years have other days in Java.
@@ -88,12 +88,16 @@ def places(
     if baseline is not None:
         _refuse_nights(theirs)
     pairs: dict[Scored, Scored | None] = dict.fromkeys(chosen)
-    every = {each.run for each in chosen}
+    runs_of: dict[tuple[str, datetime.date], set[str]] = {}
+    for each in chosen:
+        runs_of.setdefault((each.dataset, each.night), set()).add(each.run)
+    nights_of: dict[str, list[datetime.date]] = {}
+    for dataset, night in runs_of:
+        nights_of.setdefault(dataset, []).append(night)
+    every = set().union(*runs_of.values())
     for other in theirs:
-        nights = {each.night for each in chosen if each.dataset == other.dataset} or {NO_NIGHT}
-        for night in [other.night] if baseline is None else nights:
-            of_night = {each.run for each in chosen if (each.dataset, each.night) == (other.dataset, night)} or every
-            for run in of_night if baseline_run else {other.run}:
+        for night in [other.night] if baseline is None else nights_of.get(other.dataset, [NO_NIGHT]):
+            for run in runs_of.get((other.dataset, night), every) if baseline_run else {other.run}:
                 pairs[Scored(other.dataset, night, run, other.cutoff)] = other
     order = sorted(
         pairs, key=lambda scored: (scored.dataset, scored.night, scored.run, order_of(scored.cutoff or None))
@@ -114,10 +118,7 @@ def _inventory(scores: DataFrame) -> dict[Scored, str | None]:
 
 def _no_baseline(baseline_run: str | None, known: Collection[str]) -> ConfigurationError:
     if baseline_run is not None and known and baseline_run not in known:
-        near = did_you_mean(baseline_run, known)
-        return ConfigurationError(
-            f"baseline: no run is called {baseline_run!r}{near}; there are {', '.join(sorted(known))}"
-        )
+        return unknown_run("baseline", baseline_run, known)
     return ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
 
 

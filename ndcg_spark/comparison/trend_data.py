@@ -13,10 +13,9 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.requests import asked_in, columns_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.choosing import nights_of
+from ndcg_spark.nights.choosing import nights_of, unknown_run
 from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.sheets.sheet import at
 
@@ -80,12 +79,9 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
         of_dataset = series.setdefault(night.dataset, {})
         for row in rows:
             of_dataset.setdefault((row["run"], row["cutoff"]), []).append((night, row))
-    runs = sorted({run for of_dataset in series.values() for run, _ in of_dataset})
+    runs = {run for of_dataset in series.values() for run, _ in of_dataset}
     if request.run is not None and request.run not in runs:
-        near = did_you_mean(request.run, runs)
-        raise ConfigurationError(
-            f"run: no run is called {request.run!r}{near}; there are {len(runs)}, e.g. {runs[0]!r}"
-        )
+        raise unknown_run("run", request.run, runs)
     found = []
     for dataset, of_dataset in series.items():
         measures = _measures(request.measures, [each for each in nights if each[0].dataset == dataset])

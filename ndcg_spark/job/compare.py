@@ -16,14 +16,10 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
-from ndcg_spark.nights.choosing import chosen, left_out
+from ndcg_spark.nights.choosing import chosen, left_out, unknown_run
 from ndcg_spark.nights.read import dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.plain import did_you_mean
 from ndcg_spark.sheets.sheet import at
-
-#: As many names of runs are shown.
-_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,12 +156,10 @@ def _refuse_unknown_runs(
         ("run", request.runs or (), tonight),
         ("baseline", (request.baseline,) if request.baseline else (), [*baselines.values()] or tonight),
     ):
-        known = sorted({row["run"] for rows in dataset_scores(nights) for row in rows}) if runs else []
+        known = {row["run"] for rows in dataset_scores(nights) for row in rows} if runs else set()
         for run in runs:
             if run not in known:
-                near, some = did_you_mean(run, known), ", ".join(known[:_SHOWN])
-                more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-                raise ConfigurationError(f"{option}: no run is called {run!r}{near}; there are {some}{more}")
+                raise unknown_run(option, run, known)
 
 
 def _evaluated_measures(

@@ -8,9 +8,8 @@ from ndcg_spark.comparison.compare import Comparison, compare_tables
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NOTHING_ELSE, Asked
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.choosing import unknown_run
 from ndcg_spark.nights.read import read_evaluation
-from ndcg_spark.plain import did_you_mean
 
 #: The columns of QUERY_SCORES that are needed beside the measures.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
@@ -27,10 +26,7 @@ class InlineComparison:
     def expect(self, runs: list[str]) -> None:
         """ConfigurationError, before anything is scored, if the baseline is not one of the runs."""
         if self.baseline not in runs:
-            near = did_you_mean(self.baseline, runs)
-            raise ConfigurationError(
-                f"baseline: no run is called {self.baseline!r}{near}; there are {', '.join(sorted(runs)[:10])}"
-            )
+            raise unknown_run("baseline", self.baseline, runs)
 
     def hand_over(self, scores: DataFrame) -> None:
         """Compare unpublished scores. They come to this process first, or they would be computed three times."""

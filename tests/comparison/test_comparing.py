@@ -128,6 +128,13 @@ def test_above_4096_queries_buckets_of_them_are_randomized(embedded):
     assert 0.001 < row["p_value"] < 0.999
 
 
+def test_losses_of_several_sizes_are_counted_in_one_comparison(embedded):
+    table = scores({"old": [0.9] * 4, "new": [0.9, 0.75, 0.7, 0.1], "other": [0.1, 0.1, 0.9, 0.9]})
+    found = embedded.compared(table, None, "old", losses=(0.2, 0.5), weights=weights([1.0] * 4))
+    assert found.losses == [{0.2: 2, 0.5: 1}, {0.2: 2, 0.5: 1}, {0.2: 2, 0.5: 2}, {0.2: 2, 0.5: 2}]
+    assert [row["large_losses"] for row in found.rows] == [2, 2, 2, 2]
+
+
 # Pairing
 
 
