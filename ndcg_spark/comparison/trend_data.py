@@ -1,12 +1,12 @@
 """The trends of an output folder: its dataset scores by dataset, run, measure and cutoff, read without an engine."""
 
 import dataclasses
-import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql.types import DoubleType
 
+from ndcg_spark import config_values
 from ndcg_spark.comparison.comparability import convention_key, fingerprint
 from ndcg_spark.comparison.trend import NightScore, Point, trend
 from ndcg_spark.convention.cutoffs import Cutoff
@@ -69,9 +69,9 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
         The output cannot be read.
     """
     try:
-        datetime.date.fromisoformat(request.anchor or "2026-01-01")
+        config_values.date(request.anchor or "2026-01-01")
     except ValueError as error:
-        raise ConfigurationError(f"since: {request.anchor!r} is not a date; write YYYY-MM-DD") from error
+        raise ConfigurationError(f"since: {error}") from None
     nights = read_again_if_replaced(lambda: _read(output, request.dataset))
     # Once for all runs: there may be thousands, each a few rows of every night.
     series: dict[str, dict[tuple[str, Cutoff], list[_Scored]]] = {}
