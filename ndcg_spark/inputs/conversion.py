@@ -71,7 +71,7 @@ def converted(
             wait(writing)
         finally:
             stop()
-            interrupts.give_way()
+            interrupts.wait_for_exit()
         failed = [error for each in writing if (error := each.exception())]
         if failed:
             # One has failed, and the others have ended because of it.

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
+from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines, verdict_of
 from ndcg_spark.convention.measures import Asked, written
 from ndcg_spark.convention.requests import asked_in
 from ndcg_spark.errors import ConfigurationError
@@ -47,11 +47,11 @@ class NightData:
     #: The queries that are shown with their documents: the first and the last EXTREMES of `queries`.
     worst: Sequence[QueryDetails]
     best: Sequence[QueryDetails]
-    #: Of the run: baseline_status, status, queries and perhaps change, as the transitions of `Compared`.
+    #: Of the run: baseline_status, status, queries and perhaps change, as the transitions of `Comparison`.
     transitions: Sequence[Row]
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
-    trend: Sequence[Line]
+    trend: Sequence[TrendLine]
 
     @property
     def verdict(self) -> str | None:
@@ -161,10 +161,10 @@ def _transitions(
     return [row for row in found.transitions if (row["run"], row["cutoff"]) == (run, cutoff)]
 
 
-def _trend(output: str, night: CommittedNight, cutoff: int | None, runs: Sequence[str]) -> list[Line]:
+def _trend(output: str, night: CommittedNight, cutoff: int | None, runs: Sequence[str]) -> list[TrendLine]:
     """The trends of the NDCG of the first of these runs, up to the night."""
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
-    found = lines(output, Wanted(dataset=night.dataset, runs=shown, measures=written("ndcg", cutoff)))
+    found = lines(output, TrendRequest(dataset=night.dataset, runs=shown, measures=written("ndcg", cutoff)))
     cut = []
     for line in found:
         until = sum(point.date <= night.evaluated_on for point in line.points)

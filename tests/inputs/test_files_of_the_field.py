@@ -36,7 +36,7 @@ def expected(judged=GRADES):
 
 def scored(folder, judgments, results, *options):
     """What the command line finds, by query and cutoff."""
-    asked = ("--per-query", "--json", "--cutoffs", "1,2,3,all")
+    asked = ("--per-query", "--format", "json", "--cutoffs", "1,2,3,all")
     done = command_line("evaluate", judgments, results, *asked, *options, cwd=folder)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
