@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ndcg_spark.comparison.comparisons import compare
+    from ndcg_spark.comparison.api import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
     from ndcg_spark.nights.read import read_scores
@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Convention": "ndcg_spark.convention.convention",
-    "compare": "ndcg_spark.comparison.comparisons",
+    "compare": "ndcg_spark.comparison.api",
     "evaluate": "ndcg_spark.library",
     "open_session": "ndcg_spark.library",
     "read_scores": "ndcg_spark.nights.read",

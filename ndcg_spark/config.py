@@ -26,7 +26,7 @@ from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate_config import GateConfig, contradictions
+from ndcg_spark.gate.config import GateConfig, contradictions
 from ndcg_spark.table_config import (
     AttributesConfig,
     ExcludeConfig,

@@ -1,4 +1,4 @@
-"""What is written in a configuration, as the values that it stands for; ValueError for what stands for none."""
+"""What is written in a configuration, as the values that it stands for; ValueError for what has no meaning."""
 
 import datetime
 import re
@@ -8,6 +8,9 @@ from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending, parse
 from ndcg_spark.convention.parsing import parse_measures
+
+#: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
+LAST_GOOD = "last_good"
 
 
 def cutoffs(given: object) -> list[Cutoff]:
@@ -45,7 +48,7 @@ def convention(given: object) -> Convention:
     raise ValueError(f"{given!r} is not a convention; give a preset's name or a table of options")
 
 
-def date(given: object) -> object:
+def date(given: object) -> datetime.date:
     """A date, also as YYYY-MM-DD."""
     if isinstance(given, str):
         try:
@@ -55,6 +58,16 @@ def date(given: object) -> object:
     if not isinstance(given, datetime.date):
         raise ValueError(f"{given!r} is not a date; write YYYY-MM-DD")
     return given
+
+
+def night(given: object) -> object:
+    """LAST_GOOD or a date; None stays None."""
+    if given in (None, LAST_GOOD):
+        return given
+    try:
+        return date(given)
+    except ValueError:
+        raise ValueError(f"{given!r} is not a night; write {LAST_GOOD}, or a date as YYYY-MM-DD") from None
 
 
 def remote(given: str) -> str:

@@ -32,19 +32,28 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @options.output_format(*options.FORMATS)
 @options.engine
 @options.remote
-def compare(style: str, date: str | None, runs: tuple[str, ...], measures: str, **arguments: Any) -> None:
+def compare(
+    style: str,
+    date: str | None,
+    runs: tuple[str, ...],
+    measures: str,
+    correction: str,
+    test: str,
+    alpha: float,
+    **arguments: Any,
+) -> None:
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals and p values. The baseline is a run of the same night, another night, or a
     run of another night.
     """
-    from ndcg_spark.comparison.measures import measures_of
-    from ndcg_spark.job.comparing import compare_nights
-    from ndcg_spark.job.comparison_request import Request, date_of
+    from ndcg_spark.comparison.options import ComparisonOptions, measures_of
+    from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.progress import Progress
 
-    request = Request(date=date_of("date", date), runs=list(runs) or None, measures=measures_of(measures), **arguments)
+    chosen = ComparisonOptions(measures_of(measures), alpha, correction, test)
+    request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)
     with Progress(style).running() as progress:
         found = compare_nights(request, progress.report_step)
-    print_compared(found, style, request.correction, request.alpha, list(request.measures))
+    print_compared(found, style, correction, alpha, chosen.names)

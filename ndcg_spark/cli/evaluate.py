@@ -16,8 +16,8 @@ from ndcg_spark.report.console import echo
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
+    from ndcg_spark.job.inline_comparison import InlineComparison
     from ndcg_spark.job.outcome import Outcome
-    from ndcg_spark.job.quick_look import QuickLook
     from ndcg_spark.tables.sorting import Order
 
 #: What query scores are printed in: they are too many for a page.
@@ -70,9 +70,9 @@ def evaluate(
     comparison = None
     if baseline is not None:
         # Without a baseline, nothing that compares is even imported.
-        from ndcg_spark.job.quick_look import QuickLook
+        from ndcg_spark.job.inline_comparison import InlineComparison
 
-        comparison = QuickLook(baseline, config.measure_set)
+        comparison = InlineComparison(baseline, config.measure_set)
     print_rows = functools.partial(print_query_scores, style=style, companions=config.measure_set.columns)
     taker: Taker | None = QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
@@ -111,7 +111,7 @@ def _refuse_contradictions(
         raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
 
 
-def _print(outcome: "Outcome", comparison: "QuickLook | None", style: str, order: "Order | None") -> None:
+def _print(outcome: "Outcome", comparison: "InlineComparison | None", style: str, order: "Order | None") -> None:
     if comparison and comparison.found:
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.report.comparisons import print_with_comparison

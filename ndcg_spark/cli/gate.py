@@ -35,19 +35,19 @@ def run_gate(
 
     The scores and the verdict of the night stay as they are.
     """
-    from ndcg_spark.comparison.verdict import exit_code_of
     from ndcg_spark.config import load_gate
-    from ndcg_spark.job.judging_again import judge_again, latest
+    from ndcg_spark.gate.verdict import exit_code_of
+    from ndcg_spark.job.gate_nights import gate_published, newest_date
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
 
-    settings = load_gate(config, {"date": date or latest(output, dataset), **engine})
+    settings = load_gate(config, {"date": date or newest_date(output, dataset), **engine})
     if junit is not None:
         refuse_unwritable(junit)
     if accept_baseline is not None:
         set_outcome("run it again, as it may be half done")
     with Progress(style).running() as progress:
-        verdicts = judge_again(settings, output, dataset, progress.report_step, accept_baseline)
+        verdicts = gate_published(settings, output, dataset, progress.report_step, accept_baseline)
     with contextlib.ExitStack() as outputs:
         # The last is written first, and each whatever becomes of the other.
         outputs.callback(print_verdicts, verdicts, style)

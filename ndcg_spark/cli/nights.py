@@ -43,7 +43,7 @@ def show_trend(output: str, style: str, max_drop: float, **request: Any) -> None
 
     A line is interrupted where the convention or the judgments changed.
     """
-    from ndcg_spark.comparison.nightly import Wanted, lines
+    from ndcg_spark.comparison.trend_data import TrendRequest, lines
     from ndcg_spark.report.trends import print_trends
 
-    print_trends(lines(output, Wanted(**request, allowed_drop=max_drop)), style)
+    print_trends(lines(output, TrendRequest(**request, allowed_drop=max_drop)), style)

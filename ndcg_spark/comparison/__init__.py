@@ -1,1 +1,1 @@
-"""Whether scores are worse than a baseline: pairs of scores, their statistics, and the gate that judges them."""
+"""Runs compared with a baseline, and followed from night to night: pairs of scores and their statistics."""

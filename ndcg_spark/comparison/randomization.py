@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 #: How many times the signs are drawn.
 REPLICATES = 10_000
-#: Up to so many queries each is a unit; above, so many buckets of queries are. Buckets flip a subgroup of what queries
-#: flip, so the test stays valid.
+#: Up to this many queries each is a unit; above, this many buckets of queries are. Flipping buckets is a subgroup of
+#: flipping queries, so the test stays valid.
 UNITS = 4_096
 #: Sums that differ by less are equal.
 EQUAL = 1e-9
@@ -21,7 +21,7 @@ EQUAL = 1e-9
 _BITS = 64
 #: The constants of splitmix64 (Steele, Lea and Flood 2014).
 _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-#: So many units are drawn at once, and so many comparisons take part, which holds 10,000 numbers of each in 40 MB.
+#: The number of units that are drawn at once, and of comparisons that take part: 10,000 numbers of each are 40 MB.
 _AT_ONCE = 512
 
 

@@ -1,4 +1,4 @@
-"""Slices: the queries of one value of an attribute, such as those in German. A query may be in several.
+"""Slices: the queries with one value of an attribute, such as those in German. A query may be in several.
 
 Slices are numbered, all queries are slice 0. A query without a value of an attribute is in its slice `(none)`.
 """
@@ -22,7 +22,7 @@ _NAMES = "name its columns query_id, attribute and value, or map them in a confi
 NONE = "(none)"
 #: The slice of all queries.
 ALL = 0
-#: More slices than this are no kinds of queries; each costs a pass of every query in it.
+#: More slices than this do not describe kinds of queries; each costs a pass over every query in it.
 MOST = 1_000
 
 #: An attribute and a value; both are null for all queries.
@@ -36,11 +36,16 @@ class Slices:
     """The slices of a table QUERY_ATTRIBUTES, and which queries are in them."""
 
     #: The attribute and the value of each slice; those of ALL are null.
-    names: Mapping[int, Slice]
+    names: Mapping[int, Slice] = dataclasses.field(default_factory=lambda: {ALL: (None, None)})
     #: One row per query with an attribute: slices, the numbers of all that it is in. None without attributes.
     table: DataFrame | None = None
     #: How many queries of which dataset have an attribute; the dataset is null if the table names none.
     queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def names_datasets(self) -> bool:
+        """Whether its queries are those of a named dataset each."""
+        return self.table is not None and "dataset" in self.table.columns
 
     def cut(self, table: DataFrame) -> DataFrame:
         """Each row of the table once for every slice of its query, with the columns slice and attributed."""
@@ -56,13 +61,8 @@ class Slices:
         )
 
 
-def whole() -> Slices:
-    """All queries, and no slices."""
-    return Slices({ALL: (None, None)})
-
-
 def long(table: DataFrame) -> DataFrame:
-    """A table with a column for each attribute as QUERY_ATTRIBUTES, in which what is null has no row."""
+    """QUERY_ATTRIBUTES of a table with a column for each attribute; a null has no row."""
     refuse_alike(table.columns, WHERE)
     names = set(table.columns)
     if {"attribute", "value"} <= names:
@@ -88,7 +88,7 @@ def long(table: DataFrame) -> DataFrame:
 
 
 def read(table: DataFrame) -> Slices:
-    """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. An action.
+    """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. Runs jobs.
 
     Raises
     ------
@@ -106,7 +106,9 @@ def read(table: DataFrame) -> Slices:
             "needs no row"
         )
     if len(found) > MOST:
-        raise InputError(f"{WHERE}: more than {MOST:,} slices, e.g. {found[0]['attribute']}={found[0]['value']}; group")
+        raise InputError(
+            f"{WHERE}: more than {MOST:,} slices, e.g. {found[0]['attribute']}={found[0]['value']}; group them"
+        )
     pairs = sorted((row["attribute"], row["value"]) for row in found)
     attributes = dict.fromkeys(attribute for attribute, _ in pairs)
     # Also where no query has a row without a value: such queries may have no row at all.
@@ -153,5 +155,5 @@ def _counted(of_queries: DataFrame) -> dict[str | None, int]:
     again = sum(row["again"] for row in counts)
     if again:
         query = next(row["example"] for row in counts if row["again"])
-        raise InputError(f"{WHERE}: {again:,} row(s) that are there twice, e.g. of query_id={query}; give each once")
+        raise InputError(f"{WHERE}: {again:,} row(s) are repeated, e.g. of query_id={query}; give each row once")
     return {row["of"]: row["queries"] for row in counts}

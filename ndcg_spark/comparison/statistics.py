@@ -6,6 +6,7 @@ scores such as NDCG, where the sign and Wilcoxon tests and the bootstrap do not;
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ SAME = 1e-9
 FEWEST_EFFECTIVE, LARGEST_SHARE = 30, 0.05
 
 
+#: How many differences a set has, their mean, and the variance and the skewness of the population.
+Part = tuple[int, float | None, float | None, float | None]
+
+
 @dataclasses.dataclass(frozen=True)
 class Moments:
     """How many differences there are, their mean, and the sums of their squared and cubed distances from it."""
@@ -38,29 +43,28 @@ class Moments:
     cubes: float = 0.0
 
     @classmethod
-    def of(cls, n: int, mean: float | None, variance: float | None, skewness: float | None) -> "Moments":
-        """From the mean, the variance of the population and its skewness; what is undefined counts as 0.
+    def of(cls, parts: Iterable[Part]) -> "Moments":
+        """Those of sets of differences together, without differences of large sums; what is undefined counts as 0.
 
         A mean that is not a finite number stays what it is, as 0 would say that nothing was lost.
         """
-        variance = max(_number(variance), 0.0)
-        return cls(n, 0.0 if mean is None else mean, n * variance, n * _number(skewness) * _to_the_1_5(variance))
-
-    def __add__(self, other: "Moments") -> "Moments":
-        """Those of both sets of differences together, without differences of large sums (Chan et al. 1979)."""
-        n = self.n + other.n
-        if not self.n or not other.n:
-            return self if self.n else other
-        apart = other.mean - self.mean
-        # Products, as a power that leaves the range of a double raises an error.
-        squares = self.squares + other.squares + apart * apart * self.n * other.n / n
-        cubes = (
-            self.cubes
-            + other.cubes
-            + apart * apart * apart * self.n * other.n * (self.n - other.n) / n**2
-            + 3 * apart * (self.n * other.squares - other.n * self.squares) / n
-        )
-        return Moments(n, self.mean + apart * other.n / n, squares, cubes)
+        known = [
+            (n, mean, max(_number(variance), 0.0), _number(skew))
+            for n, mean, variance, skew in parts
+            if n and mean is not None
+        ]
+        n = sum(part[0] for part in known)
+        if not n:
+            return cls()
+        first = known[0][1]
+        mean = first + sum(part[0] * (part[1] - first) for part in known) / n
+        squares = cubes = 0.0
+        for count, of_part, variance, skewness in known:
+            # Products, as a power that leaves the range of a double raises an error.
+            apart = of_part - mean if len(known) > 1 else 0.0
+            squares += count * (variance + apart * apart)
+            cubes += count * (skewness * _to_the_1_5(variance) + 3 * apart * variance + apart * apart * apart)
+        return cls(n, mean, squares, cubes)
 
     @property
     def deviation(self) -> float:
@@ -74,7 +78,7 @@ class Moments:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tested:
+class PairedTest:
     """What a paired test says; all numbers or all arrays of one shape, and nan where there is no answer."""
 
     p_value: Any
@@ -84,7 +88,7 @@ class Tested:
     minimum_detectable: Any
 
 
-def paired_t(n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float = 0.05) -> Tested:
+def paired_t(n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float = 0.05) -> PairedTest:
     """The two-sided paired t test, the interval of 1 - alpha, mean / deviation, and the difference found at POWER.
 
     `deviation` is that of the sample of n differences. Where n < 2, nothing varies or no double holds how much it
@@ -96,7 +100,7 @@ def paired_t(n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float =
     spread = np.where(answers, deviation, np.nan)
     error = spread / np.sqrt(np.where(answers, n, np.nan))
     quantile = stdtrit(freedom, 1 - alpha / 2)
-    return Tested(
+    return PairedTest(
         2 * stdtr(freedom, -np.abs(mean / error)),
         mean - quantile * error,
         mean + quantile * error,

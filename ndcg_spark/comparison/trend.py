@@ -7,20 +7,20 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
-#: A night is held against the median of so many comparable nights before it, of at least LEAST.
+#: A night is compared with the median of at most WINDOW comparable nights before it, and of at least LEAST.
 WINDOW, LEAST = 28, 7
 #: How far from the median a night may be, in standard deviations as the MAD tells them for normal values.
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
-#: And how far at least, as nights of an unchanged system have a MAD of 0.
+#: The least distance that is flagged, as nights of an unchanged system have a MAD of 0.
 FLOOR = 0.005
-#: The drop since the anchor is that between medians of so many nights, so that it takes more than one bad night.
+#: The drop since the anchor is that between medians of LEVEL nights, so that it takes more than one bad night.
 LEVEL = 7
-#: How large that drop may be, unless something else is asked for.
+#: How large that drop may be by default.
 ALLOWED_DROP = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
-class Night:
+class NightScore:
     """The score of one night, and what it must share with another to be compared with it."""
 
     date: str
@@ -45,7 +45,7 @@ class Band:
     median: float
     low: float
     high: float
-    #: The median is of so many nights.
+    #: How many nights the median is of.
     nights: int
 
 
@@ -62,14 +62,14 @@ class Point:
     flags: tuple[Flag, ...]
 
 
-def trend(nights: Sequence[Night], allowed_drop: float = ALLOWED_DROP, anchor: str | None = None) -> list[Point]:
-    """The nights, which come by date, with their breaks, the band that each is held against, and its flags.
+def trend(nights: Sequence[NightScore], allowed_drop: float = ALLOWED_DROP, anchor: str | None = None) -> list[Point]:
+    """The nights, which come by date, with their breaks, the band that each is compared with, and its flags.
 
     Comparable are nights with the same convention and judgments, also if others lie between. `anchor` is the date from
     which drops are counted; without it, each convention and set of judgments is anchored at its first nights.
     """
     points = []
-    known: dict[tuple[str, str], list[Night]] = {}
+    known: dict[tuple[str, str], list[NightScore]] = {}
     for at, night in enumerate(nights):
         before = nights[at - 1] if at else night
         breaks = [name for name in ("convention", "judgments") if getattr(before, name) != getattr(night, name)]
@@ -101,7 +101,7 @@ def _outlier(value: float, band: Band | None) -> list[Flag]:
     return [Flag(code, f"{value:.4f} is {side} {usual}")]
 
 
-def _drop(nights: Sequence[Night], allowed: float, anchor: str | None) -> list[Flag]:
+def _drop(nights: Sequence[NightScore], allowed: float, anchor: str | None) -> list[Flag]:
     """The drop of the last nights' level since the anchor, if it is more than allowed."""
     known = [each for each in nights if anchor is None or each.date >= anchor]
     if len(known) < 2 * LEVEL:

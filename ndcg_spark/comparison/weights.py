@@ -25,6 +25,11 @@ class Weights:
     #: How many queries of which dataset have a weight; the dataset is null if the table names none.
     queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
 
+    @property
+    def names_datasets(self) -> bool:
+        """Whether its queries are those of a named dataset each."""
+        return self.table is not None and "dataset" in self.table.columns
+
     def put_on(self, table: DataFrame) -> DataFrame:
         """Each row of the table with the weight of its query, null where it has none."""
         if self.table is None:
@@ -33,7 +38,7 @@ class Weights:
 
 
 def read(table: DataFrame) -> Weights:
-    """The weights of a table QUERY_WEIGHTS. An action.
+    """The weights of a table QUERY_WEIGHTS. Runs a job.
 
     Raises
     ------
@@ -65,12 +70,12 @@ def read(table: DataFrame) -> Weights:
     if total["bad"]:
         query = next(row["bad_query"] for row in counts if row["bad"])
         raise InputError(
-            f"{WHERE}: {total['bad']:,} weight(s) that are not numbers from {LEAST:g} to {MOST:g}, e.g. of "
+            f"{WHERE}: {total['bad']:,} weight(s) are not numbers from {LEAST:g} to {MOST:g}, e.g. of "
             f"query_id={query}; correct them, or leave these queries out"
         )
     if total["twice"]:
         query = next(row["query"] for row in counts if row["twice"])
         raise InputError(
-            f"{WHERE}: {total['twice']:,} quer(ies) with more than one weight, e.g. query_id={query}; give each one"
+            f"{WHERE}: {total['twice']:,} queries have more than one weight, e.g. query_id={query}; give each query one"
         )
     return Weights(weights, {row["of"] if "dataset" in key else None: row["queries"] for row in counts})

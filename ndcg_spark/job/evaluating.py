@@ -16,7 +16,7 @@ from ndcg_spark.job.adapting import adapted, with_highest_grade
 from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
 from ndcg_spark.job.failures import PlanRefusedError, counted, translated_failures
-from ndcg_spark.job.gating import refuse_without_meaning
+from ndcg_spark.job.gate import refuse_unusable
 from ndcg_spark.job.handing_over import Taker
 from ndcg_spark.job.noticing import tell_doubts
 from ndcg_spark.job.outcome import (
@@ -63,7 +63,7 @@ def run(
         Its class has the exit code. The message says so if anything was published.
     """
     clock = Clock(doing)
-    refuse_without_meaning(config, accepted)
+    refuse_unusable(config, accepted)
     with contextlib.ExitStack() as stack:
         with clock.step("engine", under_way.ENGINE):
             opened = stack.enter_context(engine_for(config))

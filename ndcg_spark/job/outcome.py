@@ -7,13 +7,13 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from ndcg_spark.comparison.verdict import Verdict, exit_code_of
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
 from ndcg_spark.convention.cutoffs import order_of
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
+from ndcg_spark.gate.verdict import Verdict, exit_code_of
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark import interrupts
-from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.contract import thresholds
 from ndcg_spark.contract.checked import Checked
+from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job import under_way
 from ndcg_spark.job.documents import MOST_LOST, queries_table, stage_documents
-from ndcg_spark.job.gating import Gated, tell_verdicts
+from ndcg_spark.job.gate import GatedNights, report_verdicts
 from ndcg_spark.job.outcome import sorted_rows
 from ndcg_spark.job.preparing import runs_table, scores_of
 from ndcg_spark.job.record import commit_record
@@ -45,27 +45,31 @@ def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str,
     work.tell("wrote", f"{output} ({work.evaluation.evaluation_id})")
     for sentence in superseded:
         work.tell("superseded", sentence)
-    tell_verdicts(judged.verdicts, work.tell)
+    report_verdicts(judged.verdicts, work.tell)
     if work.wanted:
         work.wanted.hand_over_night(output, work.evaluation.evaluation_id, work.engine.session)
     return rows, judged.verdicts
 
 
-def _gated(work: Work, checked: Checked, publication: Publication, output: str, rows: list[dict[str, Any]]) -> Gated:
+def _gated(
+    work: Work, checked: Checked, publication: Publication, output: str, rows: list[dict[str, Any]]
+) -> GatedNights:
     """The verdicts on what is staged; none without a gate."""
     gate = work.config.gate
     if gate is None:
-        return Gated((), {})
+        return GatedNights((), {})
     # Imported here, because an evaluation without a gate need not wait for statistics.
-    from ndcg_spark.job.judging_tonight import gated
+    from ndcg_spark.job.gate_nights import gate_staged
 
     with work.clock.step("compare", under_way.COMPARING):
         session, slices = work.engine.session, work.slices
         lost = MOST_LOST if work.config.documents == "worst" else 0
-        return gated(gate, publication, output, session, work.evaluation, checked, rows, slices, work.accepted, lost)
+        return gate_staged(
+            gate, publication, output, session, work.evaluation, checked, rows, slices, work.accepted, lost
+        )
 
 
-def _keep_worst(work: Work, checked: Checked, publication: Publication, judged: Gated) -> None:
+def _keep_worst(work: Work, checked: Checked, publication: Publication, judged: GatedNights) -> None:
     """Stage the documents of the queries that lost most, if they are to be kept and there are such queries."""
     if work.config.documents == "worst" and judged.lost:
         session = work.engine.session

@@ -7,7 +7,7 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.text import did_you_mean
 
-#: So many datasets are named in a message.
+#: As many datasets, or runs, are named in a message.
 _SHOWN = 10
 
 
@@ -56,6 +56,15 @@ def nights_of(nights: Sequence[CommittedNight], output: str, dataset: str | None
     if not own:
         raise ConfigurationError(_unknown(str(dataset), {night.dataset for night in nights}))
     return own
+
+
+def unknown_run(option: str, run: str, known: Iterable[str]) -> ConfigurationError:
+    """The error for a run that is not among those that are known."""
+    names = sorted(known)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ConfigurationError(
+        f"{option}: no run is called {run!r}{did_you_mean(run, names)}; there are {', '.join(names[:_SHOWN])}{more}"
+    )
 
 
 def _unknown(dataset: str, known: Iterable[str]) -> str:

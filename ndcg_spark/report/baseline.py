@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.asked import Asked
-from ndcg_spark.comparison.comparing import Compared
-from ndcg_spark.job.comparing import compare_nights, doubts
-from ndcg_spark.job.comparison_request import Request
+from ndcg_spark.comparison.compare import Comparison
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.job.compare import ComparisonRequest, compare_nights, doubts_of
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.records import CommittedNight
@@ -28,7 +27,7 @@ class Baseline:
     engine: str = "auto"
     remote: str | None = None
     #: What comparing has found, if that is known already.
-    found: Compared | None = None
+    found: Comparison | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,9 +43,9 @@ class NightComparison:
     date: str | None
     #: That night, or the same; None if it is not kept any more as it was.
     night: CommittedNight | None
-    correction: str = Asked.correction
-    alpha: float = Asked.alpha
-    #: What queries of each pair of statuses did to the means, as `Compared` has it; None where that is not published.
+    correction: str = ComparisonOptions.correction
+    alpha: float = ComparisonOptions.alpha
+    #: What queries of each pair of statuses did to the means, as `Comparison` has it; None where that is not published.
     transitions: Sequence[Row] | None = None
     warnings: Sequence[str] = ()
 
@@ -95,13 +94,14 @@ def compare_with_baseline(
         options = {name: getattr(baseline, name) for name in ("slices", "engine", "remote")}
         date = datetime.date.fromisoformat(nights[0].evaluated_on)
         dataset = nights[0].dataset if len(nights) == 1 else None
-        found = compare_nights(Request(output, date, dataset, baseline.run, baseline.date, **options), report_step)
+        request = ComparisonRequest(output, date, dataset, baseline.run, baseline.date, **options)
+        found = compare_nights(request, report_step)
     comparisons = {}
     for night in nights:
         rows, parts = ([r for r in of if r["dataset"] == night.dataset] for of in (found.rows, found.transitions))
         date_of = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
         other = night if date_of is None else _night(known, night.dataset, date_of)
-        warnings = [*(doubts([night], {night.dataset: other}) if other else []), *found.warnings]
+        warnings = [*(doubts_of([night], {night.dataset: other}) if other else []), *found.warnings]
         comparisons[night.dataset] = NightComparison(
             rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=warnings
         )
@@ -112,7 +112,7 @@ def gate_comparison(night: CommittedNight, known: Iterable[CommittedNight]) -> N
     """The comparison with the first baseline of the night's gate that there are rows of; None if there are none."""
     rows = NightRows(night).comparisons()
     gate = (night.record.get("configuration") or {}).get("gate") or {}
-    how = (gate.get("correction", Asked.correction), gate.get("alpha", Asked.alpha))
+    how = (gate.get("correction", ComparisonOptions.correction), gate.get("alpha", ComparisonOptions.alpha))
     for baseline in (night.record.get("verdict") or {}).get("baselines", []):
         date = baseline["night"]
         if date is None:

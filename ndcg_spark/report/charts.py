@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line
+from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.trends import best_runs
 from ndcg_spark.tables.table import at
@@ -53,7 +53,7 @@ def require_extra() -> None:
         ) from error
 
 
-def trend_chart(lines: Sequence[Line]) -> Chart:
+def trend_chart(lines: Sequence[TrendLine]) -> Chart:
     """The trends as a chart, a panel for each dataset and measure: a line per run, marks at unusual nights.
 
     Of more than _MOST_LINES runs it shows the best, and says so.
@@ -203,7 +203,7 @@ def _days(rows: Sequence[Mapping[str, Any]]) -> list[float]:
     return [datetime.datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp() * 1000 for date in chosen]
 
 
-def _nights(line: Line) -> list[dict[str, Any]]:
+def _nights(line: TrendLine) -> list[dict[str, Any]]:
     rows, stretch = [], 0
     for point, queries in zip(line.points, line.queries, strict=True):
         stretch += bool(point.breaks)

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.asked import Asked
-from ndcg_spark.comparison.comparing import Compared
+from ndcg_spark.comparison.compare import Comparison
+from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
@@ -30,7 +30,7 @@ _BESIDE = (
 )
 
 
-def print_compared(found: Compared, style: str, correction: str, alpha: float, measures: Sequence[str] = ()) -> None:
+def print_compared(found: Comparison, style: str, correction: str, alpha: float, measures: Sequence[str] = ()) -> None:
     """Print a comparison of these measures. LaTeX has them as columns, in this order.
 
     CSV has the rows of COMPARISONS alone, JSON is one object with everything.
@@ -43,7 +43,7 @@ def print_compared(found: Compared, style: str, correction: str, alpha: float, m
     print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))
 
 
-def print_with_comparison(outcome: Outcome, found: Compared, style: str, order: Order | None) -> None:
+def print_with_comparison(outcome: Outcome, found: Comparison, style: str, order: Order | None) -> None:
     """Print the dataset scores of an evaluation, and how its runs compare with one of them.
 
     In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
@@ -51,10 +51,10 @@ def print_with_comparison(outcome: Outcome, found: Compared, style: str, order: 
     """
 
     def tables() -> list[TextTable]:
-        compared = _tables(found, style, Asked.correction, Asked.alpha)
+        compared = _tables(found, style, ComparisonOptions.correction, ComparisonOptions.alpha)
         if style != "latex":
             return [*outcome_tables(outcome, style, order), *compared]
-        test = notes_of_test(found.rows, found.rows, Asked.correction)
+        test = notes_of_test(found.rows, found.rows, ComparisonOptions.correction)
         notes = [f"{outcome.convention}: {outcome.formula}", *test]
         return [paper_table(outcome.dataset_scores, order, notes, outcome.measure_set, marks_of(found.rows)), *compared]
 
@@ -77,13 +77,13 @@ def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
-def _value(found: Compared) -> dict[str, Any]:
+def _value(found: Comparison) -> dict[str, Any]:
     """Everything that was found, for JSON."""
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     return {"comparisons": fields.pop("rows"), **fields}
 
 
-def _tables(found: Compared, style: str, correction: str, alpha: float) -> list[TextTable]:
+def _tables(found: Comparison, style: str, correction: str, alpha: float) -> list[TextTable]:
     """The comparisons, the queries that were asked for, and what queries of another status do to the means."""
     # Bars are drawn with what stdout can show.
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")

@@ -43,7 +43,7 @@ def figures(data: NightData) -> list[Figure]:
 def _runs(data: NightData) -> Figure:
     shown = [row for row in data.means if row["ndcg"] is not None]
     rows = [{"run": row["run"], "mean": row["ndcg"], "low": row["low"], "high": row["high"]} for row in shown]
-    order = written(*data.asked.headline([data.cutoff]))
+    order = written(*data.measure_set.headline([data.cutoff]))
     words = f"Mean {data.measure} of each run and its 95 % interval of t over the queries; the best by {order} on top."
     table = text_table([name("run"), *map(number, ("mean", "low", "high"))], rows)
     return Figure("runs", "Runs with their intervals", words, charts.runs_chart(rows[:_MOST_RUNS], data.measure), table)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line, Wanted, lines, verdict_of
 from ndcg_spark.comparison.statistics import paired_t
+from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines, verdict_of
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
@@ -31,8 +31,8 @@ class NightData:
     """Everything that a report says of one night of one dataset."""
 
     night: CommittedNight
-    #: The measures that were asked for, whose headline orders the runs; and the cutoff of everything about NDCG.
-    asked: MeasureSet
+    #: The measures that were measure_set for, whose headline orders the runs; and the cutoff of everything about NDCG.
+    measure_set: MeasureSet
     cutoff: int | None
     #: The rows of DATASET_SCORES, by run, best first, and cutoff.
     runs: Sequence[Sequence[Row]]
@@ -47,11 +47,11 @@ class NightData:
     #: The queries that are shown with their documents: the first and the last EXTREMES of `queries`.
     worst: Sequence[QueryDetails]
     best: Sequence[QueryDetails]
-    #: Of the run: baseline_status, status, queries and perhaps change, as the transitions of `Compared`.
+    #: Of the run: baseline_status, status, queries and perhaps change, as the transitions of `Comparison`.
     transitions: Sequence[Row]
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
-    trend: Sequence[Line]
+    trend: Sequence[TrendLine]
 
     @property
     def verdict(self) -> str | None:
@@ -86,10 +86,10 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
         The output cannot be read.
     """
     (rows,) = dataset_scores([night])
-    asked = measure_set_in(night.record.get("configuration") or {})
+    measure_set = measure_set_in(night.record.get("configuration") or {})
     cutoffs = {row["cutoff"] for row in rows}
-    cutoff = asked.main_cutoff("ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs)
-    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, asked=asked)}
+    cutoff = measure_set.main_cutoff("ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs)
+    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, measure_set=measure_set)}
     order = list(by_run)
     if run is not None and run not in by_run:
         near = did_you_mean(run, by_run)
@@ -112,7 +112,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
     baseline_run = [comparison.run] if comparison and comparison.run else []
     return NightData(
         night=night,
-        asked=asked,
+        measure_set=measure_set,
         cutoff=cutoff,
         runs=list(by_run.values()),
         means=_with_intervals([row for of_run in by_run.values() for row in of_run if row["cutoff"] == cutoff]),
@@ -161,10 +161,10 @@ def _transitions(
     return [row for row in found.transitions if (row["run"], row["cutoff"]) == (run, cutoff)]
 
 
-def _trend(output: str, night: CommittedNight, cutoff: int | None, runs: Sequence[str]) -> list[Line]:
+def _trend(output: str, night: CommittedNight, cutoff: int | None, runs: Sequence[str]) -> list[TrendLine]:
     """The trends of the NDCG of the first of these runs, up to the night."""
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
-    found = lines(output, Wanted(dataset=night.dataset, runs=shown, measures=written("ndcg", cutoff)))
+    found = lines(output, TrendRequest(dataset=night.dataset, runs=shown, measures=written("ndcg", cutoff)))
     cut = []
     for line in found:
         until = sum(point.date <= night.evaluated_on for point in line.points)

@@ -48,7 +48,7 @@ def _score_columns(data: NightData) -> list[TextColumn]:
     """
     every = [row for of_run in data.runs for row in of_run]
     cutoffs = [row["cutoff"] for row in data.runs[0]]
-    pairs = data.asked.pairs or [("ndcg", cutoff) for cutoff in cutoffs]
+    pairs = data.measure_set.pairs or [("ndcg", cutoff) for cutoff in cutoffs]
     shown = {(MEASURES[measure].column, cutoff): written(measure, cutoff) for measure, cutoff in pairs}
     for column in COLUMNS:
         for cutoff in cutoffs:

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.comparison.asked import Asked
-from ndcg_spark.comparison.nightly import Wanted, lines
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.trend_data import TrendRequest, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import drawing, trend_chart
 from ndcg_spark.report.trends import trend_tables
@@ -32,7 +32,7 @@ class NotebookView:
 
 
 def show_comparison(
-    comparisons: Any, *, correction: str = Asked.correction, alpha: float = Asked.alpha
+    comparisons: Any, *, correction: str = ComparisonOptions.correction, alpha: float = ComparisonOptions.alpha
 ) -> NotebookView:
     """A table of `compare`, or the `comparisons` of nights, for people. Runs a Spark job.
 
@@ -76,7 +76,7 @@ def show_trend(
     StorageError
         The output cannot be read.
     """
-    found = lines(output, Wanted(dataset, run, (), measures, last))
+    found = lines(output, TrendRequest(dataset, run, (), measures, last))
     try:
         chart = drawing(trend_chart(found), "trend")
     except ConfigurationError:

@@ -11,8 +11,8 @@ from pathlib import Path
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
+from ndcg_spark.job.inline_comparison import InlineComparison
 from ndcg_spark.job.outcome import Outcome, Tell
-from ndcg_spark.job.quick_look import QuickLook
 from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.report import night_tables
@@ -79,7 +79,7 @@ def evaluated_with_report(
     html: Path,
     report_step: Tell,
     evaluate: Callable[[EvaluationConfig, Tell], Outcome],
-    comparison: QuickLook | None = None,
+    comparison: InlineComparison | None = None,
 ) -> Iterator[tuple[Outcome, Callable[[], None]]]:
     """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
 

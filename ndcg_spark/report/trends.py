@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.nightly import Line
 from ndcg_spark.comparison.trend import Point
+from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result
@@ -30,7 +30,7 @@ _COLUMNS = (
 )
 
 
-def print_trends(lines: Sequence[Line], style: str) -> None:
+def print_trends(lines: Sequence[TrendLine], style: str) -> None:
     """Print the trends. A picture is written to stdout as it is."""
     if style in ("png", "svg"):
         with printing():
@@ -40,7 +40,7 @@ def print_trends(lines: Sequence[Line], style: str) -> None:
     print_result(style, lambda: trend_tables(lines), lambda: list(map(dataclasses.asdict, lines)), _COLUMNS, rows)
 
 
-def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
+def trend_tables(lines: Sequence[TrendLine]) -> list[TextTable]:
     """A table with a row per line, and one of unusual nights."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
     # What tells the lines apart: the dataset only where there are several.
@@ -56,7 +56,7 @@ def trend_tables(lines: Sequence[Line]) -> list[TextTable]:
     return tables
 
 
-def _row(line: Line) -> dict[str, Any]:
+def _row(line: TrendLine) -> dict[str, Any]:
     values = [point.value for point in line.points if point.value is not None]
     return {
         "dataset": line.dataset,
@@ -91,7 +91,7 @@ def drawn(points: Sequence[Point]) -> str:
     )
 
 
-def best_runs(lines: Sequence[Line]) -> list[str]:
+def best_runs(lines: Sequence[TrendLine]) -> list[str]:
     """The runs of the lines, the best of each dataset first: by the last score of its first measure, then by name."""
     headlines: dict[str, tuple[str, int | None]] = {}
     scores: dict[str, dict[str, float | None]] = {}
@@ -105,11 +105,11 @@ def best_runs(lines: Sequence[Line]) -> list[str]:
     return sorted(places, key=lambda run: (places[run], run))
 
 
-def _measure(line: Line) -> str:
+def _measure(line: TrendLine) -> str:
     return f"{line.measure}@{at(line.cutoff)}"
 
 
-def _unusual_nights(lines: Sequence[Line]) -> list[dict[str, str]]:
+def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
     """Unusual nights, by date, with one row for all runs that share the same event."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
@@ -125,7 +125,7 @@ def _unusual_nights(lines: Sequence[Line]) -> list[dict[str, str]]:
     return rows
 
 
-def _events(line: Line) -> Iterator[tuple[str, str, str, str]]:
+def _events(line: TrendLine) -> Iterator[tuple[str, str, str, str]]:
     """The events of a line: its first date, the nights, what and why.
 
     Consecutive nights with the same event are one event, with the reason of the last of them.
@@ -158,7 +158,7 @@ def _in_words(verdict: str | None) -> str:
     return in_words({"verdict": verdict}) if verdict else "-"
 
 
-def _rows(line: Line) -> Iterator[dict[str, Any]]:
+def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
     for point, queries, verdict in zip(line.points, line.queries, line.verdicts, strict=True):
         band = dataclasses.asdict(point.band) if point.band else {}
         yield {
@@ -174,7 +174,7 @@ def _rows(line: Line) -> Iterator[dict[str, Any]]:
         }
 
 
-def _print_picture(lines: Sequence[Line], style: str) -> None:
+def _print_picture(lines: Sequence[TrendLine], style: str) -> None:
     from ndcg_spark.report.charts import picture, trend_chart
 
     if style == "png" and sys.stdout.isatty():

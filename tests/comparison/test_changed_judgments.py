@@ -24,7 +24,7 @@ def _changes(_, cases):
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from ndcg_spark.comparison.judgments import changes, unchanged
+    from ndcg_spark.comparison.comparability import changed_judgments, unchanged_queries
 
     def scores(hashes):
         rows = [(query, run, number) for query, number in hashes.items() for run in ("r", "s")]
@@ -37,8 +37,8 @@ def _changes(_, cases):
     found = {}
     for name, both in cases.items():
         ours, theirs = map(scores, both)
-        alike = sorted(row["query_id"] for row in unchanged(ours, theirs).collect())
-        found[name] = (dataclasses.astuple(changes(ours, theirs)), alike)
+        alike = sorted(row["query_id"] for row in unchanged_queries(ours, theirs).collect())
+        found[name] = (dataclasses.astuple(changed_judgments(ours, theirs)), alike)
     return found
 
 

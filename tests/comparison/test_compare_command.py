@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from staying import command_line
 
-from ndcg_spark.comparison.measures import measures_of
+from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables import comparisons
@@ -180,9 +180,9 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         (
             ["--baseline", "old", "--correction", "tukey"],
             2,
-            "correction: unknown correction 'tukey'; one of holm, bh, none",
+            "correction: unknown correction 'tukey'; choose holm, bh, none",
         ),
-        (["--baseline", "old", "--test", "sign"], 2, "test: unknown test 'sign'; one of t, randomization"),
+        (["--baseline", "old", "--test", "sign"], 2, "test: unknown test 'sign'; choose t, randomization"),
         (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
         (["--baseline", "old", "--slices", "old.run"], 3, "has no ending that tells its format"),
         (["--baseline", "old", "--weights", "slices.csv"], 3, "query_weights: 1 column(s) missing, weight"),
@@ -292,7 +292,7 @@ def test_an_evaluation_that_cannot_be_compared_is_refused_before_it_is_scored(fo
     assert not (tmp_path / "out" / "query_scores").exists()
 
 
-# Arguments and sheets
+# Arguments and tables
 
 
 def test_measures_are_named_with_their_cutoffs():
@@ -328,15 +328,15 @@ def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
 
 def test_significance_is_marked_and_explained():
     assert [mark(p) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
-    sheet = comparison_table([row(), row(flags=["few_changed"])], "bh", 0.01)
-    assert [cells[6] for cells in sheet.rows] == ["**", "**"]
+    table = comparison_table([row(), row(flags=["few_changed"])], "bh", 0.01)
+    assert [cells[6] for cells in table.rows] == ["**", "**"]
     assert (
         "adjusted for 2 comparisons (Benjamini-Hochberg); * below 0.05, ** below 0.01, *** below 0.001"
-        in sheet.notes[1]
+        in table.notes[1]
     )
-    assert sheet.notes[2].startswith("interval: 99 %")
-    assert sheet.notes[3] == f"few_changed: {FLAGS['few_changed']}"
+    assert table.notes[2].startswith("interval: 99 %")
+    assert table.notes[3] == f"few_changed: {FLAGS['few_changed']}"
     assert "adjusted" not in comparison_table([row()], "none", 0.05).notes[1]
-    assert sheet.notes[1].startswith("p: two-sided paired t test, adjusted")
+    assert table.notes[1].startswith("p: two-sided paired t test, adjusted")
     randomized = comparison_table([row(test="randomization"), row(test=None)], "none", 0.05)
     assert randomized.notes[1].startswith("p: two-sided randomization test; *")

@@ -9,7 +9,7 @@ import pytest
 from embedded import examples_of
 
 from ndcg_spark import compare, evaluate, to_pandas
-from ndcg_spark.comparison import comparisons
+from ndcg_spark.comparison import api
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.report.notebook import show_comparison
 from ndcg_spark.schemas import COMPARISONS
@@ -121,7 +121,7 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are(evaluate_embedded)
 
 
 def test_the_examples_of_the_docstring_run(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, comparisons.__name__)
+    failed, attempted, said = evaluate_embedded.call(examples_of, api.__name__)
     assert (failed, attempted > 3) == (0, True), said
 
 

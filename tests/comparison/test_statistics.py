@@ -14,8 +14,13 @@ KINDS = ("normal", "skewed", "discrete", "zeros")
 SIZES = (2, 3, 5, 10, 25, 50, 200, 500)
 
 
+def part(values):
+    """The number of values, their mean, variance and skewness."""
+    return len(values), np.mean(values), np.var(values), stats.skew(values) if np.ptp(values) else 0.0
+
+
 def moments(values):
-    return Moments.of(len(values), np.mean(values), np.var(values), stats.skew(values) if np.ptp(values) else 0.0)
+    return Moments.of([part(values)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -97,7 +102,7 @@ def test_the_error_of_a_weighted_mean_is_that_of_weighted_least_squares():
 def test_moments_of_parts_add_up_to_those_of_the_whole(kind):
     baseline, run = pairs_of(kind, 500, 1)
     apart = run - baseline
-    parts = sum((moments(part) for part in np.split(apart, [1, 2, 40, 300])), Moments())
+    parts = Moments.of(map(part, np.split(apart, [1, 2, 40, 300])))
     assert (parts.n, parts.mean) == (500, pytest.approx(apart.mean(), rel=1e-12))
     assert parts.deviation == pytest.approx(apart.std(ddof=1), rel=1e-12)
     assert parts.skewness == pytest.approx(stats.skew(apart), rel=1e-10)
@@ -105,7 +110,7 @@ def test_moments_of_parts_add_up_to_those_of_the_whole(kind):
 
 def test_moments_far_from_zero_keep_their_digits():
     apart = 1e6 + np.random.default_rng(5).normal(0, 1, 1000)
-    parts = moments(apart[:300]) + moments(apart[300:])
+    parts = Moments.of([part(apart[:300]), part(apart[300:])])
     # The differences themselves have 10 digits after the point. Squares less the square of the sum would have none.
     assert parts.deviation == pytest.approx(apart.std(ddof=1), rel=1e-9)
 
@@ -127,13 +132,13 @@ def test_moments_far_from_zero_keep_their_digits():
     ],
 )
 def test_differences_that_t_is_not_to_be_trusted_with_are_flagged(values, changed, flags):
-    found = sum((moments(np.array([value])) for value in values), Moments())
+    found = Moments.of(part(np.array([value])) for value in values)
     assert statistics.doubts(found, changed) == flags
 
 
 def test_skewness_is_too_much_for_fewer_queries_than_355_times_its_square():
     def of(n, skewness):
-        return statistics.doubts(Moments.of(n, 0.1, 1.0, skewness), n)
+        return statistics.doubts(Moments.of([(n, 0.1, 1.0, skewness)]), n)
 
     assert of(355, 1.0) == []
     assert of(354, 1.0) == ["skewed"]

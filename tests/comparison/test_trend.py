@@ -6,7 +6,7 @@ import statistics
 import pytest
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, LEAST, LEVEL, WINDOW, Night, trend
+from ndcg_spark.comparison.trend import FLOOR, LEAST, LEVEL, WINDOW, NightScore, trend
 
 YEAR = 365
 
@@ -15,7 +15,7 @@ def year(change=lambda _: 0.0, *, noise=0.003, judgments=lambda _: "j", conventi
     """A year of nights of a system whose score is 0.6, varies by the noise, and changes by what the night says."""
     chance = random.Random(seed)  # noqa: S311  # it makes test data
     values = [0.6 + chance.uniform(-noise, noise) + change(number) for number in range(YEAR)]
-    return [Night(date(n), value, convention(n), judgments(n)) for n, value in enumerate(values)]
+    return [NightScore(date(n), value, convention(n), judgments(n)) for n, value in enumerate(values)]
 
 
 def flagged(points, code):
@@ -37,7 +37,7 @@ def test_nights_of_normal_noise_are_flagged_about_as_often_as_three_deviations_a
     found = []
     for seed in range(20):
         chance = random.Random(seed)  # noqa: S311  # it makes test data
-        nights = [Night(date(n), chance.gauss(0.6, 0.01), "c", "j") for n in range(YEAR)]
+        nights = [NightScore(date(n), chance.gauss(0.6, 0.01), "c", "j") for n in range(YEAR)]
         found.append(len(flagged(trend(nights), "outlier")) / YEAR)
     # 0.3 % with the true deviation; that of 28 nights, told by their MAD, is often too small: 1.7 % were measured, and
     # 4 % of the first 28 nights, which have fewer before them.
@@ -101,7 +101,7 @@ def test_a_system_whose_score_never_moves_may_move_by_the_floor():
 
 
 def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
-    nights = [Night(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)]
+    nights = [NightScore(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)]
     points = trend(nights)
     assert points[40].band.nights == 20
     assert (flagged(points, "outlier"), flagged(points, "drop")) == ([], [])

@@ -221,11 +221,11 @@ def test_two_engines_spell_a_folder_differently_and_it_is_one_night():
 
 def compared_while_it_is_evaluated_again(folder, when):
     """The evaluations that `compare` has compared, and all there were; the night is evaluated again meanwhile."""
-    from ndcg_spark.job import comparing
-    from ndcg_spark.job.comparison_request import Request
+    from ndcg_spark.job import compare as compare_job
+    from ndcg_spark.job.compare import ComparisonRequest
 
     night = {key: value for key, value in settings(Path(folder), "2026-11-16").items() if key != "gate"}
-    ids, compare_tables = [], comparing.compare_tables
+    ids, compare_tables = [], compare_job.compare_tables
 
     def again():
         if len(ids) < 2:
@@ -242,8 +242,8 @@ def compared_while_it_is_evaluated_again(folder, when):
         return compare_tables(*given, **more)
 
     again()
-    with mock.patch.object(comparing, "compare_tables", compare):
-        found = comparing.compare_nights(Request(night["output"], baseline="bm25", engine="embedded"), told)
+    with mock.patch.object(compare_job, "compare_tables", compare):
+        found = compare_job.compare_nights(ComparisonRequest(night["output"], baseline="bm25", engine="embedded"), told)
     return [[row["run"] for row in found.rows], committed(night["output"])[0].evaluation_id == ids[-1], len(ids)]
 
 

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 from staying import command_line
 
-from ndcg_spark.comparison.comparing import Compared
+from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.records import committed
 from ndcg_spark.report import reports
@@ -161,7 +161,7 @@ def test_a_page_says_that_two_nights_do_not_mean_the_same(tmp_path):
         kept_nights.night(tmp_path, number, {"r": 0.5}, judgments=judgments)
     nights = committed(str(tmp_path))
     rows = [{"dataset": "web", "baseline_night": kept_nights.FIRST}]
-    asked = Baseline(date=kept_nights.date(0), found=Compared(rows, [], [], ["of the comparison"]))
+    asked = Baseline(date=kept_nights.date(0), found=Comparison(rows, [], [], ["of the comparison"]))
     held = compare_with_baseline("out", nights[1:], nights, asked, lambda *_: None)["web"]
     assert list(held.warnings) == [
         "the judgments of web are not those of 2026-01-01, which changes scores too",

@@ -3,6 +3,7 @@
 Opening an engine takes a second and a comparison a seventh of one, so the tests of a process share it.
 """
 
+import dataclasses
 import os
 import traceback
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from pyspark.sql import SparkSession
 from servers import QUICK_JAVA
 
 from ndcg_spark import compare
-from ndcg_spark.comparison.comparing import Compared, compare_tables
+from ndcg_spark.comparison.compare import Comparison, compare_tables
+from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.errors import NdcgSparkError
 
 Rows = list[dict[str, Any]]
@@ -31,13 +33,16 @@ def rows_on(session: SparkSession, scores: Any, baseline: Any, **options: Any) -
     return found.toArrow().to_pylist()
 
 
-def compared_on(session: SparkSession, *tables: Any, **options: Any) -> Compared:
+def compared_on(session: SparkSession, *tables: Any, **options: Any) -> Comparison:
     """What `compare_tables` finds, from tables of pyarrow."""
     made = [session.createDataFrame(table) if hasattr(table, "schema") else table for table in tables]
     optional = {
         name: session.createDataFrame(value) if hasattr(value, "schema") else value for name, value in options.items()
     }
-    return compare_tables(*made, **optional)
+    names = {field.name for field in dataclasses.fields(ComparisonOptions)}
+    options = {name: value for name, value in optional.items() if name in names}
+    others = {name: value for name, value in optional.items() if name not in names}
+    return compare_tables(*[*made, *[None] * (3 - len(made))], ComparisonOptions(**options), **others)
 
 
 class Elsewhere:
@@ -49,7 +54,7 @@ class Elsewhere:
     def rows(self, scores: Any, baseline: Any, **options: Any) -> Rows:
         return self._asked(rows_on, scores, baseline, **options)
 
-    def compared(self, *tables: Any, **options: Any) -> Compared:
+    def compared(self, *tables: Any, **options: Any) -> Comparison:
         return self._asked(compared_on, *tables, **options)
 
     def _asked(self, function: Any, *arguments: Any, **options: Any) -> Any:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from ndcg_spark.comparison.gate import decide
-from ndcg_spark.comparison.sides import NO_CHANGES, Against, Night, refused_baseline
-from ndcg_spark.comparison.verdict import Verdict
 from ndcg_spark.config import validate
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.gate_config import GateConfig
+from ndcg_spark.gate.baseline import Baseline, Night, refused_baseline
+from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.decision import decide
+from ndcg_spark.gate.verdict import Verdict
 
 TONIGHT, YESTERDAY, ANCHOR = "2026-11-20", "2026-11-19", "2026-11-01"
 
@@ -75,13 +75,16 @@ def row(differences: Sequence[float], baseline_mean: float = 0.6, **more: Any) -
     return {**key, **found, **tested, **more}
 
 
-def against(gate: GateConfig, *rows: dict[str, Any], at: int = 0, tonight: Night | None = None, **more: Any) -> Against:
+def against(
+    gate: GateConfig, *rows: dict[str, Any], at: int = 0, tonight: Night | None = None, **more: Any
+) -> Baseline:
     """A baseline of a gate, with these rows; its night is yesterday's, or the anchor's, unless told otherwise."""
     config = gate.baseline[at]
     found = None if config.run else night(YESTERDAY if config.night == "last_good" else str(config.night))
-    known = {"night": found, "changes": NO_CHANGES, **more}
+    losses = [{0.2: row["large_losses"]} for row in rows]
+    known = {"night": found, "losses": losses, **more}
     refused = refused_baseline(config, tonight or night(), known["night"])
-    return Against(config, rows=rows, **{"refused": refused, **known})
+    return Baseline(config, rows=rows, **{"refused": refused, **known})
 
 
 def verdict(gate: GateConfig, *rows: dict[str, Any], tonight: Night | None = None, **more: Any) -> Verdict:

@@ -2,7 +2,7 @@
 
 from gates import against, gate, night, row, spread, verdict
 
-from ndcg_spark.comparison.gate import decide
+from ndcg_spark.gate.decision import decide
 from ndcg_spark.tables.verdicts import verdict_table
 
 DROPPED, SAME = spread(-0.05, 0.05), spread(0.0, 0.01)
@@ -51,6 +51,6 @@ def test_what_speaks_against_a_night_comes_first_and_is_never_left_out():
 
 
 def test_warnings_of_the_comparison_are_told_with_the_verdict():
-    found = verdict(gate(), row(SAME), told=["query_attributes: 3 unknown queries, e.g. q9"])
+    found = verdict(gate(), row(SAME), warnings=["query_attributes: 3 unknown queries, e.g. q9"])
     assert found.verdict == "pass"
     assert verdict_table(found.as_json()).notes[-1] == "warning: query_attributes: 3 unknown queries, e.g. q9"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_spark.comparison.verdict import Code, Outcome
+from ndcg_spark.gate.verdict import Code, Outcome
 
 #: A row of COMPARISONS.
 Row = Mapping[str, Any]

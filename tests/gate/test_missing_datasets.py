@@ -6,9 +6,10 @@ import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, gate, night, verdict
 from kept_nights import committed_night
 
-from ndcg_spark.comparison.judging import judge, judge_absent
-from ndcg_spark.comparison.kept import Kept
-from ndcg_spark.comparison.sides import of_record
+from ndcg_spark.comparison.baselines import expected_datasets
+from ndcg_spark.gate.baseline import Night
+from ndcg_spark.gate.history import History
+from ndcg_spark.gate.run import run_gate, run_gate_on_absent
 
 
 def kept(dataset, date, *together):
@@ -18,7 +19,7 @@ def kept(dataset, date, *together):
 
 def verdict_on_shop(*nights, **settings):
     """The code of the verdict on `shop`, of which tonight has nothing, beside `web`; None if it is not expected."""
-    found = judge_absent(gate(**settings), "shop", TONIGHT, ["web"], Kept("out", nights, None))
+    found = run_gate_on_absent(gate(**settings), "shop", TONIGHT, ["web"], History(nights, None))
     return found and (found.code, found.exit_code)
 
 
@@ -37,10 +38,10 @@ def test_a_dataset_that_was_evaluated_together_is_left_to_the_verdict_on_the_oth
 @pytest.mark.parametrize("baseline", [[], [{"run": "bm25"}]])
 def test_a_gate_that_compares_no_nights_expects_no_dataset(baseline):
     held = gate({"min_value": 0.1}, baseline=baseline)
-    assert judge_absent(held, "shop", TONIGHT, ["web"], Kept("out", [kept("shop", YESTERDAY)], None)) is None
+    assert run_gate_on_absent(held, "shop", TONIGHT, ["web"], History([kept("shop", YESTERDAY)], None)) is None
 
 
-class KeptNight(Kept):
+class OneNight(History):
     """An output of which one night is looked up, and no scores can be read."""
 
     def find(self, *_):
@@ -62,15 +63,15 @@ def unjudged(date):
 @pytest.mark.parametrize("baseline", [{"run": "bm25"}, {"night": "last_good"}])
 @pytest.mark.parametrize("check", [{"max_drop": 0.01}, {"min_value": 0.0}, {"max_share_losing": {"by": 1, "share": 1}}])
 def test_a_dataset_without_a_judged_query_is_not_measured(baseline, check):
-    found = judge(
-        gate({"runs": ["hybrid"], **check}, baseline=[baseline]), unjudged(TONIGHT), None, KeptNight("o", [], None)
+    found = run_gate(
+        gate({"runs": ["hybrid"], **check}, baseline=[baseline]), unjudged(TONIGHT), None, OneNight([], None)
     )
     assert (found.verdict.verdict, found.verdict.code, found.verdict.exit_code) == ("none", "not_measured", 6)
 
 
 def together(*nights):
     """The datasets that are expected beside `web` tonight."""
-    found = Kept("out", nights, None).together("web", TONIGHT)
+    found = expected_datasets(nights, "web", TONIGHT)
     return {name: date for name, date in found.items() if name != "web"}
 
 
@@ -94,20 +95,20 @@ def test_a_dataset_that_came_after_the_last_good_night_is_expected_until_a_good_
 @pytest.mark.parametrize("baseline", ["last_good", ANCHOR])
 def test_a_dataset_that_is_newer_than_the_baseline_and_does_not_arrive_has_no_verdict(baseline):
     held = gate({"min_value": 0.1}, baseline=[{"night": baseline}])
-    found = verdict(held, tonight=night(datasets=["web"]), together={"new": "2026-11-18"})
+    found = verdict(held, tonight=night(datasets=["web"]), expected={"new": "2026-11-18"})
     assert (found.verdict, found.code) == ("none", "missing_dataset")
     assert found.reason == (
         "the dataset new of 2026-11-18 has no results in this night; find out why, or if it was given up, accept this "
         "night with --accept-baseline REASON"
     )
-    assert verdict(held, tonight=night(datasets=["new", "web"]), together={"new": "2026-11-18"}).verdict == "pass"
+    assert verdict(held, tonight=night(datasets=["new", "web"]), expected={"new": "2026-11-18"}).verdict == "pass"
 
 
 def test_a_dataset_is_missed_although_no_night_was_good():
     held = gate({"min_value": 0.1})
-    found = verdict(held, night=None, tonight=night(datasets=["web"]), together={"new": "2026-11-18"})
+    found = verdict(held, night=None, tonight=night(datasets=["web"]), expected={"new": "2026-11-18"})
     assert (found.verdict, found.code) == ("none", "missing_dataset")
 
 
 def test_a_night_knows_the_datasets_of_its_record():
-    assert of_record("web", YESTERDAY, kept("web", YESTERDAY, "shop").record, []).datasets == ["shop", "web"]
+    assert Night.of_record("web", YESTERDAY, kept("web", YESTERDAY, "shop").record, []).datasets == ["shop", "web"]

@@ -1,4 +1,4 @@
-"""Comparing as a function of tables: what people call in Python and in notebooks."""
+"""`compare` as a function of tables, for Python and notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ndcg_spark.comparison.comparing import compare_tables
-from ndcg_spark.comparison.measures import SCORES, measures_of
+from ndcg_spark.comparison.compare import compare_tables
+from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.frames import frame
@@ -19,7 +19,7 @@ from ndcg_spark.scores import Scores
 from ndcg_spark.tables.comparisons import comparison_table
 from ndcg_spark.tables.writers import html
 
-#: So many rows are shown in a notebook.
+#: As many rows are shown in a notebook.
 _MOST_ROWS = 100
 #: The columns of QUERY_SCORES that are used, beside the measure.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
@@ -39,7 +39,7 @@ def compare(
     weights: Any = None,
     seed: int = 0,
 ) -> DataFrame:
-    """Runs against a baseline, query by query: how far apart their means are, and how sure one can be of it.
+    """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
     Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
     function computes: an aggregation of all queries, and for doubtful comparisons another of their differences.
@@ -86,7 +86,7 @@ def compare(
     ConfigurationError
         An option has no such value; or a measure, cutoff or run is not there.
     InputError
-        A table is none, has queries twice, or breaks its contract.
+        A table is not of a known kind, has queries twice, or breaks its contract.
     EngineError
         A session is needed and there is no engine.
 
@@ -105,26 +105,23 @@ def compare(
     tables = [query_scores, attributes, weights]
     named = isinstance(baseline, str)
     session = session_of(*tables, *([] if named else [baseline]))
-    measures = _measures(measure)
     # All scores that there may be, so that a message can name those that there are.
-    wanted = list(dict.fromkeys([*_COLUMNS, measure, *measures, *SCORES]))
+    wanted = list(dict.fromkeys([*_COLUMNS, measure, *_measures(measure), *SCORES]))
     scores = frame(query_scores, wanted, session, "query_scores")
-    if measure in scores.columns:
-        measures = {measure: None}
-    chosen = _cutoffs(measure, measures, cutoffs)
+    measures: Mapping[str, Sequence[Cutoff] | None] = (
+        {measure: None} if measure in scores.columns else _measures(measure)
+    )
+    if cutoffs is not None and any(measures.values()):
+        raise ConfigurationError(f"cutoffs: measure={measure!r} names its own cutoff; leave cutoffs out")
+    if cutoffs is not None:
+        measures = dict.fromkeys(measures, ascending(as_list(cutoffs)))
     found = compare_tables(
         scores,
         None if named else frame(baseline, wanted, session, "baseline"),
         baseline if named else None,
-        measures=measures,
-        cutoffs=chosen,
-        alpha=alpha,
-        correction=correction,
-        test=test,
-        tie=tie,
+        ComparisonOptions(measures, alpha, correction, test, tie, seed=seed),
         attributes=None if attributes is None else frame(attributes, None, session, "query_attributes"),
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
-        seed=seed,
     )
     if not found.rows:
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give the scores of two")
@@ -141,16 +138,6 @@ def _measures(measure: str) -> dict[str, list[Cutoff] | None]:
         if measure.isidentifier():
             return {measure: None}
         raise
-
-
-def _cutoffs(measure: str, measures: Mapping[str, Sequence[Cutoff] | None], cutoffs: Any) -> list[Cutoff] | None:
-    """The cutoffs that are looked at; None for all there are."""
-    named = None if None in measures.values() else ascending(k for each in measures.values() for k in each or ())
-    if cutoffs is None:
-        return named
-    if any(measures.values()):
-        raise ConfigurationError(f"cutoffs: measure={measure!r} names its own cutoff; leave cutoffs out")
-    return ascending(as_list(cutoffs))
 
 
 def as_table(rows: list[dict[str, Any]], session: SparkSession) -> DataFrame:

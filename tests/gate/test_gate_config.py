@@ -8,7 +8,7 @@ import pytest
 from ndcg_spark.config import load, load_gate, validate
 from ndcg_spark.errors import ConfigurationError
 
-CONF = Path(__file__).parents[1] / "conf"
+CONF = Path(__file__).parents[2] / "conf"
 BASELINE = {"night": "last_good"}
 CHECK = {"cutoff": 10, "max_drop": 0.01}
 
@@ -66,8 +66,8 @@ WRONG = [
     ({"check": [{"max_drop": 0.01}]}, "gate.check.0.cutoff: missing; give gate.check.0.cutoff in the configuration"),
     ({"check": [{**CHECK, "cutoff": 20}]}, "gate.check.0.cutoff: 20 is not evaluated; cutoffs has 1, 3, 5, 10"),
     ({"check": [{**CHECK, "max_drop": -0.1}]}, "gate.check.0.max_drop: "),
-    ({"check": [{"cutoff": 10}]}, "gate.check.0: nothing says how much may be lost against last_good; give max_drop"),
-    ({"check": [{**CHECK, "runs": ["a", "a"]}]}, "gate.check.0.runs: names a twice"),
+    ({"check": [{"cutoff": 10}]}, "gate.check.0: no limit on the drop against last_good; give max_drop"),
+    ({"check": [{**CHECK, "runs": ["a", "a"]}]}, "gate.check.0.runs: a is named twice"),
     ({"check": [{**CHECK, "slice": "de"}]}, "gate.check.0.slice: 'de' is not a slice; write ATTRIBUTE=VALUE"),
     ({"check": [{**CHECK, "slice": "language=de"}]}, r"gate.check.0.slice: .* \[query_attributes\] with path"),
     ({"check": [{**CHECK, "weighted": True}]}, r"gate.check.0.weighted: .* \[query_weights\] with path"),

@@ -11,7 +11,7 @@ from ndcg_spark.tables.verdicts import in_words
 
 
 class Outcome(enum.StrEnum):
-    """What one comparison of a check has come to."""
+    """The outcome of one comparison of a check."""
 
     PASS = "pass"  # noqa: S105  # no password
     FAIL = "fail"
@@ -83,7 +83,7 @@ class Finding:
 
     #: Where the check stands in the configuration, such as gate.check.0; for datasets where the baseline stands.
     check: str
-    #: drop, min_value, max_share_losing; same_results and datasets (that all of them are there), which are of no check.
+    #: drop, min_value, max_share_losing; same_results and datasets (that all are there), which belong to no check.
     criterion: str
     outcome: Outcome
     code: Code
@@ -102,7 +102,7 @@ class Finding:
     #: Whether the means are weighted.
     weighted: bool = False
     rule: str | None = None
-    #: What was measured, and what it was held to: for a drop the difference and the least that is allowed.
+    #: What was measured, and its limit: for a drop the difference and the lowest that is allowed.
     value: float | None = None
     threshold: float | None = None
     mean: float | None = None

@@ -1,19 +1,19 @@
-"""The two sides of a gate: tonight, and what it is compared with; and whether they can be compared at all.
+"""The two sides of a gate, tonight and a baseline, and whether they can be compared at all.
 
 That comes before any statistics: numbers that mean different things have a difference too.
 """
 
 import dataclasses
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.deciding import Row
-from ndcg_spark.comparison.verdict import Code
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
+from ndcg_spark.config_values import LAST_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.gate_config import LAST_GOOD, BaselineConfig, GateConfig
+from ndcg_spark.gate.config import BaselineConfig, GateConfig
+from ndcg_spark.gate.rules import Row
+from ndcg_spark.gate.verdict import Code
 
 #: Why nothing can be compared: the code, and a sentence.
 Refusal = tuple[Code, str]
@@ -45,6 +45,20 @@ class Night:
     #: The datasets that were evaluated together with it, its own among them.
     datasets: Sequence[str] = ()
 
+    @classmethod
+    def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":
+        """A night by its record and the rows of its DATASET_SCORES."""
+        return cls(
+            dataset,
+            evaluated_on,
+            record.get("evaluation_id", ""),
+            record.get("options", {}),
+            fingerprint(record, "judgments"),
+            fingerprint(record, "results"),
+            scores,
+            record.get("datasets", ()),
+        )
+
     @property
     def runs(self) -> list[str]:
         """Its runs, sorted."""
@@ -63,20 +77,7 @@ class Night:
 
 
 @dataclasses.dataclass(frozen=True)
-class Changes:
-    """How many queries are judged in one of two nights or in both, and of how many the judgments differ."""
-
-    queries: int
-    changed: int
-    example: str | None = None
-
-
-#: The judgments of two nights that have the same fingerprint.
-NO_CHANGES = Changes(0, 0)
-
-
-@dataclasses.dataclass(frozen=True)
-class Against:
+class Baseline:
     """A baseline of the configuration, looked up: its night, and the rows of COMPARISONS, or why there are none."""
 
     config: BaselineConfig
@@ -84,24 +85,28 @@ class Against:
     night: Night | None = None
     refused: Refusal | None = None
     rows: Sequence[Row] = ()
-    #: For checks with max_share_losing: such rows again for every other size of a loss, counted in `large_losses`.
-    losing: Mapping[float, Sequence[Row]] = dataclasses.field(default_factory=dict)
-    changes: Changes = NO_CHANGES
+    #: Of each row, how many queries lost so much or more, by the sizes of losses that the checks limit.
+    losses: Sequence[Mapping[float, int]] = ()
+    changes: ChangedJudgments = SAME_JUDGMENTS
     #: The datasets that were evaluated together with this one since its last good night, each with the last date.
-    together: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: What the comparison has told besides, in sentences.
-    told: Sequence[str] = ()
-    #: The run and the id of the queries that lost most by the first check's measure, if they were asked for.
+    expected: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: The warnings of the comparison.
+    warnings: Sequence[str] = ()
+    #: The run and the id of the queries that lost most by the first check's measure, if they were requested.
     lost: Sequence[tuple[str, str]] = ()
 
-    def row(self, key: Key, loss: float | None = None) -> Row | None:
-        """Its row of this key, if there is one; with the losses of this size counted, if one is given."""
-        return self._by_key.get(loss, self._by_key[None]).get(key)
+    def row(self, key: Key) -> Row | None:
+        """Its row of this key, if there is one."""
+        number = self._numbers.get(key)
+        return None if number is None else self.rows[number]
+
+    def losing(self, key: Key, by: float) -> int:
+        """How many queries of its row of this key lost so much or more."""
+        return self.losses[self._numbers[key]][by]
 
     @functools.cached_property
-    def _by_key(self) -> dict[float | None, dict[Key, Row]]:
-        every = [(None, self.rows), *self.losing.items()]
-        return {loss: {key_of(row): row for row in rows} for loss, rows in every}
+    def _numbers(self) -> dict[Key, int]:
+        return {key_of(row): number for number, row in enumerate(self.rows)}
 
     @property
     def name(self) -> str:
@@ -112,6 +117,11 @@ class Against:
         return f"{LAST_GOOD} ({date})" if self.config.night == LAST_GOOD else date
 
     @property
+    def evaluated_on(self) -> str | None:
+        """The date of its night; None if there is none, or if the baseline is a run of the same night."""
+        return self.night.evaluated_on if self.night else None
+
+    @property
     def runs(self) -> list[str]:
         """The runs of its night, or the run that it is."""
         if self.config.run is not None:
@@ -120,29 +130,13 @@ class Against:
 
     def as_json(self) -> dict[str, Any]:
         """What a record keeps of it."""
-        night = self.night
         return {
             "baseline": self.config.name,
-            "night": night and night.evaluated_on,
-            "evaluation_id": night and night.evaluation_id,
+            "night": self.evaluated_on,
+            "evaluation_id": self.night and self.night.evaluation_id,
             "judged_queries": self.changes.queries or None,
             "queries_with_other_judgments": self.changes.changed,
         }
-
-
-def of_record(dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> Night:
-    """A night as its record tells of it, with the rows of its DATASET_SCORES."""
-    inputs = record.get("inputs", {})
-    fingerprints = {name: inputs.get(name, {}).get("fingerprint") for name in ("judgments", "results")}
-    return Night(
-        dataset,
-        evaluated_on,
-        record.get("evaluation_id", ""),
-        record.get("options", {}),
-        **fingerprints,
-        scores=scores,
-        datasets=record.get("datasets", ()),
-    )
 
 
 def refused_baseline(
@@ -150,7 +144,7 @@ def refused_baseline(
 ) -> Refusal | None:
     """Why a baseline cannot be compared with at all, whatever the judgments; None if it can.
 
-    `unreadable` is why the nights that are kept cannot be looked at, if so.
+    `unreadable` is why the published nights cannot be read, if so.
     """
     if config.run is not None:
         there = config.run in tonight.runs
@@ -158,7 +152,7 @@ def refused_baseline(
     if config.night != LAST_GOOD and str(config.night) == tonight.evaluated_on:
         return Code.OWN_NIGHT, f"the baseline {config.name} is this night itself; name another, or accept this night"
     if unreadable is not None:
-        return Code.UNREADABLE, f"the nights that are kept cannot be compared with, {unreadable}"
+        return Code.UNREADABLE, f"the published nights cannot be compared with, {unreadable}"
     if found is None:
         missing = (
             "there is no earlier night whose verdict was a pass"
@@ -175,54 +169,41 @@ def refused_baseline(
     return None
 
 
-def refused_datasets(tonight: Night, against: Against) -> Refusal | None:
-    """Why not every dataset that is expected is there tonight; None if all are, or if no night says which.
+def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
+    """Why not every expected dataset is there tonight; None if all are, or if no night says which are expected.
 
     Expected are those of a baseline's night, and those that came together with this dataset since its last good night.
     A night that cannot be read, or that the configuration names and that is not there, may have had any dataset and
-    any run, so that nobody can say whether all have arrived.
+    any run, so it is not known whether all have arrived.
     """
-    config, night = against.config, against.night
-    code = against.refused[0] if against.refused and night is None else None
+    config, night = baseline.config, baseline.night
+    code = baseline.refused[0] if baseline.refused and night is None else None
     if code is Code.UNREADABLE or (code is Code.NO_BASELINE and config.night != LAST_GOOD):
-        return against.refused
+        return baseline.refused
     of_night = dict.fromkeys(night.datasets, night.evaluated_on) if night else {}
-    expected = {**of_night, **against.together}
+    expected = {**of_night, **baseline.expected}
     absent = sorted(expected.keys() - {*tonight.datasets, tonight.dataset})
     if not absent:
         return None
     example = f"{absent[0]} of {expected[absent[0]]}"
     what = f"the dataset {example} has" if len(absent) == 1 else f"{len(absent)} datasets, e.g. {example}, have"
     otherwise = (
-        "if it was given up, name a later night as the baseline"
+        "name a later night as the baseline"
         if config.night != LAST_GOOD and absent[0] in of_night
-        else "if it was given up, accept this night with --accept-baseline REASON"
+        else "accept this night with --accept-baseline REASON"
     )
-    return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or {otherwise}"
+    return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or if it was given up, {otherwise}"
 
 
-def refused_judgments(gate: GateConfig, found: Night, changes: Changes) -> Refusal | None:
-    """Why a night cannot be compared with for its judgments; None if it can."""
-    date = found.evaluated_on
-    accept = "--accept-baseline REASON accepts this night as it is"
+def refused_judgments(gate: GateConfig, found: Night, changes: ChangedJudgments) -> Refusal | None:
+    """Why a night cannot be compared with because of its judgments; None if it can."""
     if changes.changed == 0:
         return None
-    share = f"the judgments of {changes.changed:,} of {changes.queries:,} queries are not those of {date}"
+    accept = "--accept-baseline REASON accepts this night as it is"
+    share = f"{changes.changed:,} of {changes.queries:,} queries have other judgments than on {found.evaluated_on}"
     if gate.on_changed_judgments == "refuse":
         others = 'on_changed_judgments = "unchanged_queries" compares the others'
         return Code.OTHER_JUDGMENTS, f"{share}, e.g. {changes.example}; {others}, and {accept}"
     if changes.changed == changes.queries:
         return Code.OTHER_JUDGMENTS, f"{share}, so none is left to compare; {accept}"
     return None
-
-
-def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """The options that differ, in words. One that a night does not know has the value that it had before: the default.
-
-    The label of a convention does not count: two presets may have the same options.
-    """
-    plain, other, default = (json.loads(json.dumps(each)) for each in (ours, theirs, Convention().options()))
-    values = {
-        name: (plain.get(name, default.get(name)), other.get(name, default.get(name))) for name in {*plain, *other}
-    }
-    return [f"{name}={there} there and {here} here" for name, (here, there) in sorted(values.items()) if here != there]

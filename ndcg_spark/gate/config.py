@@ -1,16 +1,16 @@
 """The gate of a configuration: what a night is compared with, what it may lose, and what follows from it."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from ndcg_spark import config_values
+from ndcg_spark.config_values import LAST_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.table_config import Strict
-
-#: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
-LAST_GOOD = "last_good"
+from ndcg_spark.tables.table import at
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
@@ -20,30 +20,21 @@ _Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Drop = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-def _night(given: object) -> object:
-    if given in (None, LAST_GOOD) or isinstance(given, datetime.date):
-        return given
-    try:
-        return datetime.date.fromisoformat(str(given))
-    except ValueError as error:
-        raise ValueError(f"{given!r} is not a night; write {LAST_GOOD}, or a date as YYYY-MM-DD") from error
+def _cutoff(value: object) -> Cutoff:
+    return ascending([None if value == "all" else value])[0]
 
 
-def _cutoff(given: object) -> Cutoff:
-    return ascending([None if given == "all" else given])[0]
-
-
-def _slice(given: str) -> str:
-    attribute, equals, value = given.partition("=")
+def _slice(text: str) -> str:
+    attribute, equals, value = text.partition("=")
     if not (attribute and equals and value):
-        raise ValueError(f"{given!r} is not a slice; write ATTRIBUTE=VALUE, such as language=de")
-    return given
+        raise ValueError(f"{text!r} is not a slice; write ATTRIBUTE=VALUE, such as language=de")
+    return text
 
 
 def _each_once(names: list[str]) -> list[str]:
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"names {twice[0]} twice; name each once")
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(f"{repeated[0]} is named twice; name each run once")
     return names
 
 
@@ -54,7 +45,7 @@ class _Tolerance(Strict):
     max_relative_drop: _Fraction | None = None
 
     @property
-    def is_given(self) -> bool:
+    def is_set(self) -> bool:
         """Whether it says how much a mean may drop."""
         return self.max_drop is not None or self.max_relative_drop is not None
 
@@ -62,10 +53,10 @@ class _Tolerance(Strict):
 class BaselineConfig(_Tolerance):
     """What runs are compared with: themselves in another night, or another run of the same night.
 
-    A tolerance that is given here goes before that of the checks: an anchor may be further off than yesterday.
+    A tolerance here goes before that of the checks: an anchor may be further off than yesterday.
     """
 
-    night: Annotated[Literal["last_good"] | datetime.date, BeforeValidator(_night)] | None = None
+    night: Annotated[Literal["last_good"] | datetime.date, BeforeValidator(config_values.night)] | None = None
     run: _Name | None = None
 
     @model_validator(mode="after")
@@ -109,12 +100,19 @@ class CheckConfig(_Tolerance):
     @property
     def limits_drop(self) -> bool:
         """Whether it limits how much the mean may drop."""
-        return self.is_given or (self.min_value is None and self.max_share_losing is None)
+        return self.is_set or (self.min_value is None and self.max_share_losing is None)
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether it compares; a mean of all queries needs none, to be held to a least value."""
+        """Whether it compares; the minimum of a mean over all queries needs no baseline."""
         return self.limits_drop or self.max_share_losing is not None or self.slice is not None or self.weighted
+
+    def subject(self, run: str | None) -> str:
+        """What it measures: `ndcg@10 of hybrid for language=de`."""
+        weighted = "weighted " if self.weighted else ""
+        of_run = f" of {run}" if run else ""
+        of_slice = f" for {self.slice}" if self.slice else ""
+        return f"{weighted}{self.measure}@{at(self.cutoff)}{of_run}{of_slice}"
 
     @property
     def attribute_and_value(self) -> tuple[str | None, str | None]:
@@ -137,7 +135,7 @@ class GateConfig(Strict):
     max_unpaired_fraction: _Fraction = 0.0
     on_inconclusive: Literal["no_verdict", "warn", "fail"] = "no_verdict"
     on_changed_judgments: Literal["refuse", "unchanged_queries"] = "refuse"
-    #: What follows if the results are the very rows of a baseline's night, as of a system that delivered nothing new.
+    #: What follows if the results are identical to those of a baseline's night, as of a system that delivered nothing.
     on_same_results: Literal["note", "fail"] = "note"
     baseline: tuple[BaselineConfig, ...] = ()
     check: tuple[CheckConfig, ...] = ()
@@ -148,48 +146,48 @@ class GateConfig(Strict):
         return ascending(check.cutoff for check in self.check) if self.check else []
 
     @property
+    def compares_nights(self) -> bool:
+        """Whether a baseline of it is a night."""
+        return any(baseline.run is None for baseline in self.baseline)
+
+    @property
     def measures(self) -> list[str]:
         """The measures of all checks, each once."""
         return list(dict.fromkeys(check.measure for check in self.check))
 
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> list[str]:
-    """What keys of a gate say against one another or against the rest of the configuration, each with its path."""
-    return [*_of_baselines(gate), *_of_checks(gate, cutoffs, has_attributes, has_weights)]
-
-
-def _of_baselines(gate: GateConfig) -> Iterator[str]:
+    """What contradicts something else in a gate or in the rest of the configuration: sentences with the key's path."""
+    found = []
     names = [baseline.name for baseline in gate.baseline]
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            yield f"gate.baseline.{at}: {name} is a baseline already; name each once"
-
-
-def _of_checks(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
-    runs = {baseline.run for baseline in gate.baseline}
-    for at, check in enumerate(gate.check):
-        place = f"gate.check.{at}"
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            found.append(f"gate.baseline.{number}: {name} is a baseline already; name each once")
+    for number, check in enumerate(gate.check):
+        place = f"gate.check.{number}"
         if check.cutoff not in cutoffs:
-            known = ", ".join(str(cutoff or "all") for cutoff in cutoffs)
-            yield f"{place}.cutoff: {check.cutoff or 'all'} is not evaluated; cutoffs has {known}"
+            known = ", ".join(at(cutoff) for cutoff in cutoffs)
+            found.append(f"{place}.cutoff: {at(check.cutoff)} is not evaluated; cutoffs has {known}")
         if check.slice is not None and not has_attributes:
-            yield f"{place}.slice: there are no slices; name their table, [query_attributes] with path"
+            found.append(f"{place}.slice: there are no slices; name their table, [query_attributes] with path")
         if check.weighted and not has_weights:
-            yield f"{place}.weighted: there are no weights; name their table, [query_weights] with path"
-        if check.needs_baseline and not gate.baseline:
-            yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {LAST_GOOD!r}"
-        yield from _never(place, check)
-        if check.limits_drop and not check.is_given:
-            yield from (
-                f"{place}: nothing says how much may be lost against {baseline.name}; give max_drop, which may be 0"
-                for baseline in gate.baseline
-                if not baseline.is_given
-            )
-        for run in runs.intersection(check.runs or ()):
-            yield f"{place}.runs: {run} is a baseline, and would be compared with itself; leave it out"
+            found.append(f"{place}.weighted: there are no weights; name their table, [query_weights] with path")
+        found += _of_baselines(place, check, gate.baseline)
+        found += _impossible(place, check)
+    return found
 
 
-def _never(place: str, check: CheckConfig) -> Iterator[str]:
+def _of_baselines(place: str, check: CheckConfig, baselines: Iterable[BaselineConfig]) -> Iterator[str]:
+    if check.needs_baseline and not baselines:
+        yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {LAST_GOOD!r}"
+    for baseline in baselines:
+        if check.limits_drop and not check.is_set and not baseline.is_set:
+            yield f"{place}: no limit on the drop against {baseline.name}; give max_drop, which may be 0"
+        if baseline.run in (check.runs or ()):
+            yield f"{place}.runs: {baseline.run} is a baseline, and would be compared with itself; leave it out"
+
+
+def _impossible(place: str, check: CheckConfig) -> Iterator[str]:
     """Limits that no measure up to 1 can ever break, such as those that are meant in percent."""
     by = check.max_share_losing.by if check.max_share_losing else 0.0
     drop = check.max_drop or 0.0

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, night, row, spread, verdict
 
-from ndcg_spark.comparison.deciding import allowed_drop
-from ndcg_spark.comparison.gate import decide, decide_absent
-from ndcg_spark.comparison.sides import Against, Changes, of_record, refused_baseline, refused_judgments
-from ndcg_spark.comparison.verdict import exit_code_of
+from ndcg_spark.comparison.comparability import ChangedJudgments
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.gate.baseline import Baseline, Night, refused_baseline, refused_judgments
+from ndcg_spark.gate.decision import decide, decide_absent
+from ndcg_spark.gate.rules import allowed_drop
+from ndcg_spark.gate.verdict import exit_code_of
 from ndcg_spark.tables.verdicts import verdict_table
 
 #: Differences of 100 queries: far below what is allowed and sure of it; below, and not sure; a little, sure or not.
@@ -177,9 +178,9 @@ def test_what_cannot_be_compared_has_no_verdict_though_it_fell(code, baseline, s
 
 
 ROWS = [
-    ("not_measured", {"queries": 0, "difference": None, "mean": None}, "no query has a value here and against"),
+    ("not_measured", {"queries": 0, "difference": None, "mean": None}, "no query has a value both here and in"),
     ("too_many_unpaired", {"unpaired_queries": 1}, "1 of 101 queries have a value on one side only"),
-    ("too_few_queries", {"queries": 49}, "only 49 queries to judge by, and min_queries is 50"),
+    ("too_few_queries", {"queries": 49}, "only 49 queries, and min_queries is 50"),
 ]
 
 
@@ -288,7 +289,7 @@ def test_a_least_value_alone_has_no_verdict_where_nobody_can_say_what_should_hav
     least = gate(LEAST, baseline=[{"night": baseline}])
     unreadable = "output: cannot be read" if baseline == "last_good" else None
     refused = refused_baseline(least.baseline[0], night(), None, unreadable)
-    assert decide(least, night(), [Against(least.baseline[0], None, refused)]).code == code
+    assert decide(least, night(), [Baseline(least.baseline[0], None, refused)]).code == code
 
 
 def test_the_first_night_needs_no_baseline_to_be_held_to_a_least_value():
@@ -300,7 +301,7 @@ def test_a_dataset_without_a_night_of_the_date_has_no_verdict():
     assert (found.dataset, found.verdict, found.code, found.exit_code) == ("shop", "none", "missing_dataset", 6)
     assert found.reason == (
         "the dataset shop has no night of 2026-11-20, and its last one before is of 2026-11-19; find out why, or if it "
-        "was given up, judge the others with --dataset"
+        "was given up, name the others with --dataset"
     )
     assert decide_absent(gate({"max_drop": 0.01, "severity": "warn"}), "shop", TONIGHT, YESTERDAY).exit_code == 0
 
@@ -378,7 +379,7 @@ def test_a_mean_is_held_to_its_least_value_without_any_baseline(least, word):
     found = decide(gate({"min_value": least}, baseline=[]), night(), [])
     assert (found.verdict, found.findings[0].value) == (word, 0.6)
     if word == "fail":
-        assert found.reason == "ndcg@10 of hybrid is 0.6000, below the 0.6100 that it must have"
+        assert found.reason == "ndcg@10 of hybrid is 0.6000, below the required minimum of 0.6100"
 
 
 def test_the_least_value_of_a_slice_is_held_by_the_mean_of_its_pairs():
@@ -404,22 +405,25 @@ def test_so_many_queries_may_lose_so_much(share, word):
     assert (found.verdict, found.findings[0].value) == (word, 0.04)
     if word == "fail":
         assert found.reason == (
-            "ndcg@10 of hybrid: 4 of 100 queries (4.00%) lost 0.2 or more against last_good (2026-11-19); 3.00% may"
+            "ndcg@10 of hybrid: 4 of 100 queries (4.00%) lost 0.2 or more against last_good (2026-11-19); 3.00% is "
+            "allowed"
         )
 
 
-def test_another_size_of_a_loss_has_rows_of_its_own():
+def test_another_size_of_a_loss_is_counted_on_its_own():
     held = gate({"max_share_losing": {"by": 0.5, "share": 0.01}})
     rows = row([-0.2] * 4 + [0.01] * 96)
-    assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 0}]}).verdict == "pass"
-    assert verdict(held, rows, losing={0.5: [{**rows, "large_losses": 2}]}).verdict == "fail"
+    assert verdict(held, rows, losses=[{0.2: 4, 0.5: 0}]).verdict == "pass"
+    assert verdict(held, rows, losses=[{0.2: 4, 0.5: 2}]).verdict == "fail"
 
 
 def test_queries_without_a_weight_are_no_pass_of_a_weighted_check():
     plain, weighed = row(FAR), row(LITTLE[:90], weight_effective_n=80.0)
     found = verdict(gate({"max_drop": 0.01, "weighted": True}), plain, weighed)
     assert (found.verdict, found.code) == ("none", "too_many_without_weight")
-    assert found.reason.startswith("weighted ndcg@10 of hybrid: 10 of 100 queries have no weight; 0.00% may, see max_")
+    assert found.reason.startswith(
+        "weighted ndcg@10 of hybrid: 10 of 100 queries have no weight; max_unpaired_fraction allows"
+    )
     enough = gate({"max_drop": 0.01, "weighted": True}, max_unpaired_fraction=0.1)
     assert verdict(enough, plain, weighed).verdict == "pass"
 
@@ -437,7 +441,7 @@ def test_the_same_results_again_are_told_and_fail_if_asked(says, word):
     stale = night(YESTERDAY, results=night().results)
     found = verdict(gate(on_same_results=says), row(np.zeros(100)), night=stale)
     assert found.verdict == word
-    told = "the results are the very rows of 2026-11-19; find out whether they are new"
+    told = "the results are identical to those of 2026-11-19; check that the system produced new output"
     assert found.warnings == (told,) if says == "note" else found.reason == told
 
 
@@ -445,7 +449,7 @@ def test_a_night_that_is_its_own_anchor_is_not_told_to_have_the_same_results():
     own = gate(on_same_results="fail", baseline=[{"night": TONIGHT}])
     replaced = night()
     refused = refused_baseline(own.baseline[0], night(), replaced)
-    found = decide(own, night(), [Against(own.baseline[0], replaced, refused)], accepted="the anchor")
+    found = decide(own, night(), [Baseline(own.baseline[0], replaced, refused)], accepted="the anchor")
     assert (found.code, found.exit_code) == ("baseline_is_this_night", 0)
 
 
@@ -470,13 +474,17 @@ def test_a_failure_stays_one_though_the_night_is_accepted_as_a_baseline():
 
 
 CHANGES = [
-    ("refuse", Changes(100, 0), None),
-    ("refuse", Changes(100, 1, "q7"), "the judgments of 1 of 100 queries are not those of 2026-11-19, e.g. q7; on_"),
-    ("unchanged_queries", Changes(100, 1, "q7"), None),
+    ("refuse", ChangedJudgments(100, 0), None),
+    (
+        "refuse",
+        ChangedJudgments(100, 1, "q7"),
+        "1 of 100 queries have other judgments than on 2026-11-19, e.g. q7; on_",
+    ),
+    ("unchanged_queries", ChangedJudgments(100, 1, "q7"), None),
     (
         "unchanged_queries",
-        Changes(100, 100, "q7"),
-        "the judgments of 100 of 100 queries are not those of 2026-11-19, so",
+        ChangedJudgments(100, 100, "q7"),
+        "100 of 100 queries have other judgments than on 2026-11-19, so",
     ),
 ]
 
@@ -491,7 +499,9 @@ def test_other_judgments_are_refused_unless_the_gate_compares_the_unchanged_quer
 
 
 def test_the_share_of_unchanged_queries_is_told():
-    found = verdict(gate(on_changed_judgments="unchanged_queries"), row(LITTLE), changes=Changes(125, 25, "q7"))
+    found = verdict(
+        gate(on_changed_judgments="unchanged_queries"), row(LITTLE), changes=ChangedJudgments(125, 25, "q7")
+    )
     (warning,) = found.warnings
     assert warning.startswith("100 of 125 queries (80.00%) were compared with last_good (2026-11-19)")
     assert found.baselines[0] == {
@@ -505,7 +515,7 @@ def test_the_share_of_unchanged_queries_is_told():
 
 def test_a_convention_is_its_options_and_not_its_name():
     record = {"options": {**Convention.preset("xgboost").options()}, "convention": "xgboost"}
-    same = of_record("web", YESTERDAY, record, night(YESTERDAY).scores)
+    same = Night.of_record("web", YESTERDAY, record, night(YESTERDAY).scores)
     tonight = night(options=Convention.preset("lightgbm").options())
     different = {k for k, v in Convention.preset("lightgbm").options().items() if record["options"][k] != v}
     found = verdict(gate(), row(LITTLE), night=same, tonight=tonight)

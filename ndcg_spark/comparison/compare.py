@@ -1,0 +1,205 @@
+"""Runs compared with a baseline: which queries pair, what their differences are, and how certain they are."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark.comparison import pairing, second_pass
+from ndcg_spark.comparison import slices as slicing
+from ndcg_spark.comparison import table as comparisons
+from ndcg_spark.comparison import weights as weighing
+from ndcg_spark.comparison.aggregates import Aggregate, aggregated, aggregates
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.places import places
+from ndcg_spark.comparison.simpson import SIMPSON, contradictions
+from ndcg_spark.comparison.slices import ALL, Slices
+from ndcg_spark.comparison.table import Estimate
+from ndcg_spark.comparison.weights import Weights
+from ndcg_spark.errors import ConfigurationError
+
+_DEFAULT = ComparisonOptions()
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """The results of a comparison as plain data."""
+
+    #: Dictionaries with the columns of COMPARISONS, sorted by its key; all queries come before the slices.
+    #: A row with weights follows the row without and has a `weight_effective_n`; that of every other row is null.
+    rows: list[dict[str, Any]]
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of
+    #: the mean that queries of these two statuses make up (status None: the query is not there). The parts sum to the
+    #: difference of the two means over each side's own queries, which are those of DATASET_SCORES.
+    transitions: list[dict[str, Any]]
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, query_id, baseline_status, status, baseline_score, score,
+    #: difference: of each run the queries that lost most, the largest loss first, then those that won most.
+    queries: list[dict[str, Any]]
+    #: Sentences for people: `what, how many, one example`.
+    warnings: list[str]
+    #: Of each of `rows`, how many queries lost so much or more, by the sizes of losses that were requested.
+    losses: list[dict[float, int]] = dataclasses.field(default_factory=list)
+
+
+def compare_tables(
+    query_scores: DataFrame,
+    baseline_scores: DataFrame | None = None,
+    baseline_run: str | None = None,
+    options: ComparisonOptions = _DEFAULT,
+    *,
+    runs: Sequence[str] | None = None,
+    attributes: DataFrame | None = None,
+    weights: DataFrame | None = None,
+    queries: int = 0,
+) -> Comparison:
+    """Compare runs with a baseline, on all queries and on slices of them. Runs Spark jobs.
+
+    Parameters
+    ----------
+    query_scores : DataFrame
+        A table QUERY_SCORES of one night per dataset: columns run, query_id and the measures, and if there are any
+        dataset, evaluated_on, cutoff, status, evaluation_id.
+    baseline_scores : DataFrame, optional
+        Such a table of another night. Without `baseline_run`, runs are paired by name.
+    baseline_run : str, optional
+        The run that every other one is compared with: of `baseline_scores` if there are any, else of `query_scores`.
+    runs : sequence of str, optional
+        The runs to compare; by default all but the baseline.
+    attributes, weights : DataFrame, optional
+        QUERY_ATTRIBUTES and QUERY_WEIGHTS.
+    queries : int
+        How many queries that lost most, and that won most, are named for each run, measure and cutoff.
+
+    Returns
+    -------
+    Comparison
+        One row per dataset, run, measure, cutoff and slice.
+
+    Raises
+    ------
+    ConfigurationError
+        A measure, run or cutoff is not there; the message names near ones.
+    InputError
+        A table holds several nights or queries twice, or breaks its contract.
+    """
+    slices = Slices() if attributes is None else slicing.read(attributes)
+    of_queries = Weights() if weights is None else weighing.read(weights)
+    measures = options.names
+    own = pairing.scores(query_scores, measures, "query_scores")
+    other = None if baseline_scores is None else pairing.scores(baseline_scores, measures, "baseline")
+    if other is None and baseline_run is None:
+        raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
+    found = places(own, other, baseline_run, runs, options.cutoffs)
+    if not found:
+        return Comparison([], [], [], [])
+    paired = pairing.paired(own, own if other is None else other, found, measures)
+    if slices.names_datasets or of_queries.names_datasets:
+        paired = pairing.with_dataset(paired, found)
+    table = slices.cut(of_queries.put_on(paired))
+    rows = aggregated(table, len(measures), options.tie, options.losses).collect()
+    every = aggregates([row.asDict() for row in rows], found, len(measures))
+    warnings = _unknown_queries(every, slices, of_queries)
+    if options.cutoffs is None:
+        every = _evaluated(every)
+    every = [each for each in every if options.has(measures[each.measure], each.place.cutoff)]
+    plain = [comparisons.unweighted(each, options.min_queries) for each in every]
+    weighted = [] if weights is None else _weighted(table, plain, len(measures))
+    _randomize(table, plain, weighted, options)
+    for aggregate, sentence in contradictions(every, slices.names, measures):
+        warnings.append(sentence)
+        next(each for each in plain if each.aggregate is aggregate).flags.append(SIMPSON)
+    of_kinds = [comparisons.rows(kind, slices.names, baseline_run, options) for kind in (plain, weighted)]
+    extremes = second_pass.extremes(paired, found, measures, queries, baseline_run) if queries else []
+    return Comparison(
+        [row for both in zip_longest(*of_kinds) for row in both if row is not None],
+        _transitions(every, measures, baseline_run),
+        [row for row in extremes if options.has(row["measure"], row["cutoff"])],
+        warnings,
+        [
+            {loss: int(each.aggregate.total(f"lost_{size}")) for size, loss in enumerate(options.losses)}
+            for both in zip_longest(plain, weighted)
+            for each in both
+            if each is not None
+        ],
+    )
+
+
+def _evaluated(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
+    """Those at cutoffs at which any run has a score by their measure; all of a measure that no run has."""
+    there = {(each.place.own.dataset, each.measure, each.place.cutoff) for each in aggregates if each.has_scores}
+    somewhere = {(dataset, measure) for dataset, measure, _ in there}
+    return [
+        each
+        for each in aggregates
+        for dataset in [each.place.own.dataset]
+        if (dataset, each.measure, each.place.cutoff) in there or (dataset, each.measure) not in somewhere
+    ]
+
+
+def _unknown_queries(aggregates: Sequence[Aggregate], slices: Slices, weights: Weights) -> list[str]:
+    """How many queries of the attributes and of the weights are not compared: they have no scores, or were left out.
+
+    Exact where every run has a score of every judged query, as QUERY_SCORES has it.
+    """
+    whole = [each for each in aggregates if each.slice == ALL and each.measure == 0]
+    sentences = []
+    for where, queries, name in (
+        (slicing.WHERE, slices.queries, "attributed"),
+        (weighing.WHERE, weights.queries, "weighed"),
+    ):
+        known: dict[str, int] = {}
+        for each in whole:
+            dataset, count = each.place.own.dataset, sum(row[name] for row in each.rows)
+            known[dataset] = max(known.get(dataset, 0), count)
+        missing = sum(
+            max(count - (sum(known.values()) if dataset is None else known.get(dataset, 0)), 0)
+            for dataset, count in queries.items()
+        )
+        if missing:
+            total = sum(queries.values())
+            sentences.append(f"{where}: {missing:,} of its {total:,} queries have no scores here and were ignored")
+    return sentences
+
+
+def _weighted(table: DataFrame, plain: Sequence[Estimate], measures: int) -> list[Estimate]:
+    """Each estimate with its weights. Runs a job."""
+    weighed = [each.aggregate for each in plain if each.aggregate.total("weight")]
+    squares = dict(zip(map(id, weighed), second_pass.squares(table, weighed, measures), strict=True))
+    return [comparisons.weighted(each, squares.get(id(each.aggregate), 0.0)) for each in plain]
+
+
+def _randomize(
+    table: DataFrame, plain: Sequence[Estimate], weighted: Sequence[Estimate], options: ComparisonOptions
+) -> None:
+    """Give doubtful estimates, or all, the p value of the randomization test. Runs a job."""
+    tested = [each for each in plain if each.is_tested and (options.test == "randomization" or each.is_doubtful)]
+    aggregates = [each.aggregate for each in tested]
+    p_values = second_pass.randomized(table, aggregates, len(options.measures), options.seed)
+    found = dict(zip(map(id, aggregates), p_values, strict=True))
+    for each in (*plain, *weighted):
+        if id(each.aggregate) in found:
+            each.randomized = found[id(each.aggregate)][each.weighted]
+
+
+def _transitions(
+    aggregates: Iterable[Aggregate], measures: Sequence[str], baseline: str | None
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "dataset": each.place.own.dataset,
+            "evaluated_on": each.place.night,
+            "run": each.place.own.run,
+            "baseline": baseline or each.place.own.run,
+            "measure": measures[each.measure],
+            "cutoff": each.place.cutoff,
+            "baseline_status": theirs,
+            "status": ours,
+            "queries": queries,
+            "change": change,
+        }
+        for each in aggregates
+        if each.slice == ALL
+        for theirs, ours, queries, change in each.transitions()
+    ]

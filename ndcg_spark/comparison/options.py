@@ -1,0 +1,93 @@
+"""The options of a comparison: its measures, its test, its limits."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql.types import DoubleType
+
+from ndcg_spark.comparison.statistics import CORRECTIONS
+from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.parsing import columns_of
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.text import did_you_mean
+
+#: The columns of QUERY_SCORES that can be compared.
+SCORES = tuple(field.name for field in QUERY_SCORES if field.dataType == DoubleType())
+TESTS = ("t", "randomization")
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonOptions:
+    """The options of a comparison; ConfigurationError for one that has no meaning."""
+
+    #: Columns of numbers, each with the cutoffs at which it is compared; None for all at which it was evaluated.
+    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
+    #: Intervals are those of 1 - alpha.
+    alpha: float = 0.05
+    #: How p values are adjusted, over all rows without weights, and over all with: `holm`, `bh` or `none`.
+    correction: str = "holm"
+    #: `t`, or `randomization` for all; with `t`, rows flagged few_changed or skewed are randomized too.
+    test: str = "t"
+    #: Differences of at most this size are ties.
+    tie: float = 1e-9
+    #: The sizes of losses that are counted; the first is that of `large_losses`.
+    losses: tuple[float, ...] = (0.2,)
+    #: A slice of fewer paired queries is not tested.
+    min_queries: int = 10
+    #: Of the random signs.
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _refuse_unknown("correction", self.correction, tuple(CORRECTIONS))
+        _refuse_unknown("test", self.test, TESTS)
+        if not self.measures:
+            raise ConfigurationError("measure: there is none; name at least one")
+        if not 0 < self.alpha < 1:
+            raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
+        if not 0 <= self.tie < float("inf"):
+            raise ConfigurationError(
+                f"tie: {self.tie!r} is not a difference of 0 or more; 1e-9 makes ties of equal scores"
+            )
+        if not all(0 < loss < float("inf") for loss in self.losses):
+            raise ConfigurationError(f"losses: {self.losses!r} are not differences above 0; 0.2 is usual")
+
+    @property
+    def names(self) -> list[str]:
+        """The measures."""
+        return list(self.measures)
+
+    @property
+    def cutoffs(self) -> list[Cutoff] | None:
+        """The cutoffs of all measures, ascending; None where one is compared at all."""
+        named = list(self.measures.values())
+        return None if None in named else ascending(cutoff for of_measure in named for cutoff in of_measure or ())
+
+    def has(self, measure: str, cutoff: Cutoff) -> bool:
+        """Whether a measure is compared at a cutoff."""
+        cutoffs = self.measures[measure]
+        return cutoffs is None or cutoff in cutoffs
+
+
+def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
+    """Columns of scores and their cutoffs, of a text like ``ndcg@10,dcg,P@5 AP``; None is every cutoff.
+
+    Raises
+    ------
+    ConfigurationError
+        A measure or a cutoff is unknown.
+    """
+    found: dict[str, list[Cutoff] | None] = {}
+    for column, cutoff in columns_of(text, SCORES):
+        before = found.get(column, [])
+        if cutoff == "each" or before is None:
+            found[column] = None
+        else:
+            found[column] = ascending([*before, None if cutoff == "all" else int(cutoff)])
+    return found
+
+
+def _refuse_unknown(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        near = did_you_mean(str(value), known)
+        raise ConfigurationError(f"{name}: unknown {name} {value!r}{near}; choose {', '.join(known)}")

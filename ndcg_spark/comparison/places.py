@@ -1,0 +1,140 @@
+"""What is compared with what: each run at each cutoff, and the scores of the baseline there."""
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Iterable, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.cutoffs import Cutoff, order_of
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.nights.choosing import unknown_run
+from ndcg_spark.tables.table import at
+
+#: The night of scores without a date. Earlier years have other days in Java.
+NO_NIGHT = datetime.date(1900, 1, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scored:
+    """The scores of one run at one cutoff; 0 is the whole ranking."""
+
+    dataset: str
+    night: datetime.date
+    run: str
+    cutoff: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """What is compared: a run at a cutoff, and the scores of the baseline, None where it has none there."""
+
+    own: Scored
+    baseline: Scored | None
+    #: The date of another night that the run is compared with; None for the same night.
+    baseline_night: datetime.date | None
+    #: Of the run's scores.
+    evaluation_id: str | None
+
+    @property
+    def cutoff(self) -> Cutoff:
+        """The cutoff; None for the whole ranking."""
+        return self.own.cutoff or None
+
+    @property
+    def night(self) -> datetime.date | None:
+        """The date of the run's scores; None for scores without a date."""
+        return date_of(self.own.night)
+
+
+def date_of(night: datetime.date) -> datetime.date | None:
+    """The date of a night; None for scores without a date."""
+    return None if night == NO_NIGHT else night
+
+
+def places(
+    own: DataFrame,
+    baseline: DataFrame | None,
+    baseline_run: str | None,
+    runs: Sequence[str] | None,
+    cutoffs: Sequence[Cutoff] | None,
+) -> list[Place]:
+    """Everything that is compared, sorted by dataset, night, run and cutoff. Runs a job for each table.
+
+    `own` and `baseline` are as of `pairing.scores`; without `baseline` the baseline is a run of the same night. A run
+    has a place wherever the baseline has scores, also if it has none there.
+
+    Raises
+    ------
+    ConfigurationError
+        The baseline or a cutoff has no scores.
+    InputError
+        The baseline has scores of several nights.
+    """
+    ids = _inventory(own)
+    of_baseline = ids if baseline is None else _inventory(baseline)
+    chosen = [each for each in ids if runs is None or each.run in runs]
+    if baseline is None:
+        chosen = [each for each in chosen if each.run != baseline_run]
+    theirs = [
+        each for each in of_baseline if (each.run == baseline_run if baseline_run else runs is None or each.run in runs)
+    ]
+    if cutoffs is not None:
+        _refuse_cutoffs(cutoffs, {each.cutoff or None for each in (*chosen, *theirs)})
+        chosen, theirs = ([each for each in side if (each.cutoff or None) in cutoffs] for side in (chosen, theirs))
+    if not theirs:
+        raise _no_baseline(baseline_run, {each.run for each in of_baseline})
+    if baseline is not None:
+        _refuse_nights(theirs)
+    pairs: dict[Scored, Scored | None] = dict.fromkeys(chosen)
+    runs_of: dict[tuple[str, datetime.date], set[str]] = {}
+    for each in chosen:
+        runs_of.setdefault((each.dataset, each.night), set()).add(each.run)
+    nights_of: dict[str, list[datetime.date]] = {}
+    for dataset, night in runs_of:
+        nights_of.setdefault(dataset, []).append(night)
+    every = set().union(*runs_of.values())
+    for other in theirs:
+        for night in [other.night] if baseline is None else nights_of.get(other.dataset, [NO_NIGHT]):
+            for run in runs_of.get((other.dataset, night), every) if baseline_run else {other.run}:
+                pairs[Scored(other.dataset, night, run, other.cutoff)] = other
+    order = sorted(
+        pairs, key=lambda scored: (scored.dataset, scored.night, scored.run, order_of(scored.cutoff or None))
+    )
+    return [
+        Place(scored, other, date_of(other.night) if other and baseline is not None else None, ids.get(scored))
+        for scored in order
+        for other in [pairs[scored]]
+    ]
+
+
+def _inventory(scores: DataFrame) -> dict[Scored, str | None]:
+    """What a table has scores of, each with its evaluation_id. Runs a job."""
+    names = ("dataset", "night", "run", "cutoff")
+    rows = scores.groupBy(*names).agg(F.max("evaluation_id").alias("evaluation_id")).collect()
+    return {Scored(*(row[name] for name in names)): row["evaluation_id"] for row in rows}
+
+
+def _no_baseline(baseline_run: str | None, known: Collection[str]) -> ConfigurationError:
+    if baseline_run is not None and known and baseline_run not in known:
+        return unknown_run("baseline", baseline_run, known)
+    return ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
+
+
+def _refuse_cutoffs(cutoffs: Iterable[Cutoff], known: Collection[Cutoff]) -> None:
+    absent = [at(cutoff) for cutoff in cutoffs if cutoff not in known]
+    if absent:
+        there = ", ".join(at(cutoff) for cutoff in sorted(known, key=order_of))
+        raise ConfigurationError(f"cutoffs: no scores at {', '.join(absent)}; there are scores at {there}")
+
+
+def _refuse_nights(theirs: Iterable[Scored]) -> None:
+    nights: dict[str, set[datetime.date]] = {}
+    for each in theirs:
+        nights.setdefault(each.dataset, set()).add(each.night)
+    for dates in nights.values():
+        if len(dates) > 1:
+            raise InputError(
+                f"baseline: scores of {len(dates)} nights, e.g. {min(dates)} and {max(dates)}; give those of one"
+            )

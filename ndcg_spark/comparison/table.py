@@ -1,0 +1,173 @@
+"""The rows of the table COMPARISONS: every statistic of each aggregate, p values adjusted for their number."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ndcg_spark.comparison import statistics
+from ndcg_spark.comparison.aggregates import Aggregate
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.slices import ALL, Slice
+from ndcg_spark.schemas import COMPARISONS
+
+#: The flags that say that t is doubtful.
+_DOUBTFUL = frozenset({"few_changed", "skewed"})
+#: The flags that say that there is no p value.
+_UNTESTED = frozenset({"below_min_queries", "no_variation"})
+
+
+@dataclasses.dataclass
+class Estimate:
+    """The mean difference of an aggregate with its standard error, without weights or with them."""
+
+    aggregate: Aggregate
+    flags: list[str]
+    n: int
+    mean: float
+    error: float
+    weighted: bool = False
+    #: The p value of the randomization test, if it was taken.
+    randomized: float | None = None
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether a test can tell whether the difference is real."""
+        return self.n > 1 and "unchanged" not in self.flags and not _UNTESTED.intersection(self.flags)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the t test is doubtful."""
+        return not _DOUBTFUL.isdisjoint(self.flags)
+
+    @property
+    def effective_n(self) -> float:
+        """How many queries of equal weights would say as much as these."""
+        total = self.aggregate.total
+        squares = total("weight_squares")
+        return total("weight") * total("weight") / squares if squares else 0.0
+
+    @property
+    def test(self) -> str | None:
+        """The test of its p value; None if there is none."""
+        if not self.is_tested and not self._is_one:
+            return None
+        name = "t" if self.randomized is None else "randomization"
+        return f"weighted {name}" if self.weighted else name
+
+    def p_value(self, t: float) -> float:
+        """Its p value, where that of the t test is `t`; nan if there is none."""
+        if self._is_one:
+            return 1.0
+        if not self.is_tested:
+            return float("nan")
+        return t if self.randomized is None else self.randomized
+
+    @property
+    def _is_one(self) -> bool:
+        """Whether no query changed, so that p is 1."""
+        return "unchanged" in self.flags and "below_min_queries" not in self.flags
+
+
+def unweighted(aggregate: Aggregate, min_queries: int) -> Estimate:
+    """The estimate in which every query counts the same."""
+    moments = aggregate.moments
+    flags = [
+        flag
+        for flag, side in (("run_missing", "status"), ("baseline_missing", "baseline_status"))
+        if not aggregate.has(side)
+    ]
+    flags += statistics.doubts(moments, int(aggregate.total("changed")))
+    if aggregate.slice != ALL and moments.n < min_queries:
+        flags.insert(0, "below_min_queries")
+    error = moments.deviation / np.sqrt(moments.n) if moments.n else 0.0
+    return Estimate(aggregate, flags, moments.n, moments.mean, error)
+
+
+def weighted(plain: Estimate, squares: float) -> Estimate:
+    """The estimate with weights; `squares` as for `statistics.weighted_error`."""
+    aggregate = plain.aggregate
+    n, weight = int(aggregate.total("weights")), aggregate.total("weight")
+    found = Estimate(aggregate, list(plain.flags), n, 0.0, 0.0, weighted=True)
+    if n < plain.n:
+        found.flags.append("without_weight")
+    if n < 2 <= plain.n:
+        found.flags.append("too_few")
+    if n:
+        found.mean = aggregate.total("weighted") / weight
+        found.error = float(np.nan_to_num(statistics.weighted_error(n, squares, weight)))
+        found.flags += statistics.doubts_of_weights(found.effective_n, aggregate.largest_weight / weight)
+    return found
+
+
+def rows(
+    estimates: Sequence[Estimate], slices: Mapping[int, Slice], baseline: str | None, options: ComparisonOptions
+) -> list[dict[str, Any]]:
+    """A dictionary with the columns of COMPARISONS for each estimate; p values are adjusted over all of them.
+
+    `baseline` is the name of the baseline's run, None where each run is compared with the one of its own name.
+    """
+    t = statistics.paired_t(
+        [each.n for each in estimates],
+        [each.mean for each in estimates],
+        # Of a weighted mean, the deviation that has this error.
+        [each.error * np.sqrt(each.n) for each in estimates],
+        options.alpha,
+    )
+    p_values = np.array([each.p_value(p) for each, p in zip(estimates, t.p_value, strict=True)])
+    adjusted = statistics.CORRECTIONS[options.correction](p_values)
+    found = []
+    for at, each in enumerate(estimates):
+        aggregate, place = each.aggregate, each.aggregate.place
+        of_queries = {name: int(aggregate.total(name)) for name in ("changed", "wins", "losses", "lost_0")}
+        of_t = dict.fromkeys(("interval_low", "interval_high", "effect_size", "minimum_detectable"))
+        if each.n > 1 and not _UNTESTED.intersection(each.flags):
+            of_t = {name: _number(getattr(t, name)[at]) for name in of_t}
+            if not each.error > 0:
+                of_t["interval_low"] = of_t["interval_high"] = _number(each.mean)
+        if each.weighted:
+            of_t["effect_size"] = None
+        row = {
+            "dataset": place.own.dataset,
+            "evaluated_on": place.night,
+            "run": place.own.run,
+            "baseline": baseline or place.own.run,
+            "baseline_night": place.baseline_night,
+            "measure": options.names[aggregate.measure],
+            "cutoff": place.cutoff,
+            **dict(zip(("attribute", "value"), slices[aggregate.slice], strict=True)),
+            "queries": each.n,
+            "unpaired_queries": aggregate.unpaired,
+            "changed_queries": of_queries["changed"],
+            "wins": of_queries["wins"],
+            "ties": aggregate.moments.n - of_queries["wins"] - of_queries["losses"],
+            "losses": of_queries["losses"],
+            "large_losses": of_queries["lost_0"],
+            "test": each.test,
+            "flags": list(each.flags),
+            "evaluation_id": place.evaluation_id,
+            **_means(each),
+            **of_t,
+            "p_value": _number(p_values[at]),
+            "p_adjusted": _number(adjusted[at]),
+            "weight_effective_n": each.effective_n if each.weighted else None,
+        }
+        found.append({name: row[name] for name in COMPARISONS.names})
+    return found
+
+
+def _means(estimate: Estimate) -> dict[str, float | None]:
+    """The means of both sides over the paired queries, and how they differ; null where they are not finite numbers."""
+    names = ("mean", "baseline_mean", "difference", "relative_difference")
+    if not estimate.n:
+        return dict.fromkeys(names)
+    total = estimate.aggregate.total
+    kind, over = ("weighted", total("weight")) if estimate.weighted else ("paired", estimate.n)
+    mean, baseline = (total(f"{kind}{side}_sum") / over for side in ("", "_baseline"))
+    relative = estimate.mean / baseline if baseline else float("nan")
+    return {name: _number(n) for name, n in zip(names, (mean, baseline, estimate.mean, relative), strict=True)}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,174 @@
+"""Run the gate on a night: its baselines are looked up among the published nights, compared with, and decided on."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, changed_judgments, unchanged_queries
+from ndcg_spark.comparison.compare import compare_tables
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.errors import StorageError
+from ndcg_spark.gate.baseline import Baseline, Night, refused_baseline, refused_judgments
+from ndcg_spark.gate.config import BaselineConfig, GateConfig
+from ndcg_spark.gate.decision import decide, decide_absent
+from ndcg_spark.gate.history import History
+from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.nights.records import ReplacedError
+
+#: What counts as a large loss in the table COMPARISONS.
+_LARGE_LOSS = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class GateResult:
+    """The verdict on a night, and the rows of COMPARISONS that it rests on."""
+
+    verdict: Verdict
+    rows: list[dict[str, Any]]
+    #: The run and the id of each query that lost most against the first baseline that could be compared with; with a
+    #: baseline of the same night, its run too.
+    lost: list[tuple[str, str]]
+
+
+def run_gate(
+    gate: GateConfig,
+    tonight: Night,
+    scores: DataFrame,
+    history: History,
+    attributes: DataFrame | None = None,
+    weights: DataFrame | None = None,
+    accepted: str | None = None,
+    lost: int = 0,
+) -> GateResult:
+    """The verdict on a night whose QUERY_SCORES are `scores`. Runs Spark jobs.
+
+    `lost` is how many of the queries that lost most are named for each run.
+
+    Raises
+    ------
+    InputError
+        The attributes or the weights break their contract.
+    ReplacedError
+        A night that this one was compared with was evaluated again in the meantime.
+    """
+    run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
+    baselines = [run.baseline(config) for config in gate.baseline]
+    rows = {id(row): dict(row) for each in baselines for row in each.rows}
+    return GateResult(decide(gate, tonight, baselines, accepted), list(rows.values()), _lost(baselines))
+
+
+def run_gate_on_absent(
+    gate: GateConfig, dataset: str, evaluated_on: str, there: Collection[str], history: History
+) -> Verdict | None:
+    """The verdict on a dataset that has no night of this date; None if it is not expected to have one.
+
+    It is expected if it has an earlier night and the gate compares nights. A dataset that was evaluated together with
+    one of those that are `there` is left to the verdict on that one, which ends when somebody accepts its night.
+    """
+    earlier = [night for night in history.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
+    if not earlier or not gate.compares_nights:
+        return None
+    newest = max(earlier, key=lambda night: night.evaluated_on)
+    if set(there).intersection(newest.record.get("datasets", ())):
+        return None
+    return decide_absent(gate, dataset, evaluated_on, newest.evaluated_on)
+
+
+def _lost(baselines: Sequence[Baseline]) -> list[tuple[str, str]]:
+    first = next((each for each in baselines if each.rows), None)
+    if first is None:
+        return []
+    run = first.config.run
+    of_baseline = [(run, query) for _, query in first.lost] if run is not None else []
+    return list(dict.fromkeys([*first.lost, *of_baseline]))
+
+
+@dataclasses.dataclass(frozen=True)
+class _GateRun:
+    gate: GateConfig
+    tonight: Night
+    scores: DataFrame
+    history: History
+    attributes: DataFrame | None
+    weights: DataFrame | None
+    lost: int = 0
+    #: By their date, as two baselines may stand for one night, which then has its rows once.
+    _compared: dict[str, Baseline] = dataclasses.field(default_factory=dict)
+
+    def baseline(self, config: BaselineConfig) -> Baseline:
+        """A baseline, looked up and compared with."""
+        try:
+            return self._baseline(config)
+        except ReplacedError:
+            raise
+        except StorageError as error:
+            # A night that cannot be read is no baseline, and tonight is published all the same.
+            return Baseline(config, None, refused_baseline(config, self.tonight, None, str(error)))
+
+    def _baseline(self, config: BaselineConfig) -> Baseline:
+        tonight, history = self.tonight, self.history
+        if config.run is not None:
+            found = Baseline(config, refused=refused_baseline(config, tonight, None))
+            return found if found.refused else self._with_rows(found, self.scores, None)
+        night = history.find(config, tonight.dataset, tonight.evaluated_on)
+        expected = history.expected(tonight.dataset, tonight.evaluated_on)
+        refused = refused_baseline(config, tonight, night, history.unreadable)
+        if refused or night is None:
+            return Baseline(config, night, refused, expected=expected)
+        if night.evaluated_on not in self._compared:
+            with history.read_whole(night):
+                self._compared[night.evaluated_on] = self._with_night(config, night)
+        return dataclasses.replace(self._compared[night.evaluated_on], config=config, expected=expected)
+
+    def _with_night(self, config: BaselineConfig, night: Night) -> Baseline:
+        ours, theirs = self.scores, self.history.scores(night)
+        changes = SAME_JUDGMENTS
+        # The same fingerprint means the same judgments; only if it differs the queries are looked at.
+        if night.judgments is None or night.judgments != self.tonight.judgments:
+            changes = changed_judgments(ours, theirs)
+        baseline = Baseline(config, night, refused_judgments(self.gate, night, changes), changes=changes)
+        if baseline.refused:
+            return baseline
+        if changes.changed:
+            queries = unchanged_queries(ours, theirs)
+            ours, theirs = (side.join(queries, on=["query_id"], how="left_semi") for side in (ours, theirs))
+        return self._with_rows(baseline, ours, theirs)
+
+    def _with_rows(self, baseline: Baseline, ours: DataFrame, theirs: DataFrame | None) -> Baseline:
+        """The baseline with its rows of COMPARISONS.
+
+        It has none if a side has no judged query, or if the two have no run or no cutoff in common.
+        """
+        gate, tonight = self.gate, self.tonight
+        night = baseline.night or tonight
+        requested = {run for check in gate.check for run in check.runs or tonight.runs}
+        runs = sorted(requested.intersection(tonight.runs, night.runs) - {baseline.config.run})
+        cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in tonight.cutoffs & night.cutoffs]
+        if not runs or not cutoffs or not (tonight.has_queries and night.has_queries):
+            return baseline
+        limits = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
+        options = ComparisonOptions(
+            dict.fromkeys(gate.measures, cutoffs),
+            alpha=gate.alpha,
+            correction=gate.correction,
+            test=gate.test,
+            losses=(_LARGE_LOSS, *sorted(limits - {_LARGE_LOSS})),
+            min_queries=gate.min_queries,
+            seed=gate.seed,
+        )
+        tables = {"attributes": self.attributes, "weights": self.weights}
+        found = compare_tables(ours, theirs, baseline.config.run, options, runs=runs, queries=self.lost, **tables)
+        return dataclasses.replace(
+            baseline, rows=found.rows, losses=found.losses, warnings=found.warnings, lost=self._queries(found.queries)
+        )
+
+    def _queries(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+        """The run and the id of the queries that lost by the measure of the first check, at its cutoff."""
+        first = self.gate.check[0]
+        return [
+            (row["run"], row["query_id"])
+            for row in rows
+            if (row["measure"], row["cutoff"]) == (first.measure, first.cutoff) and row["difference"] < 0
+        ]
