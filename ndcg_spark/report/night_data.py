@@ -88,7 +88,9 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
     (rows,) = dataset_scores([night])
     measure_set = measure_set_in(night.record.get("configuration") or {})
     cutoffs = {row["cutoff"] for row in rows}
-    cutoff = measure_set.main_cutoff("ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs)
+    cutoff = measure_set.main_cutoff(
+        "ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs
+    )
     by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, asked=measure_set)}
     order = list(by_run)
     if run is not None and run not in by_run:

@@ -226,7 +226,6 @@ def test_a_table_may_do_without_columns_that_it_has_no_use_for(embedded, column)
         ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
         ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores (did you mean 'ndcg'?)"),
         ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
-        ({"cutoffs": [3]}, ConfigurationError, "baseline: it has no scores"),
         ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are scores at 10"),
         ({"cutoffs": 0}, ConfigurationError, "cutoffs: invalid cutoff 0"),
         (
