@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ndcg_spark.inputs.lines import column_type, read_csv
-from ndcg_spark.inputs.text_blocks import Columns, Row, is_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, is_plain_text, lines, with_line_feeds
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _AROUND = "\ufeff\r"
@@ -34,7 +34,7 @@ class Delimited:
         block = with_line_feeds(block)
         if block.startswith(header + b"\n"):
             block = block[len(header) + 1 :]
-        if header in block or b"\r" in block or "\ufeff".encode() in block or not is_text(block):
+        if header in block or b"\r" in block or not is_plain_text(block):
             return None
         if not block or (b'"' in block and not _are_around_fields(block, self.separator)):
             return None

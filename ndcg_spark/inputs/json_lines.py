@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.inputs import strict_json
-from ndcg_spark.inputs.text_blocks import Columns, Row, is_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, is_plain_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
 #: The columns that have a value for each document of a list.
@@ -51,7 +51,7 @@ class JsonLines:
         """The columns, if every line is one object whose values are like those of the first."""
         block = with_line_feeds(block)
         count = block.count(b"\n") + (not block.endswith(b"\n"))
-        kinds = {} if as_text or self.has_lists or not is_text(block) else self._kinds(block.partition(b"\n")[0])
+        kinds = {} if as_text or self.has_lists or not is_plain_text(block) else self._kinds(block.partition(b"\n")[0])
         if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith((b"}", b"}\n")):
             return None
         if any(f'"{name}"'.encode() in block for name in self.absent):

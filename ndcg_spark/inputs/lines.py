@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.inputs.layouts import NUMBER, WHOLE_NUMBER, Layout
-from ndcg_spark.inputs.text_blocks import Columns, Row, is_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, is_plain_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
 _BLANK = ord(" ")
@@ -38,7 +38,7 @@ class Lines:
 
     def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
         """The columns, if all lines have as many fields; blanks may be repeated, and lines may end in CR LF."""
-        if not is_text(block) or "\ufeff".encode() in block:
+        if not is_plain_text(block):
             return None
         block = with_line_feeds(block)
         separator = b"\t" if b"\t" in block else b" "

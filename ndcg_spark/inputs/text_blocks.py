@@ -82,10 +82,12 @@ def with_line_feeds(block: bytes) -> bytes:
     return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
-def is_text(block: bytes) -> bool:
-    """Whether a block is UTF-8."""
-    if block.isascii():
-        return True
+def is_plain_text(block: bytes) -> bool:
+    """Whether a block is UTF-8 without a byte order mark in it, which is no part of a line."""
+    return block.isascii() or (_BYTE_ORDER_MARK not in block and _is_text(block))
+
+
+def _is_text(block: bytes) -> bool:
     try:
         block.decode()
     except UnicodeDecodeError:
@@ -101,7 +103,7 @@ def lines(block: bytes, around: str) -> Iterator[tuple[str, bool]]:
     for raw in block.split(b"\n"):
         line = raw.decode("utf-8", "replace").strip(around)
         if line.strip(" "):
-            yield line, "\ufffd" not in line or is_text(raw)
+            yield line, "\ufffd" not in line or _is_text(raw)
 
 
 def columns_of(names: Sequence[str], rows: Iterator[Row]) -> Iterator[Columns]:
