@@ -69,6 +69,9 @@ def converted(
         try:
             writing = [pool.submit(work.sheet, number) for number in range(threads)]
             wait(writing)
+        except RuntimeError as refused:
+            # The pool takes no more work once the scratch is being removed.
+            raise _StoppedError("the work is over") from refused
         finally:
             stop()
             interrupts.wait_for_exit()

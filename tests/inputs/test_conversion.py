@@ -1,6 +1,7 @@
 """What is not Parquet is written as Parquet once: by all threads, and nothing is left where it fails or is stopped."""
 
 import threading
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -102,9 +103,24 @@ def test_when_the_scratch_is_removed_meanwhile_as_by_a_signal_the_threads_end_an
     def parts(_):
         while True:
             begun.set()
+            # So that the other thread gets its turn.
+            time.sleep(0.001)
             yield [1]
 
     with pytest.raises(EngineError):
         converted(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
     removing.join()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_scratch_that_is_removed_before_every_thread_has_begun_stops_the_work(scratch, tmp_path, monkeypatch):
+    class Interrupted(conversion.ThreadPoolExecutor):
+        def submit(self, *work):
+            begun = super().submit(*work)
+            scratch.remove()
+            return begun
+
+    monkeypatch.setattr(conversion, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(EngineError):
+        converted(NUMBERS, lambda _: iter([[1]]), table_of, SCHEMA, scratch, "results")
     assert list((tmp_path / "temporary").iterdir()) == []
