@@ -21,7 +21,7 @@ def check(style: str, **arguments: Any) -> None:
 
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
-    from ndcg_spark.job.checking import check as check_input
+    from ndcg_spark.job.check import check as check_input
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_check
 

@@ -16,8 +16,8 @@ from ndcg_spark.report.console import echo
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
-    from ndcg_spark.job.inline_comparison import InlineComparison
-    from ndcg_spark.job.outcome import Outcome
+    from ndcg_spark.job.consumers import InlineComparison
+    from ndcg_spark.job.record import Outcome
     from ndcg_spark.tables.sorting import Order
 
 #: What query scores are printed in: they are too many for a page.
@@ -49,9 +49,8 @@ def evaluate(
 
     Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
     """
-    from ndcg_spark.job.checking import explain
-    from ndcg_spark.job.evaluating import run as run_job
-    from ndcg_spark.job.handing_over import QueryScores, Taker
+    from ndcg_spark.job import consumers
+    from ndcg_spark.job import evaluate as job
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
@@ -63,21 +62,16 @@ def evaluate(
     beside = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
     _refuse_contradictions(style, per_query, explain_plan, {**beside, "--sort": sort}, config)
     if explain_plan:
-        echo(explain(config).split("\n"))
+        echo(job.explain_plan(config).split("\n"))
         return
     if junit is not None:
         refuse_unwritable(junit)
-    comparison = None
-    if baseline is not None:
-        # Without a baseline, nothing that compares is even imported.
-        from ndcg_spark.job.inline_comparison import InlineComparison
-
-        comparison = InlineComparison(baseline, config.measure_set)
+    comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
     print_rows = functools.partial(print_query_scores, style=style, companions=config.measure_set.columns)
-    taker: Taker | None = QueryScores(print_rows, order) if per_query else comparison
+    consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
         with Progress(style).running() as progress:
-            evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline, doing=progress.doing)
+            evaluated = functools.partial(job.run, consumer=consumer, accepted=accept_baseline, announce=progress.doing)
             if report is None:
                 outcome = evaluated(config, progress.report_step)
             else:
@@ -112,11 +106,11 @@ def _refuse_contradictions(
 
 
 def _print(outcome: "Outcome", comparison: "InlineComparison | None", style: str, order: "Order | None") -> None:
-    if comparison and comparison.found:
+    if comparison and comparison.result:
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.report.comparisons import print_with_comparison
 
-        print_with_comparison(outcome, comparison.found, style, order)
+        print_with_comparison(outcome, comparison.result, style, order)
     else:
         from ndcg_spark.report.scores import print_outcome
 

@@ -46,7 +46,7 @@ def explain_query(
 
         found = explain_night(arguments["paths"][0], arguments["date"], request)
     else:
-        from ndcg_spark.job.explaining import explain_query as explain_inputs
+        from ndcg_spark.job.explain import explain_query as explain_inputs
 
         with Progress(style).running() as progress:
             found = explain_inputs(load_arguments(arguments), request, progress.report_step)

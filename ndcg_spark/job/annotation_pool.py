@@ -6,17 +6,17 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import validation
-from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.duplicates import without_duplicates
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.outcome import Tell, tell_rows_read
-from ndcg_spark.job.preparing import engine_for, evaluation_of, results_of, sources_of
+from ndcg_spark.job.progress import ReportStep, report_rows_read
+from ndcg_spark.job.scores import results_of
+from ndcg_spark.job.setup import effective_config, engine_for, evaluation_of, sources_of
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import to_judge
 from ndcg_spark.tables.sorting import DECIMALS
 
 
-def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[dict[str, Any]]:
+def documents_to_judge(config: EvaluationConfig, most: int, report_step: ReportStep) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
 
     Documents that `unjudged=drop` takes off their lists are among them, at the ranks which they have in the results.
@@ -27,16 +27,16 @@ def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[
         As an evaluation does.
     """
     with engine_for(config) as opened:
-        tell("engine", opened.name)
+        report_step("engine", opened.name)
         sources = sources_of(opened, config)
-        config = adapted(config, sources, tell)
+        config = effective_config(config, sources, report_step)
         evaluation = evaluation_of(opened, config)
         # On a list that unjudged documents have left there are none to find.
         evaluation = evaluation.under(config.convention.replace(unjudged="zero"))
         with translated_failures(sources):
             # No sum of a list is computed here, which would meet a document that is returned twice.
             checked = without_duplicates(validation.check(*sources, config), sources, config)
-            tell_rows_read(sources, checked, tell)
+            report_rows_read(sources, checked, report_step)
             table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
             first = (
                 table.orderBy(F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id").limit(most).collect()

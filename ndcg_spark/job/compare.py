@@ -15,7 +15,7 @@ from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.query_tables import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.outcome import Tell
+from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.choosing import chosen, left_out, unknown_run
 from ndcg_spark.nights.read import dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
@@ -58,7 +58,7 @@ def date_of(option: str, text: str | None) -> datetime.date | None:
         raise ConfigurationError(f"arguments: --{option} {error}") from None
 
 
-def compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
+def compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comparison:
     """Compare as requested.
 
     Raises
@@ -70,10 +70,10 @@ def compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
     InputError
         The attributes or the weights break their contract.
     """
-    return read_again_if_replaced(lambda: _compare_nights(request, tell))
+    return read_again_if_replaced(lambda: _compare_nights(request, report_step))
 
 
-def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
+def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comparison:
     nights = committed(request.output)
     date = request.date.isoformat() if request.date else None
     tonight = chosen(nights, request.output, date, request.dataset)
@@ -82,10 +82,10 @@ def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
     for sentence in doubts_of(tonight, baselines):
-        tell("note", sentence)
+        report_step("note", sentence)
     every = [*tonight, *baselines.values()]
     with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
-        tell("engine", engine.name)
+        report_step("engine", engine.name)
         found = _compared(engine, request, tonight, baselines)
     absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
     if absent:
@@ -93,9 +93,9 @@ def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         of_date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""
-        tell("compared", f"{night.dataset} of {night.evaluated_on} with {run}{of_date}")
+        report_step("compared", f"{night.dataset} of {night.evaluated_on} with {run}{of_date}")
     for sentence in found.warnings:
-        tell("note", sentence)
+        report_step("note", sentence)
     return found
 
 

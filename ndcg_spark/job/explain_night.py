@@ -12,8 +12,8 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
 from ndcg_spark.explanation.model import Facts
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
-from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.tables.table import at
 

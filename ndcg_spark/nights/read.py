@@ -191,3 +191,40 @@ def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
         date = row["evaluated_on"].isoformat()
         of[row["dataset"], date].append({**row, "evaluated_on": date})
     return [sorted(rows, key=lambda row: (row["run"], order_of(row["cutoff"]))) for rows in of.values()]
+
+
+class NightRows:
+    """The tables of one night, read without an engine, in no order. Methods raise as `read_rows`."""
+
+    def __init__(self, night: CommittedNight) -> None:
+        self._night = night
+
+    def rows_of(self, table: str, query: str) -> list[Row]:
+        """The rows of one query."""
+        return self._rows(table, where=pc.field("query_id") == query)
+
+    def rows_of_queries(self, table: str, queries: Sequence[str], runs: Sequence[str]) -> list[Row]:
+        """The rows of these queries and runs, and those of no run."""
+        of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
+        return self._rows(table, where=pc.field("query_id").isin(list(queries)) & of_runs)
+
+    def scores_at(self, cutoff: int | None, run: str) -> dict[str, tuple[str, float | None]]:
+        """The status and the NDCG of every query of a run at a cutoff, by query."""
+        at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
+        rows = self._rows("query_scores", ["query_id", "status", "ndcg"], at_cutoff & (pc.field("run") == run))
+        return {row["query_id"]: (row["status"], row["ndcg"]) for row in rows}
+
+    def comparisons(self) -> list[Row]:
+        """The rows of COMPARISONS, which the gate has compared; none without a gate."""
+        return self._rows("comparisons")
+
+    def queries(self) -> list[str]:
+        """Every query that has scores."""
+        return list(read_rows([self._night], "query_scores", ["query_id"])["query_id"].unique().to_pylist())
+
+    def has_documents(self) -> bool:
+        """Whether the night keeps its documents."""
+        return bool(self._night.files("ranked_documents"))
+
+    def _rows(self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None) -> list[Row]:
+        return list(read_rows([self._night], table, columns, where).to_pylist())

@@ -10,8 +10,7 @@ from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines, ver
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.night_rows import NightRows
-from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.read import NightRows, dataset_scores
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.baseline import NightComparison, Row, status_pairs
 from ndcg_spark.report.query_details import QueryDetails, RunOfNight, with_documents

@@ -7,8 +7,8 @@ from tables import judgment, judgments, result, results
 from ndcg_spark import evaluate
 from ndcg_spark.config import validate
 from ndcg_spark.errors import InputError
-from ndcg_spark.job import evaluating
-from ndcg_spark.job.handing_over import QueryScores
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.tables.sorting import OF_QUERIES, order_of
 
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
@@ -20,7 +20,7 @@ def handed_over(spark, sort=None):
     scores = evaluate(judged, returned, [1, None]).query_scores
     taken = []
     order = sort and order_of(sort, OF_QUERIES, [1, None])
-    QueryScores(taken.extend, order).hand_over(scores)
+    QueryScores(taken.extend, order).consume(scores, published=False)
     return [(row["query_id"], row["cutoff"]) for row in taken]
 
 
@@ -40,7 +40,7 @@ def test_rows_come_in_the_order_that_is_asked_for(spark, evaluate_embedded):
 def in_order_of_scores(spark, scores, sort):
     table = spark.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
     taken = []
-    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).hand_over(table)
+    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).consume(table, published=False)
     return [row["query_id"] for row in taken]
 
 
@@ -62,7 +62,7 @@ def handed(settings):
     """The evaluation's id, and the query scores that it handed over; none before it is refused."""
     taken = []
     try:
-        outcome = evaluating.run(settings, lambda *_: None, QueryScores(taken.extend))
+        outcome = job.run(settings, lambda *_: None, QueryScores(taken.extend))
     except InputError:
         assert taken == []
         raise

@@ -22,9 +22,9 @@ from pyarrow import parquet as pq
 from ndcg_spark import config
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import EngineError, InputError
-from ndcg_spark.job import evaluating
-from ndcg_spark.job.clock import Clock
-from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.job.progress import Clock
+from ndcg_spark.job.record import Outcome
 
 COLUMNS = {
     "judgments": ["query_id", "doc_id", "relevance"],
@@ -214,7 +214,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
         "fuzz",
     )
     try:
-        outcome = evaluating.run_on(engine, settings, lambda *_: None, Clock())
+        outcome = job.run_on(engine, settings, lambda *_: None, Clock())
     except (InputError, EngineError) as error:
         if isinstance(error, EngineError) and "or a file is damaged, " not in str(error):
             raise

@@ -12,7 +12,7 @@ from ndcg_spark.config_values import seconds_of
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, MissingInputError
 from ndcg_spark.inputs import discover
-from ndcg_spark.job.outcome import Tell
+from ndcg_spark.job.progress import ReportStep
 
 #: How often is looked, and for a short wait in how many parts.
 _SECONDS, _PARTS = 10.0, 20
@@ -21,7 +21,7 @@ _SECONDS, _PARTS = 10.0, 20
 _Path = tuple[str, str]
 
 
-def wait(opened: Engine, config: EvaluationConfig, tell: Tell) -> None:
+def wait_for_inputs(engine: Engine, config: EvaluationConfig, report_step: ReportStep) -> None:
     """Return when all inputs are there; at once if the configuration names no time to wait.
 
     Raises
@@ -35,28 +35,28 @@ def wait(opened: Engine, config: EvaluationConfig, tell: Tell) -> None:
     tables = {name: table for name in TABLES if (table := getattr(config, name)) is not None}
     late = [(name, config.dated(path)) for name, table in tables.items() for path in table.path]
     while True:
-        problems = {place: problem for place in late if (problem := _lateness(opened, *place))}
+        problems = {place: problem for place in late if (problem := _lateness(engine, *place))}
         late = list(problems)
         waited = time.monotonic() - begin
         if not late:
             if said:
-                tell("waited", f"{_duration(waited)}; all inputs are there")
+                report_step("waited", f"{_duration(waited)}; all inputs are there")
             return
         left = most - waited
         if left <= 0:
             raise MissingInputError(f"{problems[late[0]]}; waited for {config.wait_for_input}")
         if late != said:
-            tell("waiting", f"at most {_duration(left)} for {_named(late)}")
+            report_step("waiting", f"at most {_duration(left)} for {_named(late)}")
             said = late
         time.sleep(min(left, _SECONDS, most / _PARTS))
 
 
-def _lateness(opened: Engine, name: str, path: str) -> str | None:
+def _lateness(engine: Engine, name: str, path: str) -> str | None:
     """Why an input is late; None if it is there. What else is wrong with it is said when it is read."""
     if path.startswith("table:"):
         return None
     try:
-        found, _ = discover.without_backups(discover.find(opened, path, name), [path], name)
+        found, _ = discover.without_backups(discover.find(engine, path, name), [path], name)
     except MissingInputError as error:
         return str(error)
     except InputError:
