@@ -17,17 +17,7 @@ from scripts.benchmark.setting import Scenario, Setting
 
 #: The programs of each scenario that are enough to see that it runs: ours, and a peer where there is one.
 PROGRAMS = {
-    "text": [
-        "zcat",
-        "plain",
-        "pytrec_eval, plain",
-        "one.txt",
-        "aligned.txt",
-        "crlf.txt",
-        "one.csv",
-        "one.tsv",
-        "one.jsonl",
-    ],
+    "text": ["zcat", "pytrec_eval, plain", "aligned.txt", "one.jsonl"],
     "large-text": ["check", "conversion"],
     "deep": ["lists of 10,000"],
     "skew": ["one run of 99 %", "one query of 10 M"],

@@ -73,28 +73,19 @@ def handed_on_embedded(settings):
     return returned(handed, settings.model_copy(update={"engine": "embedded"}))
 
 
-def check_that_it_hands_over(hand, paths, tmp_path, published):
-    """What an evaluation hands over are its own query scores, whether it publishes them or not."""
+@pytest.mark.parametrize("published", [False, True])
+def test_an_evaluation_hands_over_its_own_query_scores(paths, tmp_path, published):
     more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
     if published:
         # Those of another night in the same folder are not among them.
         returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
         (record,) = (tmp_path / "out/_evaluations").rglob("*.json")
         record.write_text("damaged", encoding="utf-8")
-    evaluation_id, taken = hand(validate({**paths, **more, "date": "2026-11-21"}, "test"))
+    evaluation_id, taken = handed_on_embedded(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [
         (query, cutoff, 1.0) for query in ("q1", "q2") for cutoff in (1, 3)
     ]
-
-
-@pytest.mark.parametrize("published", [False, True])
-def test_an_evaluation_hands_over_its_query_scores(paths, tmp_path, published):
-    check_that_it_hands_over(handed_on_embedded, paths, tmp_path, published)
-
-
-def test_an_evaluation_on_classic_spark_hands_over_those_that_it_publishes(spark, paths, tmp_path):
-    check_that_it_hands_over(handed, paths, tmp_path, published=True)
 
 
 def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(paths):
