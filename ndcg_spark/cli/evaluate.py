@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from ndcg_spark.job.record import Outcome
     from ndcg_spark.tables.sorting import Order
 
-#: What query scores are printed in: they are too many for a page.
-_OF_QUERIES = ("table", "json", "csv", "spreadsheet")
+#: The formats of query scores, of which there are too many for a page.
+_QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 
 
 @click.command(cls=Command, epilog=GATE_CODES)
 @options.of_evaluations()
 @options.output_format(*options.FORMATS)
-@click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON has an object per line.")
+@click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON is one object per line.")
 @click.option("--sort", metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of the printed rows.")
 @click.option("--report", type=options.FILE, metavar="FILE", help="Also write an HTML report of the scores.")
 @click.option("--explain-plan", is_flag=True, help="Print how the scores would be computed; compute nothing.")
 @options.accept_baseline
 @options.junit
-@click.option("--baseline", metavar="RUN", help="Compare the scores of every other run with this run's.")
+@click.option("--baseline", metavar="RUN", help="Compare every other run with this one.")
 def evaluate(
     style: str,
     per_query: bool,
@@ -59,8 +59,8 @@ def evaluate(
     config = load_arguments(arguments)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
-    beside = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
-    _refuse_contradictions(style, per_query, explain_plan, {**beside, "--sort": sort}, config)
+    extras = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
+    _refuse_contradictions(style, per_query, explain_plan, {**extras, "--sort": sort}, config)
     if explain_plan:
         echo(job.explain_plan(config).split("\n"))
         return
@@ -79,7 +79,7 @@ def evaluate(
 
                 writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
-        # The last is written first, and each whatever becomes of the others.
+        # The last is written first, and each one even if another fails.
         if not per_query:
             outputs.callback(_print, outcome, comparison, style, order)
         if report is not None:
@@ -90,18 +90,18 @@ def evaluate(
 
 
 def _refuse_contradictions(
-    style: str, per_query: bool, explain_plan: bool, beside: Mapping[str, object], config: "EvaluationConfig"
+    style: str, per_query: bool, explain_plan: bool, extras: Mapping[str, object], config: "EvaluationConfig"
 ) -> None:
-    if per_query and style not in _OF_QUERIES:
-        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_OF_QUERIES)}, not {style}")
-    if per_query and beside["--baseline"]:
-        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
-    if explain_plan and (style != "table" or per_query or any(value is not None for value in beside.values())):
+    if per_query and style not in _QUERY_FORMATS:
+        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
+    if per_query and extras["--baseline"]:
+        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one of them")
+    if explain_plan and (style != "table" or per_query or any(value is not None for value in extras.values())):
         raise ConfigurationError(
-            "arguments: --explain-plan prints text and computes nothing; leave out --format, --per-query, "
-            f"{', '.join(beside)}"
+            "arguments: --explain-plan prints text and computes nothing; omit --format, --per-query, "
+            f"{', '.join(extras)}"
         )
-    if beside["--junit"] is not None and config.gate is None:
+    if extras["--junit"] is not None and config.gate is None:
         raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
 
 
