@@ -1,4 +1,4 @@
-"""The same data scored under every preset, which shows why two tools disagree about it."""
+"""The same data scored under every preset, which shows why two tools disagree."""
 
 import dataclasses
 from typing import Any
@@ -16,7 +16,7 @@ from ndcg_spark.job.setup import engine_for
 
 @dataclasses.dataclass(frozen=True)
 class PresetScores:
-    """The dataset scores under one preset, or the reason why it refuses the data."""
+    """The dataset scores under one preset, or the reason why the preset refuses the data."""
 
     preset: str
     rows: list[dict[str, Any]]
@@ -26,8 +26,8 @@ class PresetScores:
 def compare_presets(config: EvaluationConfig, report_step: ReportStep) -> list[PresetScores]:
     """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
-    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, and its name says so. A
-    preset that has no score at one of the cutoffs refuses them.
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
+    preset that does not have a score at one of the cutoffs refuses them.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet
-from ndcg_spark.nights.choosing import unknown_run
+from ndcg_spark.nights.selection import unknown_run
 from ndcg_spark.tables.sorting import DECIMALS, Order
 
 if TYPE_CHECKING:

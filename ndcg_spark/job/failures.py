@@ -1,4 +1,4 @@
-"""An engine's exception becomes an error of this program, which says whose fault it is: input, convention, storage."""
+"""Translates exceptions of an engine into errors that blame the input, the convention, the storage or the engine."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageE
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, RANK_TWICE, RETURNED_TWICE, refused
 
-#: What an operating system says of a disk that cannot be written, which engines pass on as text.
+#: Messages of operating systems about disks that cannot be written, which engines pass on as text.
 _REFUSALS = (
     "No space left on device",
     "Read-only file system",
@@ -19,7 +19,7 @@ _REFUSALS = (
 
 
 class PlanRefusedError(InputError):
-    """The engine met a row that is refused while it computed the scores. The message has one example."""
+    """The engine met a refused row while computing the scores. The message has one example."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -27,7 +27,7 @@ class PlanRefusedError(InputError):
 
     @property
     def is_of_duplicates(self) -> bool:
-        """Whether the reason is that a document, or a rank, occurs twice for one query."""
+        """Whether a document, or a rank, occurs twice for one query."""
         return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code, RANK_TWICE.code)
 
 

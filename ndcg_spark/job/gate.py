@@ -25,10 +25,10 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import Context, slice_tables
-from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.record_format import acceptance
 from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.schemas import KEPT, QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
@@ -156,8 +156,8 @@ def _published(
     """The nights of the configured date, and the verdicts on them and on the datasets that are absent."""
     nights = committed(output)
     date = config.date.isoformat()
-    of_date = chosen(nights, output, date, dataset)
-    absent = left_out(nights, date, dataset)
+    of_date = select_nights(nights, output, date, dataset)
+    absent = missing_datasets(nights, date, dataset)
     # A gate that compares nights says so by its verdicts.
     if absent and not gate.compares_nights:
         report_step("note", absent)

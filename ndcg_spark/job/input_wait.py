@@ -1,8 +1,8 @@
-"""Inputs that are not there yet when a night begins: wait until they are, or refuse the night.
+"""Waits for inputs that do not exist yet when a night begins, and refuses the night if they stay away.
 
-An input is late if nothing is at its path, or no file with content: a folder without files or with unfinished copies
-only, a pattern without a match, empty files. A file that is still being written is there, so what writes should move it
-into place when it is whole. A catalog table is not waited for.
+An input is late if its path has no file with content: a folder without files or with unfinished copies only, a pattern
+without a match, empty files. A file that is still being written exists, so its writer should move it into place when it
+is complete. Catalog tables are not waited for.
 """
 
 import time
@@ -14,7 +14,7 @@ from ndcg_spark.errors import InputError, MissingInputError
 from ndcg_spark.inputs import discover
 from ndcg_spark.job.progress import ReportStep
 
-#: How often is looked, and for a short wait in how many parts.
+#: The pause between two looks in seconds, and the number of looks in a short wait.
 _SECONDS, _PARTS = 10.0, 20
 
 #: A table's name and one of its paths.
@@ -22,7 +22,7 @@ _Path = tuple[str, str]
 
 
 def wait_for_inputs(engine: Engine, config: EvaluationConfig, report_step: ReportStep) -> None:
-    """Return when all inputs are there; at once if the configuration names no time to wait.
+    """Return when all inputs exist; immediately if the configuration sets no time to wait.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def wait_for_inputs(engine: Engine, config: EvaluationConfig, report_step: Repor
     """
     if config.wait_for_input is None:
         return
-    most, begin, said = seconds_of(config.wait_for_input), time.monotonic(), None
+    most, begin, reported = seconds_of(config.wait_for_input), time.monotonic(), None
     tables = {name: table for name in TABLES if (table := getattr(config, name)) is not None}
     late = [(name, config.dated(path)) for name, table in tables.items() for path in table.path]
     while True:
@@ -39,31 +39,31 @@ def wait_for_inputs(engine: Engine, config: EvaluationConfig, report_step: Repor
         late = list(problems)
         waited = time.monotonic() - begin
         if not late:
-            if said:
+            if reported:
                 report_step("waited", f"{_duration(waited)}; all inputs are there")
             return
         left = most - waited
         if left <= 0:
             raise MissingInputError(f"{problems[late[0]]}; waited for {config.wait_for_input}")
-        if late != said:
+        if late != reported:
             report_step("waiting", f"at most {_duration(left)} for {_named(late)}")
-            said = late
+            reported = late
         time.sleep(min(left, _SECONDS, most / _PARTS))
 
 
 def _lateness(engine: Engine, name: str, path: str) -> str | None:
-    """Why an input is late; None if it is there. What else is wrong with it is said when it is read."""
+    """Why an input is late; None if it exists. Reading reports whatever else is wrong with it."""
     if path.startswith("table:"):
         return None
     try:
-        found, _ = discover.without_backups(discover.find(engine, path, name), [path], name)
+        files, _ = discover.without_backups(discover.find(engine, path, name), [path], name)
     except MissingInputError as error:
         return str(error)
     except InputError:
         return None
-    if any(file.size for file in found):
+    if any(file.size for file in files):
         return None
-    return f"{name}: only empty files in {path}, e.g. {found[0].path}; check what should have written them"
+    return f"{name}: only empty files in {path}, e.g. {files[0].path}; check the job that writes them"
 
 
 def _named(late: list[_Path]) -> str:

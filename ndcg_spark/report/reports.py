@@ -14,8 +14,8 @@ from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
 from ndcg_spark.job.consumers import InlineComparison
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.record import Outcome
-from ndcg_spark.nights.choosing import chosen, left_out
 from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.report import night_tables
 from ndcg_spark.report.baseline import Baseline, compare_with_baseline, gate_comparison
 from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
@@ -55,10 +55,10 @@ def write_report(
 
     def read() -> tuple[list[NightData], str | None]:
         known = committed(output)
-        nights = chosen(known, output, date, dataset)
+        nights = select_nights(known, output, date, dataset)
         found = compare_with_baseline(output, nights, known, baseline, report_step) if baseline else {}
         # A comparison of several datasets says itself which have no night of the date.
-        absent = None if baseline and len(nights) > 1 else left_out(known, nights[0].evaluated_on, dataset)
+        absent = None if baseline and len(nights) > 1 else missing_datasets(known, nights[0].evaluated_on, dataset)
         comparisons = [found[night.dataset] if baseline else gate_comparison(night, known) for night in nights]
         return [
             night_data(output, *each) for each in zip(nights, [run] * len(nights), comparisons, strict=True)
