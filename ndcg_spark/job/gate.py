@@ -72,6 +72,7 @@ def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> Non
 
 
 def gate_staged(
+    gate: GateConfig,
     context: Context,
     checked: Checked,
     publication: Publication,
@@ -83,8 +84,7 @@ def gate_staged(
 
     `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run.
     """
-    gate, evaluation, session = context.config.gate, context.evaluation, context.engine.session
-    assert gate is not None  # noqa: S101  # the caller has one
+    evaluation, session = context.evaluation, context.engine.session
     scores = publication.read("query_scores", session, QUERY_SCORES)
     of_datasets: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

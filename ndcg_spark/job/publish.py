@@ -57,7 +57,9 @@ def publish(context: Context, checked: Checked, output: str) -> tuple[list[dict[
 
                 with context.clock.step("compare", "comparing with the baselines of the gate"):
                     worst = _MOST_LOST if config.documents == "worst" else 0
-                    verdicts, of_records, lost = gate_staged(context, checked, publication, output, rows, worst)
+                    verdicts, of_records, lost = gate_staged(
+                        config.gate, context, checked, publication, output, rows, worst
+                    )
                 if lost:
                     with context.clock.step("documents", "keeping the documents of the queries that lost most"):
                         _stage_documents(publication, checked, evaluation, session, _lists_table(lost, session))
