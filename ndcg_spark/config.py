@@ -22,7 +22,7 @@ from pydantic import (
 from ndcg_spark import config_values, paths
 from ndcg_spark.config_problems import problems_of
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, parse_cutoffs
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import ConfigurationError
@@ -71,7 +71,7 @@ class EvaluationConfig(Strict):
     date: Annotated[datetime.date, BeforeValidator(config_values.date)] = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(config_values.cutoffs), Field(min_length=1)] = Field(
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_CUTOFFS)
     )
     #: Each with its cutoff, such as precision@5; NDCG alone if there is none.
@@ -144,8 +144,7 @@ class EvaluationConfig(Strict):
         if not isinstance(given, dict) or not given.get("measures"):
             return handler(given)
         try:
-            named = given.get("cutoffs")
-            cutoffs = None if named is None else ascending(config_values.listed_cutoffs(named))
+            cutoffs = None if given.get("cutoffs") is None else parse_cutoffs(given["cutoffs"])
             parsed = parse_measures(config_values.texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
             convention = config_values.convention(given.get("convention", Convention()))
         except (ValueError, TypeError):

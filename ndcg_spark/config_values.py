@@ -6,22 +6,11 @@ from collections.abc import Mapping
 
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending, parse
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import parse_measures
 
 #: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
 LAST_GOOD = "last_good"
-
-
-def cutoffs(given: object) -> list[Cutoff]:
-    """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
-    return ascending(listed_cutoffs(given))
-
-
-def listed_cutoffs(given: object) -> list[Cutoff | str]:
-    """The cutoffs as they were written, None for the whole ranking; what is none is left as text."""
-    entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return [parse("all" if entry is None else str(entry)) for entry in entries]
 
 
 def measures(given: object) -> list[str]:

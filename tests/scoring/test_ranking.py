@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tables import random_rows, result, results
 
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.schemas import RESULTS
 from ndcg_spark.scoring.ranking import (

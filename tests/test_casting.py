@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tables import judgment, judgments, result, results
 
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import FAULT, JUDGMENTS, RESULTS, query_key
 
@@ -158,7 +158,7 @@ def test_whole_decimals_become_ids_and_nulls_of_no_type_anything(spark):
 
 def test_columns_that_differ_by_case_only_are_refused_with_input_paths(spark):
     table = judgments(spark, [judgment()]).selectExpr("*", "1 as RELEVANCE", "1 as x", "2 as X")
-    with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; name each once"):
+    with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; rename them"):
         conform(table, JUDGMENTS, "judgments")
 
 
