@@ -68,9 +68,7 @@ def refuse_own(names: Iterable[str], where: str) -> None:
     """InputError if a column of the user could be confused with one that reading adds."""
     taken = [name for name in names if name.lower().startswith(OWN)]
     if taken:
-        raise InputError(
-            f"{where}: {len(taken)} column(s) named {OWN}..., e.g. {taken[0]}, a reserved prefix; rename them"
-        )
+        raise InputError(f"{where}: {len(taken)} column(s) named {OWN}..., e.g. {taken[0]}, as ours are; rename them")
 
 
 def conform(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> DataFrame:
