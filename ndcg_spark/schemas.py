@@ -206,7 +206,8 @@ RANKED_DOCUMENTS = _table(
 
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
 #: without a gate; `accepted` is the reason why somebody accepted the night as a baseline. `committed_at` is in UTC, as
-#: ISO 8601; `seconds` has the duration of every step by its name, `counts` rows and queries, `record` the whole record as JSON.
+#: ISO 8601; `seconds` has the duration of every step by its name, `counts` rows and queries, `record` the whole
+#: record as JSON.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),

@@ -8,8 +8,8 @@ from ndcg_spark.masking import masked
 
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have 0.67.
 _NEAR = 0.7
-#: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols: `isprintable`
-#: does not know them.
+#: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
+#: printable according to `isprintable`.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
