@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import Convention, evaluate, library, open_session, pandas_tables, to_pandas
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.frames import frame
 from ndcg_spark.schemas import RESULTS

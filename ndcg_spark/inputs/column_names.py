@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from ndcg_spark.casting import missing_columns, named_by_user, refuse_alike
 from ndcg_spark.config import TableConfig
-from ndcg_spark.conforming import missing_columns, named_by_user, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.inputs.lists import unpacked

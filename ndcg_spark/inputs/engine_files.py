@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import refuse_own
+from ndcg_spark.casting import refuse_own
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import table_formats

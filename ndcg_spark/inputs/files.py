@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import DataFrame
 
-from ndcg_spark.conforming import refuse_alike
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.storage import storage
 from ndcg_spark.schemas import NULL_FOLDER

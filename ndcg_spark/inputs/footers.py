@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_spark.conforming import refuse_alike, refuse_own
+from ndcg_spark.casting import refuse_alike, refuse_own
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, of_each
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import is_dataframe, refuse_alike
+from ndcg_spark.casting import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import nested_json
 from ndcg_spark.inputs.aliases import is_known, is_of_quepid, resolved

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from ndcg_spark.casting import refuse_own
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
-from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs import (
     aliases,

@@ -8,8 +8,8 @@ they are refused with what to write to choose one.
 import dataclasses
 from collections.abc import Sequence
 
+from ndcg_spark.casting import refuse_alike, refuse_own
 from ndcg_spark.config import TableConfig
-from ndcg_spark.conforming import refuse_alike, refuse_own
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import layouts, nested_json
 from ndcg_spark.inputs.aliases import is_of_quepid, refuse_list_as_text

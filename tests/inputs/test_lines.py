@@ -90,7 +90,7 @@ def test_a_line_of_csv_that_is_no_row_is_broken_and_no_other_is(no_engine, tmp_p
 
 def test_a_header_that_names_a_column_twice_is_refused(no_engine, tmp_path):
     with pytest.raises(
-        InputError, match=r"1 column\(s\) named twice, or alike but for their case, e\.g\. doc_id and doc_id; name each"
+        InputError, match=r"1 column name\(s\) occur twice or differ only in case, e\.g\. doc_id and doc_id; rename"
     ):
         judged(no_engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
 

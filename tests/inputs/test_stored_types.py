@@ -8,7 +8,7 @@ from input_files import judged
 from pyarrow import orc
 from pyarrow import parquet as pq
 
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import columnar
 from ndcg_spark.inputs.columnar import is_readable

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ndcg_spark import config, conforming
-from ndcg_spark.contract import validation
+from ndcg_spark import casting, config
+from ndcg_spark.contract.check import check_tables
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.job.adapting import adapted
@@ -248,11 +248,11 @@ REFUSED = {
     ),
     "distances beside ranks": (
         text("r.run", "11 Q0 a 1 0.1 r", "11 Q0 b 2 0.2 r", "11 Q0 c 3 0.2 r", "12 Q0 a 0 1 r", "12 Q0 b 1 2 r"),
-        "score and rank say the opposite order in each of 2 lists, e.g. in 2 of run=r",
+        "score and rank contradict each other in each of 2 lists, e.g. in 2 of run=r",
     ),
     "distances of lists": (
         text("r.jsonl", '{"user_id": 11, "items": ["a", "b"], "scores": [0.1, 0.2]}'),
-        "score and rank say the opposite order in each of 1 lists",
+        "score and rank contradict each other in each of 1 lists",
     ),
     "JSON of ranks": (
         text("r.json", '{"11": {"a": 1, "b": 2}, "12": {"a": 3, "b": 1, "c": 2}, "13": {"a": 7}}'),
@@ -362,9 +362,9 @@ def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool 
             sources = sources_of(engine, settings)
             if checked:
                 held = adapted(settings, sources, lambda *_: None)
-                return sum(run.rows for run in validation.check(*sources, held).result_counts.runs)
+                return sum(run.rows for run in check_tables(*sources, held).result_counts.runs)
             schema = (JUDGMENTS, RESULTS)[number]
-            table = conforming.conform(sources[number].table, schema, "test")
+            table = casting.conform(sources[number].table, schema, "test")
             found = [row.asDict() for row in table.collect()]
         except NdcgSparkError as error:
             return f"{error.exit_code} {str(error).replace(name, 'FOLDER')}"

@@ -1,4 +1,4 @@
-"""An engine that is open: its session, and what the rest of the program must know about it."""
+"""An open engine: its session, and what the rest of the program must know about it."""
 
 import contextlib
 import dataclasses
@@ -19,11 +19,11 @@ Kind = Literal["embedded", "spark", "connect"]
 #: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
 MEMORY_SHARE = 0.6
 
-#: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time. It
-#: cannot be set on a server.
+#: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time.
+#: A server refuses to change it.
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
 
-BOTH_WAYS = (
+INSTALL_ADVICE = (
     "install the embedded engine with: pip install 'ndcg-spark[embedded]', or Java 17 for local Spark "
     "(Debian: apt-get install openjdk-17-jre-headless)"
 )
@@ -31,21 +31,21 @@ BOTH_WAYS = (
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """A session and what must be known about it."""
+    """A session, and what the rest of the program must know about it."""
 
     session: SparkSession
     kind: Kind
     #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
     name: str
-    #: Whether the files that it reads are the files that this process sees.
+    #: Whether it reads the files that this process sees.
     sees_local_files: bool
     #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of a machine.
     default_storage: str = ""
-    #: A folder that it and this process see, for what this process gives it; None if there is none.
+    #: A folder that it and this process see, through which this process passes files to it; None if there is none.
     shared: str | None = None
-    #: Stops everything that was started for it, including a listening port; a second call does nothing.
+    #: Stops everything that was started for it; a second call does nothing.
     close: Callable[[], None] = lambda: None
-    #: Stops its work at once, without waiting for anything, when a signal ends the process.
+    #: Stops its work without waiting, when a signal ends the process.
     abort: Callable[[], object] = lambda: None
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
@@ -56,11 +56,11 @@ class Engine:
         return self.kind != "embedded"
 
     def addressed(self, path: str) -> str:
-        """A path as this engine means it, with the storage that one without a scheme is in."""
+        """The path with the engine's default storage, if it names none."""
         return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path
 
 
-def created(builder: SparkSession.Builder, what: str) -> SparkSession:
+def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
     """The builder's session; EngineError if it does not start."""
     try:
         return builder.getOrCreate()
@@ -71,17 +71,17 @@ def created(builder: SparkSession.Builder, what: str) -> SparkSession:
 
 
 def keep_partition_names(session: SparkSession) -> None:
-    """Let a folder run=007 be the run 007, and not the number 7."""
+    """Read the folder run=007 as the run 007, not as the number 7."""
     session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
 
 
 def join_in_place(session: SparkSession) -> None:
-    """Let Spark join rows by query and document where all rows of a query are together already, without moving them."""
+    """Join rows by query and document without a shuffle where all rows of a query are in one partition already."""
     session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
 
 
 def machine_memory() -> int:
-    """The memory that this process may use, in bytes: the machine's, or its control group's limit if that is less."""
+    """The memory that this process may use, in bytes: the machine's, or the limit of its control group if lower."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
@@ -89,11 +89,11 @@ def machine_memory() -> int:
     return total
 
 
-def quietly(stop: Callable[[], object]) -> Callable[[], None]:
-    """The same function without its exceptions: the evaluation already has its result or its own error."""
+def suppressing(function: Callable[[], object]) -> Callable[[], None]:
+    """The function without its exceptions, for the end, when an evaluation already has its result or its error."""
 
-    def stopped() -> None:
+    def call() -> None:
         with contextlib.suppress(Exception):
-            stop()
+            function()
 
-    return stopped
+    return call

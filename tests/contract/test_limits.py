@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
-from ndcg_spark.contract.thresholds import refuse_breaches, refuse_gaps, refuse_lost, refuse_strangers, refuse_unjudged
+from ndcg_spark.contract.limits import refuse_breaches, refuse_gaps, refuse_lost, refuse_unjudged, refuse_unrelated
 from ndcg_spark.errors import InputError
 
 BAD_SCORES = [Breach("results", "score_is_no_number", 3, "score=x")]
@@ -32,7 +32,7 @@ def test_a_refusal_tells_every_breach_with_its_count_its_example_and_the_place()
 
 
 def test_an_empty_table_is_refused_by_its_place():
-    with pytest.raises(InputError, match=r"^judgments: no rows in nightly/qrels; an empty table is refused"):
+    with pytest.raises(InputError, match=r"^judgments: no rows in nightly/qrels; the table is empty"):
         refuse_breaches("judgments", [], 0, "nightly/qrels")
 
 
@@ -43,11 +43,11 @@ def test_rows_without_a_breach_are_not_refused():
 def test_results_of_which_no_query_was_judged_are_refused():
     counts = ResultCounts(9, [RunCounts(None, "bm25", 5, 0, 3), RunCounts(None, "dense", 4, 0, 2)], [])
     with pytest.raises(InputError, match=r"none of 5 queries of 2 run\(s\), e\.g\. of run=bm25, .* in some/runs"):
-        refuse_strangers(counts, "some/runs")
+        refuse_unrelated(counts, "some/runs")
 
 
 def test_one_run_with_one_judged_query_is_enough():
-    refuse_strangers(ResultCounts(9, [RunCounts(None, "a", 5, 0, 3), RunCounts(None, "b", 4, 1, 2)], []), "some/runs")
+    refuse_unrelated(ResultCounts(9, [RunCounts(None, "a", 5, 0, 3), RunCounts(None, "b", 4, 1, 2)], []), "some/runs")
 
 
 def test_breaches_within_the_budget_are_not_refused():
@@ -92,7 +92,7 @@ def test_a_run_with_more_unjudged_queries_than_allowed_is_refused():
 
 
 def test_both_gaps_are_told_at_once():
-    with pytest.raises(InputError, match=r"lack more of the judged queries .*; 1 run.* nobody judged"):
+    with pytest.raises(InputError, match=r"lack more of the judged queries .*; 1 run.* unjudged queries"):
         refuse_gaps(judged(5), returned(run(judged=1, unjudged=1)), 0.0, 0.0)
 
 
@@ -115,5 +115,5 @@ def test_a_budget_that_is_met_exactly_is_not_passed(percent):
 def test_scores_that_lack_more_queries_than_the_results_did_are_refused():
     row = {"dataset": "default", "run": "bm25", "missing_queries": 1}
     refuse_lost(judged(5), returned(run(judged=4)), [row])
-    with pytest.raises(InputError, match="run=bm25 lacks 2 judged queries in its scores, and lacked 1 when"):
+    with pytest.raises(InputError, match="run=bm25 lacks 2 judged queries in its scores, but lacked 1 when"):
         refuse_lost(judged(5), returned(run(judged=4)), [{**row, "missing_queries": 2}])

@@ -1,4 +1,4 @@
-"""Exceptions of engines: which there are, what they mean, and what they say."""
+"""The exceptions of engines: which there are, what they mean, and their message."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ def failures() -> tuple[type[Exception], ...]:
     """The exceptions that an engine raises when it fails, for an except clause."""
     from pyspark.errors import PySparkException
 
-    # After a Java machine has died, py4j raises the operating system's errors when it opens another connection.
+    # After the JVM has died, py4j raises the errors of the operating system when it opens another connection.
     kinds: tuple[type[Exception], ...] = (PySparkException, ConnectionRefusedError, ConnectionResetError)
     # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without gRPC.
     if importlib.util.find_spec("py4j"):
@@ -25,29 +25,29 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def lost(error: BaseException) -> bool:
-    """Whether an error means that the engine is gone, so that what it was doing is not to blame."""
+    """Whether an error means that the engine itself is gone, whatever it was doing."""
     return any(
         isinstance(failure, ConnectionRefusedError | ConnectionResetError)
         or _status(failure) == "UNAVAILABLE"
-        or _java_is_silent(failure)
-        for failure in _behind(error)
+        or _is_java_gone(failure)
+        for failure in _chain(error)
     )
 
 
 def reason_of(error: BaseException) -> str:
     """The first line of an engine's error, short enough for a message."""
     # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server said.
-    said = [failure.details() for failure in _behind(error) if _status(failure)]  # type: ignore[attr-defined]
-    text = next((text for text in said if text and text.strip()), None)
+    details = [failure.details() for failure in _chain(error) if _status(failure)]  # type: ignore[attr-defined]
+    text = next((text for text in details if text and text.strip()), None)
     return first_line(Exception(text) if text else error).rstrip(".")
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
+def _chain(error: BaseException) -> Iterator[BaseException]:
     """The error, and those that it was raised from or while handling."""
-    behind: BaseException | None = error
-    while behind is not None:
-        yield behind
-        behind = behind.__cause__ or behind.__context__
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
 
 
 def _status(error: BaseException) -> str:
@@ -59,8 +59,8 @@ def _status(error: BaseException) -> str:
     return error.code().name if isinstance(error, grpc.RpcError) and isinstance(error, grpc.Call) else ""
 
 
-def _java_is_silent(error: BaseException) -> bool:
-    """Whether py4j says that no answer came; an exception in Java is a Py4JJavaError."""
+def _is_java_gone(error: BaseException) -> bool:
+    """Whether py4j got no answer; an exception in Java is a Py4JJavaError."""
     if not importlib.util.find_spec("py4j"):
         return False
     from py4j.protocol import Py4JError, Py4JJavaError

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tables import judgment, judgments, result, results
 
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import FAULT, JUDGMENTS, RESULTS, query_key
 
@@ -35,11 +35,6 @@ def test_columns_come_out_under_their_own_names_in_the_schemas_order(spark):
     assert_df_equality(conform(table, RESULTS, "results"), expected, ignore_nullable=True)
 
 
-def test_columns_that_the_schema_does_not_have_are_left_out(spark):
-    table = judgments(spark, [judgment("d1", 3.0)]).selectExpr("'ann' as judge", "*", "1 as depth")
-    assert conform(table, JUDGMENTS, "judgments").collect() == [("q1", "d1", 3.0)]
-
-
 def test_numbers_become_ids_and_text_ids_keep_their_zeros(spark):
     table = spark.sql("select 7L query_id, '007' doc_id, 1 relevance")
     expected = judgments(spark, [judgment("007", 1.0, query_id="7")])
@@ -47,17 +42,21 @@ def test_numbers_become_ids_and_text_ids_keep_their_zeros(spark):
 
 
 def test_text_is_read_as_a_relevance_and_null_where_it_is_no_number(spark):
-    written = {"2": 2.0, "-1": -1.0, " 0.5 ": 0.5, "2e1": 2e1, "high": None, "1,5": None, None: None}
-    assert relevances(spark, [*written]) == written
+    written = {"2": 2.0, "-1": -1.0, " 0.5 ": 0.5, "2e1": 2e1, "+1.5": 1.5, ".5": 0.5, "1e-3": 0.001, "-2.": -2}
+    # Some engines read the first four as numbers.
+    written |= dict.fromkeys(["1d", "0x1p3", "1f", "1_0", "", "high", "1,5", None])
+    read = relevances(spark, [*written, "-1e-400"])
+    assert str(read.pop("-1e-400")) == "0.0"
+    assert read == written
 
 
-def test_a_rank_is_a_whole_number_and_null_where_it_is_too_large_for_one(spark):
-    stored = ["3", "4.0", "2147483648", "first"]
+def test_a_rank_is_null_where_it_is_not_whole_or_too_large(spark):
+    stored = ["3", "4.0", "2.7", "2147483648", "first"]
     text = "run string, query_id string, doc_id string, score string"
     table = tables.table(spark, [result(rank, rank) for rank in stored], text).withColumnRenamed("score", "rank")
     ranks = conform(table, RESULTS, "results").select("doc_id", "rank")
     assert ranks.dtypes[1] == ("rank", "int")
-    assert dict(map(tuple, ranks.collect())) == {"3": 3, "4.0": 4, "2147483648": None, "first": None}
+    assert dict(map(tuple, ranks.collect())) == {"3": 3, "4.0": 4, "2.7": None, "2147483648": None, "first": None}
 
 
 def scores_stored_as(spark, score, kinds):
@@ -81,12 +80,8 @@ def test_a_missing_column_is_refused_with_what_the_table_has(spark):
     table = judgments(spark, [judgment()]).withColumnRenamed("relevance", "grade")
     with pytest.raises(InputError, match=r"judgments \(j\.csv\): 1 column\(s\) missing, relevance; it has .*grade"):
         conform(table, JUDGMENTS, "judgments (j.csv)")
-
-
-def test_every_missing_column_is_named_and_optional_ones_are_not(spark):
-    table = spark.createDataFrame([("q1",)], "query_id string")
     with pytest.raises(InputError, match=r"2 column\(s\) missing, run, doc_id; "):
-        conform(table, RESULTS, "results")
+        conform(table.select("query_id"), RESULTS, "results")
 
 
 @pytest.mark.parametrize(
@@ -112,30 +107,11 @@ def test_a_query_is_named_by_its_dataset_too_where_there_is_one(columns, key):
     assert query_key(columns) == key
 
 
-def test_text_that_is_a_number_to_some_engines_only_is_none(spark):
-    texts = ["1d", "0x1p3", "1f", "1_0", "", "one"]
-    assert relevances(spark, texts) == dict.fromkeys(texts)
-
-
-def test_a_number_may_be_written_as_c_writes_it(spark):
-    written = {" 1 ": 1, "+1.5": 1.5, ".5": 0.5, "1e-3": 0.001, "-2.": -2}
-    assert relevances(spark, [*written]) == written
-
-
-def test_a_rank_that_is_not_whole_is_null(spark):
-    rows = results(spark, [result("d", 2.0), result("e", 2.7)]).withColumnRenamed("score", "rank")
-    assert {row["doc_id"]: row["rank"] for row in conform(rows, RESULTS, "results").collect()} == {"d": 2, "e": None}
-
-
 def test_there_is_one_zero(spark):
     kinds = ["double", "float", "string", "decimal(9,2)"]
     assert {kind: str(score) for kind, score in scores_stored_as(spark, -0.0, kinds).items()} == dict.fromkeys(
         kinds, "0.0"
     )
-
-
-def test_a_number_too_small_for_a_double_is_zero(spark):
-    assert str(relevances(spark, ["-1e-400"])["-1e-400"]) == "0.0"
 
 
 def test_a_decimal_becomes_the_nearest_double(spark):
@@ -158,7 +134,7 @@ def test_whole_decimals_become_ids_and_nulls_of_no_type_anything(spark):
 
 def test_columns_that_differ_by_case_only_are_refused_with_input_paths(spark):
     table = judgments(spark, [judgment()]).selectExpr("*", "1 as RELEVANCE", "1 as x", "2 as X")
-    with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; name each once"):
+    with pytest.raises(InputError, match=r"e\.g\. relevance and RELEVANCE; rename them"):
         conform(table, JUDGMENTS, "judgments")
 
 

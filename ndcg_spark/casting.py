@@ -1,4 +1,4 @@
-"""A table that was read, or given, brought into a schema: which columns it must have, and in which types."""
+"""Tables cast to a schema: which columns they must have, and in which types."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType, Str
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import INTERNAL, OPTIONAL, OWN
 
-# Spelled out: what \\s and $ match, and which blanks a cast takes off, differs between engines.
+# Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
@@ -18,17 +18,17 @@ _FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"
 
 
 def is_dataframe(table: object) -> bool:
-    """Whether this is a DataFrame of Spark, classic or Connect."""
+    """Whether this is a Spark DataFrame, classic or Connect."""
     return isinstance(table, DataFrame)
 
 
 def as_type(column: Column, kind: DataType, source: str) -> Column:
-    """A column that is stored as `source`, in the schema's type; null where a value cannot be read so.
+    """A column of the type `source`, cast to the schema's type; null where a value does not fit.
 
-    Null are text that is not a plain number (engines disagree about "1d" and "0x1p3"), and a rank that is not whole or
-    not below 2^31. -0.0 becomes 0.0, because engines tell the two apart in some plans and not in others.
+    Text that is not a plain number does not fit (engines disagree about "1d" and "0x1p3"), nor does a rank that is not
+    whole or not below 2^31. -0.0 becomes 0.0, because engines distinguish the two in some plans and not in others.
     """
-    # A column that always fits is not cast, so that a filter on it can be applied while the file is read.
+    # A column that needs no cast gets none, so that a filter on it can be applied while the file is read.
     if source == kind.simpleString() and kind != DoubleType():
         return column
     if source in _FITS[type(kind)] or source == "void" or isinstance(kind, StringType):
@@ -39,11 +39,11 @@ def as_type(column: Column, kind: DataType, source: str) -> Column:
 
 
 def _number(column: Column, source: str) -> Column:
-    """What can be cast to a double: null for text that is not a plain number."""
+    """A column that can be cast to a double: null for text that is not a plain number."""
     if _is_text(source):
         text = F.btrim(column, F.lit(_BLANKS))
         return F.when(text.rlike(_PLAIN_NUMBER), text)
-    # The embedded engine casts a decimal wrongly to double, but casts its text rightly.
+    # The embedded engine casts a decimal to a wrong double, but its text to the right one.
     return column.cast("string") if source.startswith("decimal") else column
 
 
@@ -53,19 +53,19 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
 
 
 def refuse_alike(names: Iterable[str], where: str) -> None:
-    """InputError if two columns have the same name but for its case, which Spark ignores."""
+    """InputError if the names of two columns differ only in case, which Spark ignores."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(name.lower(), []).append(name)
     twice = [" and ".join(same) for same in alike.values() if len(same) > 1]
     if twice:
         raise InputError(
-            f"{where}: {len(twice)} column(s) named twice, or alike but for their case, e.g. {twice[0]}; name each once"
+            f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
         )
 
 
 def refuse_own(names: Iterable[str], where: str) -> None:
-    """InputError where a column of a user's would be taken for one that reading adds."""
+    """InputError if a column of the user could be confused with one that reading adds."""
     taken = [name for name in names if name.lower().startswith(OWN)]
     if taken:
         raise InputError(f"{where}: {len(taken)} column(s) named {OWN}..., e.g. {taken[0]}, as ours are; rename them")
@@ -74,23 +74,23 @@ def refuse_own(names: Iterable[str], where: str) -> None:
 def conform(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> DataFrame:
     """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`.
 
-    `advice` is what to do where a column is missing; by default how the command line maps names.
+    `advice` says what to do about a missing column; by default, how the command line maps names.
     """
     return table.select(*typed_columns(table, schema, where, advice))
 
 
 def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """As `conform`, with the columns that reading adds, so that rows which break a rule can still be told apart."""
+    """As `conform`, with the columns that reading adds, from which rules tell the rows that break them."""
     added = [name for name in table.columns if name in INTERNAL]
     return table.select(*typed_columns(table, schema, where), *added)
 
 
 def missing_columns(missing: Sequence[str], known: Iterable[str], where: str, advice: str | None = None) -> InputError:
-    """The error for columns that a table does not have; `known` are those that it has, and `advice` as in `conform`."""
+    """The error for columns that a table lacks; `known` are those that it has, and `advice` is that of `conform`."""
     if advice is None:
         advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
         if list(missing) == ["relevance"]:
-            advice = "name the column of the grades, --column relevance=NAME, or give all one grade, --relevance 1"
+            advice = "name the column of the grades, --column relevance=NAME, or give all the same grade, --relevance 1"
     return InputError(
         f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
     )
@@ -120,8 +120,8 @@ def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str 
 
 
 def _holds(source: str, kind: DataType) -> bool:
-    """Whether a column of the source type can hold such values; of text, each value is tried."""
-    # In some files a column that is always null has no type (void).
+    """Whether a column of the type `source` can hold such values; those of text are tried one by one."""
+    # A column that is always null can have no type (void).
     if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
         return True
     decimal = source.startswith("decimal")

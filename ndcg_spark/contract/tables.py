@@ -1,11 +1,14 @@
-"""The outcome of holding both tables to the rules: the good rows, the rejected rows, and counts of both."""
+"""Both tables after the check: the good rows, the rejected rows, and counts of both."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from pyspark.sql import DataFrame
 
-from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
+from ndcg_spark.contract import counting
+from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.pruning import Pruning
 
 #: Leaves out results that are proved not to matter.
@@ -13,7 +16,7 @@ Cut = Callable[[DataFrame], DataFrame]
 
 
 @dataclasses.dataclass(frozen=True)
-class Checked:
+class CheckedTables:
     """Both tables without the rows that break a rule, and their counts."""
 
     #: Good rows only, in the schemas JUDGMENTS and RESULTS.
@@ -22,9 +25,9 @@ class Checked:
     #: Of all rows, good and bad.
     judgment_counts: JudgmentCounts
     result_counts: ResultCounts
-    #: The rejected rows, in tables as `rejecting.rejected` makes them.
+    #: The rejected rows, in tables as `rows.rejected_rows` returns them.
     rejected: tuple[DataFrame, ...] = ()
-    #: How the results can be cut down by their ranks; None if they cannot.
+    #: Leaves out results by their ranks; None if that is not possible.
     pruning: Pruning | None = None
     #: Leaves out the results below the floor of their list; None if no floors are known. See `scoring.floors`.
     cut: Cut | None = None
@@ -38,8 +41,13 @@ class Checked:
         return self.results if self.cut is None else self.cut(self.results)
 
     @property
+    def judged_queries(self) -> DataFrame:
+        """One row per judged query: its key."""
+        return self.judgments.select(*query_key(self.judgments.columns)).distinct()
+
+    @property
     def unjudged_rows(self) -> int:
-        """How many good results are of queries that nobody judged."""
+        """How many good results are of unjudged queries."""
         return sum(run.unjudged_rows for run in self.result_counts.runs)
 
     @property
@@ -57,10 +65,17 @@ class Checked:
         """The datasets of the runs, sorted; only None if the tables name no datasets."""
         return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
 
+    def with_runs(self, runs: Sequence[RunCounts]) -> Self:
+        """The same with new counts of the runs; a run that has no rows left stays, and lacks all queries."""
+        counts = self.result_counts
+        return dataclasses.replace(
+            self, result_counts=dataclasses.replace(counts, runs=counting.of_the_same_runs(counts.runs, runs))
+        )
+
     def counts(self, cutoffs: int) -> dict[str, int]:
         """How many rows and queries were read, and how many scores there must be, by name.
 
-        A run has a score for every judged query of its dataset, at each of so many cutoffs.
+        A run has a score for every judged query of its dataset, at each of the cutoffs.
         """
         judged, runs = self.judgment_counts, self.result_counts.runs
         pairs = sum(judged.queries.get(run.dataset, 0) for run in runs)
