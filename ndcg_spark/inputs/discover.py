@@ -16,9 +16,8 @@ from pyarrow import fs
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs import engine_files, table_formats
-from ndcg_spark.inputs.file_formats import sniffed
-from ndcg_spark.inputs.files import File, partition_of
+from ndcg_spark.inputs import engine_files, table_logs
+from ndcg_spark.inputs.files import File, of_each, partition_of, with_content
 from ndcg_spark.inputs.storage import NoStorageError, is_local, local, refuse_credentials, storage
 from ndcg_spark.masking import masked
 
@@ -40,11 +39,12 @@ def find(engine: Engine, path: str, where: str) -> list[File]:
     """
     refuse_credentials(path, where)
     try:
-        return sniffed(files_of(_without_pipe(engine, engine.addressed(path), where), where), where)
+        found = files_of(_without_pipe(engine, engine.addressed(path), where), where)
+        return of_each(found, lambda file: with_content(file, where))
     except (NoStorageError, MissingInputError) as error:
         if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
             raise
-        return [engine_files.unseen(engine, path, where)]
+        return [engine_files.far_file(engine, path, where)]
 
 
 def files_of(path: str, where: str) -> list[File]:
@@ -62,7 +62,7 @@ def files_of(path: str, where: str) -> list[File]:
         fixed = place if entries[0][0] == place else before_wildcards(place)
         found = [below for entry in entries for below in _below(system, entry, where)]
         for folder in {fixed, *(name.rpartition("/")[0] for name, _, is_folder in entries if not is_folder)}:
-            table_formats.refuse_table(system, folder, where)
+            table_logs.refuse_table(system, folder, where)
     except (OSError, pa.ArrowException, UnicodeError) as error:
         raise InputError(f"{where}: {masked(path)} cannot be read, {first_line(error)}; check its rights") from error
     if not found:
@@ -155,12 +155,12 @@ def _below(system: fs.FileSystem, entry: _Entry, where: str) -> Iterator[_Entry]
         yield entry
     elif isinstance(system, fs.LocalFileSystem):
         # pyarrow's own listing passes over links to nothing.
-        table_formats.refuse((f"{place}/{name}" for name in os.listdir(place)), where)  # noqa: PTH208  # as below
+        table_logs.refuse((f"{place}/{name}" for name in os.listdir(place)), where)  # noqa: PTH208  # as below
         for name in _names(system, place):
             yield from _below(system, _known(system, name), where)
     else:
         found = system.get_file_info(fs.FileSelector(place, recursive=True))
-        table_formats.refuse((info.path for info in found), where)
+        table_logs.refuse((info.path for info in found), where)
         for info in found:
             parts = info.path.removeprefix(place).strip("/").split("/")
             if info.type == fs.FileType.File and not any(map(_is_hidden, parts)):

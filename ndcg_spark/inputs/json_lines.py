@@ -150,4 +150,4 @@ def _object(line: str) -> dict[str, Any]:
 
 def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:
     """Whether a text has half of a surrogate pair, which is no character."""
-    return "\\ud" in line.lower() and not strict_json.is_whole([json.dumps(found, ensure_ascii=False)])
+    return "\\ud" in line.lower() and not strict_json.is_text([json.dumps(found, ensure_ascii=False)])

@@ -5,8 +5,7 @@ from input_files import file, names
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.discover import files_of
-from ndcg_spark.inputs.file_formats import format_of
-from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.files import File, format_of
 
 
 def test_a_file_is_found_with_its_size(tmp_path):

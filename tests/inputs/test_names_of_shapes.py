@@ -5,12 +5,13 @@ from input_files import file
 
 from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import layouts
+from ndcg_spark.inputs import trec_layouts as layouts
 from ndcg_spark.inputs.aliases import doubtful_run, resolved
 from ndcg_spark.inputs.discover import without_backups
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file, run_name
+from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 
@@ -117,7 +118,8 @@ def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, wor
     ],
 )
 def test_the_depth_of_json_is_that_of_its_first_value(tmp_path, text, depth):
-    found = of_text([file(tmp_path / "r.run", text)], "trec", ResultsConfig(path=["r.run"]), RESULTS.names, "results")
+    context = TableContext("results", "r.run", ResultsConfig(path=["r.run"]), RESULTS.names)
+    found = of_text([file(tmp_path / "r.run", text)], "trec", context)
     assert (found.kind, found.depth) == ("json", depth)
 
 

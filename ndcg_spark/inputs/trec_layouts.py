@@ -134,7 +134,7 @@ def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
     return next((layout for layout in fitting if layout.fits(rows)), None)
 
 
-def given(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
+def mapped(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
     """The layout that numbers of fields, from 1, name; InputError if a line of these has no such field."""
     positions = {name: int(field) - 1 for name, field in columns.items()}
     counts = {len(line.split()) for line in lines}
