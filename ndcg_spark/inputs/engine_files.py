@@ -19,7 +19,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError, first_line
 from ndcg_spark.inputs import table_logs
@@ -193,7 +192,6 @@ def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> l
         below = list(of_root)
         keys = [key for key, _ in below[0].partition]
         table = read_paths(engine, kind, [file.path for file in below], where, {"basePath": root} if root else {})
-        refuse_own(table.columns, f"{where}: {below[0].path}")
         if all(key in table.columns for key in keys):
             tables.append(_with_folders(table, {key: F.col(quoted(key)).cast("string") for key in keys}))
             continue

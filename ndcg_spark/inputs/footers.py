@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ndcg_spark.conforming import refuse_alike, refuse_own
+from ndcg_spark.conforming import refuse_alike
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.arrow_types import plain_type
 from ndcg_spark.inputs.files import File, of_each
@@ -60,7 +60,6 @@ def _footer(file: File, kind: str, where: str) -> Footer:
             f"{where}: {file.path} is not a complete {name} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
-    refuse_own(schema.names, f"{where}: {file.path}")
     return Footer({field.name: field.type for field in schema}, rows)
 
 

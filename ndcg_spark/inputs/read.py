@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
-from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import aliases, columnar, discover, engine_files, lakehouse, run_names
@@ -21,6 +20,7 @@ from ndcg_spark.inputs.column_names import names_in, renamed
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
 from ndcg_spark.inputs.lists import unlisted
 from ndcg_spark.inputs.recognise import of_text
+from ndcg_spark.inputs.run_names import Runs
 from ndcg_spark.inputs.shapes import Shape, TableContext
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
@@ -36,8 +36,6 @@ from ndcg_spark.schemas import (
 )
 from ndcg_spark.table_config import AttributesConfig, WeightsConfig
 
-#: Runs by dataset (None if rows tell it) and name.
-Runs = tuple[tuple[str | None, str], ...]
 #: The schema of a table whose files have these columns.
 SchemaOf = Callable[[Sequence[str]], StructType]
 
@@ -188,7 +186,6 @@ def _of_engine(
     file: File, table: DataFrame, context: TableContext, schema_of: SchemaOf, notes: tuple[str, ...]
 ) -> Source:
     """A table that the engine reads by its name or its log."""
-    refuse_own(table.columns, context.place)
     schema, shape = schema_of(table.columns), context.shape("table", table.columns)
     rows = unlisted(renamed(table, shape, context.config, schema, context.place), schema is RESULTS, context.name)
     return Source(

@@ -8,7 +8,7 @@ they are refused with what to write to choose one.
 import dataclasses
 from collections.abc import Sequence
 
-from ndcg_spark.conforming import refuse_alike, refuse_own
+from ndcg_spark.conforming import refuse_alike
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import trec_layouts as layouts
 from ndcg_spark.inputs.aliases import is_of_quepid, refuse_list_as_text
@@ -117,7 +117,6 @@ def _with_header(shape: Shape, first: File, head: str, others: Sequence[File], w
     if "\ufffd" in header:
         raise InputError(f"{place} has a header that is not UTF-8, {header!r}; write it again")
     refuse_alike(found, place)
-    refuse_own(found, place)
     refuse_list_as_text(shape.columns, place)
     return dataclasses.replace(shape, header=header, is_of_quepid=is_of_quepid(found))
 
