@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import tool_exports
-from ndcg_spark.inputs import trec_layouts as layouts
+from ndcg_spark.inputs import tool_exports, trec_layouts
 from ndcg_spark.inputs.aliases import is_known
 from ndcg_spark.inputs.column_names import refuse_other
 from ndcg_spark.inputs.shapes import Shape, TableContext, whole_lines
@@ -89,7 +88,7 @@ def _of_object(text: str, table: TableContext) -> Shape:
             "so, or as JSON lines"
         )
     if numbers:
-        layout = layouts.mapped(numbers, [" ".join("?" * (depth + 1))], place)
+        layout = trec_layouts.mapped(numbers, [" ".join("?" * (depth + 1))], place)
         if len(layout.positions) <= depth:
             raise ConfigurationError(
                 f"{place}: {len(numbers)} columns are mapped of {depth + 1}; give the number of each"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ndcg_spark.conforming import refuse_alike
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import trec_layouts as layouts
+from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.aliases import is_of_quepid, refuse_list_as_text
 from ndcg_spark.inputs.csv_text import SEPARATORS, header_names
 from ndcg_spark.inputs.files import File, of_each
@@ -36,7 +36,7 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     may_be_json = kind in ("trec", "jsonl", "json") and table.config.format in (None, "json")
     if kind in ("jsonl", "json") or (may_be_json and text.lstrip().startswith("{")):
         return of_json_text(text, kind, table)
-    if kind == "trec" and where not in layouts.LAYOUTS:
+    if kind == "trec" and where not in trec_layouts.LAYOUTS:
         raise InputError(
             f"{table.place} has no ending that tells its format; end it in .csv, .tsv, .jsonl, .parquet or .orc, with "
             "the names of the columns in it"
@@ -45,10 +45,10 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     shape = _of_named(kind, some, table) if kind in SEPARATORS else _of_fields(some, table)
     if shape.kind in SEPARATORS:
         return _with_header(shape, first, text, others, where)
-    if shape.layout and not table.numbers_of_fields and shape.layout is not layouts.USUAL[where]:
+    if shape.layout and not table.numbers_of_fields and shape.layout is not trec_layouts.RUN:
         heads = of_each(others, lambda file: whole_lines(file.head(where)))
         for file, some in zip(others, heads, strict=True):
-            refusal = layouts.contradiction(some, shape.layout, where, f"{where}: {file.path}")
+            refusal = trec_layouts.contradiction(some, shape.layout, where, f"{where}: {file.path}")
             if refusal:
                 raise refusal
     return shape
@@ -58,13 +58,13 @@ def _of_named(kind: str, some: Sequence[str], table: TableContext) -> Shape:
     """CSV or TSV; text without a header, if the first line names no column of ours and all lines have one layout."""
     config, numbers = table.config, table.numbers_of_fields
     if numbers and config.format is None:
-        return _of_layout(layouts.mapped(numbers, some, table.place), table)
+        return _of_layout(trec_layouts.mapped(numbers, some, table.place), table)
     shape = table.shape(kind, _names(some[0], SEPARATORS[kind]) if some else [])
-    is_certain = kind == "csv" or config.format or config.columns or table.name not in layouts.LAYOUTS
+    is_certain = kind == "csv" or config.format or config.columns or table.name not in trec_layouts.LAYOUTS
     if is_certain or shape.has - set(table.folders):
         return shape
     # A header of other names has no number in it.
-    has_number = any(layouts.is_number(field) for line in some[:1] for field in line.split())
+    has_number = any(trec_layouts.is_number(field) for line in some[:1] for field in line.split())
     return _of_recognised(some, table, may_be_refused=has_number) or shape
 
 
@@ -72,7 +72,7 @@ def _of_fields(some: Sequence[str], table: TableContext) -> Shape:
     """Lines of fields between blanks; CSV or TSV, if the first line names both a query and a document."""
     config = table.config
     if table.numbers_of_fields:
-        return _of_layout(layouts.mapped(table.numbers_of_fields, some, table.place), table)
+        return _of_layout(trec_layouts.mapped(table.numbers_of_fields, some, table.place), table)
     for kind, separator in SEPARATORS.items() if config.format is None and some else ():
         shape = table.shape(kind, _names(some[0], separator))
         if {"query_id", "doc_id"} <= shape.has:
@@ -82,10 +82,10 @@ def _of_fields(some: Sequence[str], table: TableContext) -> Shape:
             f"{table.name}: columns are mapped, and TREC text has no names; leave columns out, or give the number of "
             "each field, from 1"
         )
-    usual = layouts.USUAL[table.name]
+    usual = trec_layouts.USUAL[table.name]
     counts = {len(line.split()) for line in some}
     # Bad lines are the contract's to count, so one good line is enough.
-    is_usual = usual is not layouts.QRELS and any(
+    is_usual = usual is not trec_layouts.QRELS and any(
         count == usual.fields or (usual.open and count > usual.fields) for count in counts
     )
     return (None if is_usual else _of_recognised(some, table)) or _of_layout(usual, table)
@@ -93,8 +93,8 @@ def _of_fields(some: Sequence[str], table: TableContext) -> Shape:
 
 def _of_recognised(some: Sequence[str], table: TableContext, may_be_refused: bool = True) -> Shape | None:
     """The shape of lines that have one layout, else None; InputError for lines that may mean several things."""
-    layout = layouts.recognised(some, table.name, "relevance" in table.names)
-    refusal = layouts.ambiguous(some, table.name, table.place) if layout is None and may_be_refused else None
+    layout = trec_layouts.recognised(some, table.name, "relevance" in table.names)
+    refusal = trec_layouts.ambiguous(some, table.name, table.place) if layout is None and may_be_refused else None
     if refusal:
         raise refusal
     return _of_layout(layout, table) if layout else None

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ndcg_spark.config import TableConfig
-from ndcg_spark.inputs import trec_layouts as layouts
+from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.aliases import resolved
 from ndcg_spark.inputs.trec_layouts import Layout
 
@@ -38,7 +38,7 @@ class Shape:
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
         sentences = []
-        if self.layout and self.layout.words not in (layouts.QRELS.words, layouts.RUN.words):
+        if self.layout and self.layout.words not in (trec_layouts.QRELS.words, trec_layouts.RUN.words):
             what = "one JSON object" if self.kind == "json" else "lines without a header"
             sentences.append(f"{what}, read as: {self.layout.words}")
         renamed = [

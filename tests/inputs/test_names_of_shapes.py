@@ -3,9 +3,9 @@
 import pytest
 from input_files import file
 
-from ndcg_spark.config import ResultsConfig
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import trec_layouts as layouts
+from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.aliases import doubtful_run, resolved
 from ndcg_spark.inputs.discover import without_backups
 from ndcg_spark.inputs.files import File
@@ -103,7 +103,7 @@ def test_a_file_s_name_counts_before_that_of_its_folder():
     ],
 )
 def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, words):
-    layout = layouts.recognised(lines, table, graded=table == "judgments")
+    layout = trec_layouts.recognised(lines, table, graded=table == "judgments")
     assert (layout and layout.words) == words
 
 
@@ -124,7 +124,7 @@ def test_the_depth_of_json_is_that_of_its_first_value(tmp_path, text, depth):
 
 
 RANKS, SCORES = (
-    next(layout for layout in layouts.LAYOUTS["results"] if layout.words == f"query document {last}")
+    next(layout for layout in trec_layouts.LAYOUTS["results"] if layout.words == f"query document {last}")
     for last in ("rank", "score")
 )
 
@@ -139,7 +139,7 @@ RANKS, SCORES = (
     ],
 )
 def test_a_file_that_shows_another_layout_than_the_first_is_refused(layout, lines, words):
-    assert words in str(layouts.contradiction(lines, layout, "results", "results: b.txt"))
+    assert words in str(trec_layouts.contradiction(lines, layout, "results", "results: b.txt"))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,14 @@ def test_a_file_that_shows_another_layout_than_the_first_is_refused(layout, line
     ],
 )
 def test_a_file_that_shows_the_same_layout_or_bad_lines_is_read(layout, lines):
-    assert layouts.contradiction(lines, layout, "results", "results: b.txt") is None
+    assert trec_layouts.contradiction(lines, layout, "results", "results: b.txt") is None
+
+
+def test_judgments_with_times_are_not_read_beside_those_of_trec(tmp_path):
+    files = [file(tmp_path / "a", "1 0 31 4\n"), file(tmp_path / "b", "1 31 4 881250949\n")]
+    context = TableContext("judgments", "a", JudgmentsConfig(path=["a"]), JUDGMENTS.names)
+    with pytest.raises(InputError, match="b has lines of query document grade time, and other files have query 0 doc"):
+        of_text(files, "trec", context)
 
 
 BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
