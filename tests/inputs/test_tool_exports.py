@@ -55,11 +55,6 @@ def test_logs_of_ubi_are_results_whatever_is_around_them(tmp_path, build):
     assert {query for query, _, _ in values(read(text, "results"))} == ids
 
 
-def test_numbers_keep_the_text_they_are_written_with():
-    text = '{"queries": [{"query": 1e3, "ratings": {"d": 0.10}}]}'
-    assert values(read(text)) == [("1e3", "d", "0.10")]
-
-
 @pytest.mark.parametrize(
     "text",
     [
