@@ -13,15 +13,15 @@ from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
 from ndcg_spark.inputs import arrow_types, engine_files, footers
 from ndcg_spark.inputs.arrow_types import plain_type
-from ndcg_spark.inputs.column_names import names_in, renamed
+from ndcg_spark.inputs.column_names import names_in
 from ndcg_spark.inputs.files import BINARY, TABLES, File
 from ndcg_spark.inputs.footers import Footer
-from ndcg_spark.inputs.lists import unlisted
+from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.values import constant
-from ndcg_spark.schemas import FAULT, RESULTS
+from ndcg_spark.schemas import FAULT
 
 
 def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
@@ -61,13 +61,13 @@ def read_typed(
     rows: int | None
     if _is_copied(engine, files[0], shape.kind, known, columns):
         if not any(map(arrow_types.holds_structs, known[0].columns.values())):
-            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape, config, schema, place)
+            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, config, schema, place)
         copy = _plain_copy(shape.kind, files, known, columns, engine.scratch, name)
         table, rows = engine_files.read_copy(engine, copy, name), copy.rows
     else:
         table = engine_files.read_files(engine, shape.kind, files, name)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].found else None
-    listed = unlisted(renamed(table, shape, config, schema, place), schema is RESULTS, place)
+    listed = rows_of(table, shape.columns, config, schema, place)
     return listed, None if FAULT in listed.columns else rows
 
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from ndcg_spark.conforming import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import tool_exports
-from ndcg_spark.inputs.aliases import is_known, is_of_quepid, resolved
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
+from ndcg_spark.inputs.column_names import is_known, is_of_quepid, resolved
 from ndcg_spark.inputs.dictionaries import is_nested, nested
 from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.inputs.lists import unlisted, unpacked

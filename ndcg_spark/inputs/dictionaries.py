@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import is_known
+from ndcg_spark.inputs.column_names import is_known
 
 #: The run of results that are given as {query: {document: score}}, if they are given no name.
 RUN = "run"

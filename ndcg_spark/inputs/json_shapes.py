@@ -8,8 +8,7 @@ from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import tool_exports, trec_layouts
-from ndcg_spark.inputs.aliases import is_known
-from ndcg_spark.inputs.column_names import refuse_other
+from ndcg_spark.inputs.column_names import is_known, refuse_other
 from ndcg_spark.inputs.shapes import Shape, TableContext, whole_lines
 
 _SHOWN_KEYS = 10

@@ -15,10 +15,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import aliases, columnar, discover, engine_files, lakehouse, run_names
-from ndcg_spark.inputs.column_names import names_in, renamed
+from ndcg_spark.inputs import column_names, columnar, discover, engine_files, lakehouse, run_names
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
-from ndcg_spark.inputs.lists import unlisted
+from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import Runs
 from ndcg_spark.inputs.shapes import Shape, TableContext
@@ -131,7 +130,7 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
         """All columns as text, the query under our own name, unless the table has a row per attribute."""
         if {"attribute", "value"} & {*has, *config.columns}:
             return QUERY_ATTRIBUTES
-        key = aliases.resolved(config.columns, ["dataset", "query_id"], has, "query_attributes")
+        key = column_names.resolved(config.columns, ["dataset", "query_id"], has, "query_attributes")
         names = [*key, *(name for name in has if name not in key.values())]
         return StructType([StructField(name, StringType()) for name in names])
 
@@ -173,7 +172,7 @@ def _read(
         table, rows = columnar.read_typed(engine, files, shape, config, schema, footers, name)
     else:
         if shape.fields:
-            names_in(has, shape, config, schema, context.place)
+            column_names.names_in(has, shape.columns, config, schema, context.place)
         copy = text_to_parquet(shape, files, schema.names, engine.scratch, name)
         table, rows = engine_files.read_copy(engine, copy, name), copy.rows
     notes = (*notes, *shape.notes(config), *run_notes)
@@ -187,7 +186,7 @@ def _of_engine(
 ) -> Source:
     """A table that the engine reads by its name or its log."""
     schema, shape = schema_of(table.columns), context.shape("table", table.columns)
-    rows = unlisted(renamed(table, shape, context.config, schema, context.place), schema is RESULTS, context.name)
+    rows = rows_of(table, shape.columns, context.config, schema, context.place)
     return Source(
         rows,
         context.name,
@@ -198,8 +197,8 @@ def _of_engine(
     )
 
 
-def _doubtful_run(shape: Shape, context: TableContext, schema: StructType) -> str | None:
-    return aliases.doubtful_run(shape.columns, context.config.columns, context.folders) if schema is RESULTS else None
+def _doubtful_run(shape: Shape, table: TableContext, schema: StructType) -> str | None:
+    return column_names.doubtful_run(shape.columns, table.config.columns, table.folders) if schema is RESULTS else None
 
 
 def _without_faults(source: Source) -> DataFrame:

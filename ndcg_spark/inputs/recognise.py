@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ndcg_spark.conforming import refuse_alike
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.aliases import is_of_quepid, refuse_list_as_text
+from ndcg_spark.inputs.column_names import is_of_quepid, refuse_list_as_text
 from ndcg_spark.inputs.csv_text import SEPARATORS, header_names
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.json_shapes import of_json_text

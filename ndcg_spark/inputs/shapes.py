@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.aliases import resolved
+from ndcg_spark.inputs.column_names import resolved
 from ndcg_spark.inputs.trec_layouts import Layout
 
 _LINES = 200

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolved
+from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolved
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
