@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
+from ndcg_spark.contract.check import check_tables
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job.duplicates import without_duplicates
 from ndcg_spark.job.failures import translated_failures
@@ -33,7 +33,7 @@ def check(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
         sources, config = context.sources, context.config
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         with translated_failures(sources):
-            checked = validation.check(*sources, config)
+            checked = check_tables(*sources, config)
         checked = without_duplicates(checked, sources, config)
         report_rows_read(sources, checked, report_step)
         warn_of_input(sources, checked, config, report_step)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import excluding, validation
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract import exclusions
+from ndcg_spark.contract.check import check_tables, typed_tables
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.gate.verdict import Verdict
@@ -91,7 +92,7 @@ def run_on(
     context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
     sources = context.sources
     with clock.step("check", reading(sources)), translated_failures(sources):
-        checked = validation.check(*sources, context.config)
+        checked = check_tables(*sources, context.config)
     config = _with_highest_grade(context.config, checked.judgment_counts.best_grade)
     context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))
     report_rows_read(sources, checked, report_step)
@@ -99,7 +100,7 @@ def run_on(
     if consumer:
         consumer.check_runs([run.run for run in checked.result_counts.runs])
 
-    def search(checked: Checked) -> Checked:
+    def search(checked: CheckedTables) -> CheckedTables:
         with clock.step("check again", reading(sources)):
             searched = without_duplicates(checked, sources, config)
         report_rows_rejected(sources, searched, report_step)
@@ -120,7 +121,7 @@ def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> E
     return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
 
 
-def _outcome(context: Context, checked: Checked) -> Outcome:
+def _outcome(context: Context, checked: CheckedTables) -> Outcome:
     """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `run`."""
     output = context.config.dated(context.config.output) if context.config.output else None
     verdicts: list[Verdict] = []
@@ -129,7 +130,7 @@ def _outcome(context: Context, checked: Checked) -> Outcome:
     return outcome_of(context, checked, rows, output, verdicts)
 
 
-def _collected(context: Context, checked: Checked) -> list[dict[str, Any]]:
+def _collected(context: Context, checked: CheckedTables) -> list[dict[str, Any]]:
     """The dataset scores of checked tables, not published."""
     runs = runs_table(context.engine, checked)
     with context.clock.step("evaluate", evaluating(checked)):
@@ -146,9 +147,9 @@ def explain_plan(config: EvaluationConfig) -> str:
     """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
     with engine_for(config) as engine:
         context = context_of(engine, config, lambda *_: None)
-        judgments, results = validation.typed(*context.sources, context.config)
+        judgments, results = typed_tables(*context.sources, context.config)
         excluded = context.sources[1].without
-        results = excluding.kept(results, excluded) if excluded else results
+        results = exclusions.remove_excluded(results, excluded) if excluded else results
         runs = count_unjudged_queries(judgments, results)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

@@ -14,7 +14,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
@@ -74,7 +74,7 @@ def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> Non
 def gate_staged(
     gate: GateConfig,
     context: Context,
-    checked: Checked,
+    checked: CheckedTables,
     publication: Publication,
     output: str,
     rows: Iterable[Mapping[str, Any]],

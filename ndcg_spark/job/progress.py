@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import doubts, thresholds
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract import limits, plausibility
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 
 #: Called when a step is done, with the name of the step and a sentence for the user.
@@ -47,7 +47,7 @@ def reading(sources: Sequence[Source]) -> str:
     return f"reading {' and '.join(map(_table, sources))}"
 
 
-def evaluating(checked: Checked) -> str:
+def evaluating(checked: CheckedTables) -> str:
     """The activity of evaluating these tables."""
     counts = checked.result_counts
     return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"
@@ -61,7 +61,7 @@ def _table(source: Source) -> str:
     return f"{source.name} ({files}, {size:,.1f} MB)" if size else source.name
 
 
-def report_rows_read(sources: Sequence[Source], checked: Checked, report_step: ReportStep) -> None:
+def report_rows_read(sources: Sequence[Source], checked: CheckedTables, report_step: ReportStep) -> None:
     """Report how many rows of each table were read, and which were rejected."""
     judgments, results = sources
     judged, returned = checked.judgment_counts, checked.result_counts
@@ -72,35 +72,35 @@ def report_rows_read(sources: Sequence[Source], checked: Checked, report_step: R
     report_rows_rejected(sources, checked, report_step)
 
 
-def report_rows_rejected(sources: Sequence[Source], checked: Checked, report_step: ReportStep) -> None:
+def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables, report_step: ReportStep) -> None:
     """Report how many rows of each table were rejected, and why; nothing if none were."""
     for source, counts in zip(sources, checked.both_counts, strict=True):
         if counts.breaches:
             rows = sum(breach.rows for breach in counts.breaches)
-            report_step("rejected", f"{rows:,} rows of {source.name}: {thresholds.in_words(counts.breaches)}")
+            report_step("rejected", f"{rows:,} rows of {source.name}: {limits.summary(counts.breaches)}")
 
 
 def warn_of_input(
-    sources: Sequence[Source], checked: Checked, config: EvaluationConfig, report_step: ReportStep
+    sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig, report_step: ReportStep
 ) -> None:
     """Report what in the counts is probably a mistake. It changes neither a score nor an exit code."""
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
     if shows_ndcg and not config.chooses_convention and all(source.format == "trec" for source in sources):
-        _report("note", doubts.of_the_default(checked.judgment_counts, config.convention), report_step)
+        _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention), report_step)
     returned = checked.result_counts
     for sentence in (
-        doubts.of_unjudged_runs(returned),
-        doubts.of_ties(returned, config.convention),
-        doubts.of_ranks(returned, config.convention),
-        doubts.of_large_scores(returned, sources[1], config.convention),
-        doubts.of_empty_runs(returned),
+        plausibility.of_unjudged_runs(returned),
+        plausibility.of_ties(returned, config.convention),
+        plausibility.of_ranks(returned, config.convention),
+        plausibility.of_large_scores(returned, sources[1], config.convention),
+        plausibility.of_empty_runs(returned),
     ):
         _report("warning", sentence, report_step)
 
 
 def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig, report_step: ReportStep) -> None:
     """Report which runs returned no judged documents; `rows` have their judged_rate."""
-    _report("warning", doubts.of_judged_rates(rows, config.cutoffs[-1]), report_step)
+    _report("warning", plausibility.of_judged_rates(rows, config.cutoffs[-1]), report_step)
 
 
 def _report(step: str, sentence: str | None, report_step: ReportStep) -> None:

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import interrupts
-from ndcg_spark.contract import thresholds
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.progress import evaluating
@@ -37,10 +37,10 @@ _LIST = ["dataset", "run", "query_id"]
 _MOST_LOST = 50
 
 
-def publish(context: Context, checked: Checked, output: str) -> tuple[list[dict[str, Any]], list[Verdict]]:
+def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list[dict[str, Any]], list[Verdict]]:
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    thresholds.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
+    limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
     for sentence in remove(output, waste(output)):
         context.report_step("recover", sentence)
     publication = Publication(output, evaluation.evaluation_id)
@@ -82,7 +82,7 @@ def publish(context: Context, checked: Checked, output: str) -> tuple[list[dict[
 
 
 def _stage(
-    context: Context, checked: Checked, publication: Publication, counts: Mapping[str, int]
+    context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Stage and verify every table that needs no gate; returns the dataset scores, read back from staging."""
     evaluation, clock, session = context.evaluation, context.clock, context.engine.session
@@ -109,7 +109,7 @@ def _stage(
 
 def _stage_documents(
     publication: Publication,
-    checked: Checked,
+    checked: CheckedTables,
     evaluation: Evaluation,
     session: SparkSession,
     lists: DataFrame | None = None,

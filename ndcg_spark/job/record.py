@@ -10,7 +10,7 @@ from typing import Any
 import pyspark
 
 import ndcg_spark
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.gate.verdict import Verdict, exit_code_of
@@ -57,7 +57,11 @@ class Outcome:
 
 
 def outcome_of(
-    context: Context, checked: Checked, rows: list[dict[str, Any]], output: str | None, verdicts: Sequence[Verdict]
+    context: Context,
+    checked: CheckedTables,
+    rows: list[dict[str, Any]],
+    output: str | None,
+    verdicts: Sequence[Verdict],
 ) -> Outcome:
     """The outcome of an evaluation with these rows of DATASET_SCORES, published in `output` if it names a folder."""
     config = context.config
@@ -78,7 +82,7 @@ def outcome_of(
     )
 
 
-def night_record(context: Context, checked: Checked) -> dict[str, Any]:
+def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
     """The record of an evaluation as JSON values without secrets: what was computed from what, and by which versions.
 
     `seconds` has the duration of each step so far.

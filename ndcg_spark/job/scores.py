@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import thresholds
-from ndcg_spark.contract.checked import Checked
-from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
 from ndcg_spark.inputs.unchanged import refuse_changed
@@ -29,7 +29,7 @@ from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 _NOT_WORTH_A_SCAN = 0.1
 
 
-def runs_table(engine: Engine, checked: Checked) -> DataFrame:
+def runs_table(engine: Engine, checked: CheckedTables) -> DataFrame:
     """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
     runs = checked.result_counts.runs
     columns = {
@@ -42,7 +42,7 @@ def runs_table(engine: Engine, checked: Checked) -> DataFrame:
     return engine.session.createDataFrame(pa.table(columns))
 
 
-def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
     # Where results are not brought together, leaving some out does so.
@@ -51,17 +51,17 @@ def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> Data
     return query_scores(checked.judgments, results, runs, evaluation)
 
 
-def results_of(checked: Checked, evaluation: Evaluation) -> DataFrame:
+def results_of(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
     """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
     return results_to_score(checked, _pruned(checked, evaluation))
 
 
-def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
+def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
     """Checked results without those of unjudged queries."""
     return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
-def _pruned(checked: Checked, evaluation: Evaluation) -> DataFrame:
+def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
     """Checked results without what the check has pruned."""
     results = checked.pruned_results
     if _brings_together(checked, evaluation):
@@ -69,7 +69,7 @@ def _pruned(checked: Checked, evaluation: Evaluation) -> DataFrame:
     return results
 
 
-def _brings_together(checked: Checked, evaluation: Evaluation) -> bool:
+def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
     """Whether the results are pruned by their ranks, and at least half of them are of judged queries.
 
     Others move fewer rows where Spark prunes them itself, before it moves any.
@@ -80,7 +80,7 @@ def _brings_together(checked: Checked, evaluation: Evaluation) -> bool:
 
 
 @contextlib.contextmanager
-def counted_refusals(context: Context, checked: Checked, evaluation: Evaluation) -> Iterator[None]:
+def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evaluation) -> Iterator[None]:
     """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `run`.
 
     PlanRefusedError only for a duplicate, which has to be searched for.
@@ -95,7 +95,9 @@ def counted_refusals(context: Context, checked: Checked, evaluation: Evaluation)
             raise _counted(refusal, checked, runs_table(context.engine, checked), evaluation) from refusal
 
 
-def _counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evaluation: Evaluation) -> NdcgSparkError:
+def _counted(
+    refusal: PlanRefusedError, checked: CheckedTables, runs: DataFrame, evaluation: Evaluation
+) -> NdcgSparkError:
     """The error to raise for a refusal. If queries are refused, it says how many, for which it runs a job."""
     if refusal.code == NOT_FINITE.code:
         return ConventionError(str(refusal))
@@ -114,8 +116,7 @@ def _counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evalu
 
 def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of dataset scores as dictionaries of these columns, sorted by dataset, run and cutoff."""
-    ordered = sorted(rows, key=lambda row: (row["dataset"], row["run"], order_of(row["cutoff"])))
-    return [{name: row[name] for name in columns} for row in ordered]
+    return sorted(({name: row[name] for name in columns} for row in rows), key=by_run)
 
 
 def shown_columns(context: Context) -> tuple[str, ...]:
@@ -123,10 +124,10 @@ def shown_columns(context: Context) -> tuple[str, ...]:
     return measure_first(DATASET_SCORES, context.evaluation.measures.columns)
 
 
-def refuse_scores(context: Context, checked: Checked, rows: list[dict[str, Any]]) -> None:
+def refuse_scores(context: Context, checked: CheckedTables, rows: list[dict[str, Any]]) -> None:
     """InputError if the scores are not of the tables that were checked, or if too few documents are judged."""
     refuse_changed(context.sources, context.stamps)
-    thresholds.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
+    limits.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(context, rows)
 
 
@@ -140,5 +141,5 @@ def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows
         if row["cutoff"] == deepest
     }
-    thresholds.refuse_unjudged(rates, deepest, config.min_judged_rate)
+    limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
     warn_of_unjudged_runs(rows, config, context.report_step)

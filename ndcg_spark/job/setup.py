@@ -10,8 +10,14 @@ from pyspark.sql import DataFrame
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.inputs.query_tables import read_attributes, read_weights
-from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.inputs.read import (
+    Source,
+    read_attributes,
+    read_excluded,
+    read_judgments,
+    read_results,
+    read_weights,
+)
 from ndcg_spark.inputs.unchanged import Stamp, stamps_of
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.progress import Clock, ReportStep
