@@ -6,11 +6,17 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.convention.measures import NDCG_ONLY
-from ndcg_spark.job.duplicates import without_duplicates
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.input_wait import wait_for_inputs
 from ndcg_spark.job.progress import ReportStep, report_rows_read, warn_of_input
-from ndcg_spark.job.scores import counted_refusals, refuse_unjudged, runs_table, scores_of, sorted_rows
+from ndcg_spark.job.scores import (
+    counted_refusals,
+    refuse_unjudged,
+    runs_table,
+    scores_of,
+    sorted_rows,
+    without_duplicates,
+)
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.scoring.evaluation import dataset_scores
 

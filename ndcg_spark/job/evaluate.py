@@ -14,7 +14,6 @@ from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
-from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.input_wait import wait_for_inputs
 from ndcg_spark.job.progress import (
@@ -29,7 +28,16 @@ from ndcg_spark.job.progress import (
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.record import Outcome, outcome_of
-from ndcg_spark.job.scores import counted_refusals, refuse_scores, runs_table, scores_of, shown_columns, sorted_rows
+from ndcg_spark.job.scores import (
+    counted_refusals,
+    refuse_scores,
+    runs_table,
+    scores_of,
+    searched_if_met,
+    shown_columns,
+    sorted_rows,
+    without_duplicates,
+)
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries

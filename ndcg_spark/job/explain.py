@@ -14,10 +14,9 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import explained_of, facts_of
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
-from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep, report_rows_read
-from ndcg_spark.job.scores import runs_table
+from ndcg_spark.job.scores import runs_table, searched_if_met, without_duplicates
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents

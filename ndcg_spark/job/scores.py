@@ -1,20 +1,21 @@
-"""The scores of checked tables: computed in the fastest way, refused as a whole, and sorted for people."""
+"""The scores of checked tables: computed in the fastest way, without duplicates, refused as a whole, and sorted."""
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import limits
+from ndcg_spark.contract import duplicates, limits
 from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import warn_of_unjudged_runs
@@ -25,6 +26,7 @@ from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import brought_together, by_window
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 
+_Result = TypeVar("_Result")
 #: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
 _NOT_WORTH_A_SCAN = 0.1
 
@@ -77,6 +79,30 @@ def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
     counts = checked.result_counts
     cut = checked.pruning is not None and counts.untrusted is not None
     return evaluation.rank is by_window and cut and 2 * checked.unjudged_rows <= counts.rows
+
+
+def without_duplicates(checked: CheckedTables, sources: Sequence[Source], config: EvaluationConfig) -> CheckedTables:
+    """The checked tables without duplicates. Runs Spark jobs, and raises, as `duplicates.without_duplicates`."""
+    judgments, results = sources
+    with translated_failures(sources):
+        return duplicates.without_duplicates(checked, judgments, results, config)
+
+
+def searched_if_met(
+    compute: Callable[[CheckedTables], _Result],
+    checked: CheckedTables,
+    search: Callable[[CheckedTables], CheckedTables],
+) -> _Result:
+    """What `compute` makes of checked tables; if it meets a duplicate, what it makes of them after the `search`.
+
+    The search costs a scan of each table, so it waits until a duplicate is known to matter.
+    """
+    try:
+        return compute(checked)
+    except PlanRefusedError as refusal:
+        if not refusal.is_of_duplicates:
+            raise
+    return compute(search(checked))
 
 
 @contextlib.contextmanager
