@@ -101,24 +101,18 @@ class EvaluationConfig(Strict):
     gate: GateConfig | None = None
 
     _notes: tuple[str, ...] = PrivateAttr(default=())
-    _chooses_convention: bool = PrivateAttr(default=False)
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def chosen_options(self) -> frozenset[str]:
-        """The options of the convention that are set by name, not by the preset."""
+        """The options of the convention that the configuration names, and `preset` if it names one."""
         return self._chosen_options
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Decisions that were made while the configuration was loaded, in sentences for users."""
         return self._notes
-
-    @property
-    def chooses_convention(self) -> bool:
-        """Whether the configuration has a preset or options; measures and results may change options, too."""
-        return self._chooses_convention
 
     @property
     def measure_set(self) -> MeasureSet:
@@ -149,7 +143,8 @@ class EvaluationConfig(Strict):
                 measure_set = parsed.measure_set
         config = handler(completed)
         config._measure_set = measure_set
-        config._chooses_convention = "convention" in settings
+        chosen = settings.get("convention")
+        config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
         return config
 
     @model_validator(mode="after")
@@ -230,8 +225,6 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     except ValidationError as error:
         problems = problems_of(error, EvaluationConfig)
         raise _refused(problems, where) from error
-    options = settings.get("convention")
-    config._chosen_options = frozenset(options) if isinstance(options, Mapping) else frozenset()
     has_tables = (config.query_attributes is not None, config.query_weights is not None)
     problems = contradictions(config.gate, config.cutoffs, *has_tables) if config.gate else _unused(config)
     if problems:
