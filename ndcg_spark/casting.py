@@ -64,13 +64,6 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
         )
 
 
-def refuse_own(names: Iterable[str], where: str) -> None:
-    """InputError if a column of the user could be confused with one that reading adds."""
-    taken = [name for name in names if name.lower().startswith(OWN)]
-    if taken:
-        raise InputError(f"{where}: {len(taken)} column(s) named {OWN}..., e.g. {taken[0]}, as ours are; rename them")
-
-
 def conform(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> DataFrame:
     """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`.
 

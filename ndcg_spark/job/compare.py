@@ -13,7 +13,7 @@ from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.query_tables import read_attributes, read_weights
+from ndcg_spark.inputs.read import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen, left_out, unknown_run

@@ -10,8 +10,14 @@ from pyspark.sql import DataFrame
 from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.inputs.query_tables import read_attributes, read_weights
-from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.inputs.read import (
+    Source,
+    read_attributes,
+    read_excluded,
+    read_judgments,
+    read_results,
+    read_weights,
+)
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores

@@ -3,13 +3,14 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolved
+from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolved
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
 DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
 SNAPSHOT = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID", "Doc Position", "rating", "brand"]
 RAGAS = ["user_input", "retrieved_context_ids", "reference_context_ids", "response", "reference"]
+BEIR = ["query-id", "corpus-id", "score"]
 UBI = ["application", "query_id", "client_id", "user_query", "query", "query_response_hit_ids", "timestamp"]
 
 
@@ -23,8 +24,12 @@ def found(table, has, given=()):
         (BASIC, {"query_id": "query", "doc_id": "docid", "relevance": "rating"}),
         (DETAILED, {"query_id": "Query Text", "doc_id": "Doc ID", "relevance": "Rating"}),
         (RAGAS, {"query_id": "user_input", "doc_id": "reference_context_ids"}),
+        (BEIR, {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}),
+        (["qid", "docno", "score", "rank"], {"query_id": "qid", "doc_id": "docno"}),
+        (["qid", "docno", "score", "Tag"], {"query_id": "qid", "doc_id": "docno"}),
+        (["text", "title"], {}),
     ],
-    ids=["Quepid's basic export", "Quepid's detailed export", "RAGAS"],
+    ids=["Quepid's basic export", "its detailed export", "RAGAS", "BEIR", "beside ranks", "beside runs", "none"],
 )
 def test_judgments_of_the_field_are_found_under_their_names(has, columns):
     assert found(JUDGMENTS, has) == columns
@@ -53,13 +58,22 @@ def test_results_of_the_field_are_found_under_their_names(has, columns):
     ("has", "columns"),
     [
         ("qid query docno score rank", {"query_id": "qid", "doc_id": "docno", "score": "score", "rank": "rank"}),
+        ("qid docid docno rank score", {"query_id": "qid", "doc_id": "docno", "score": "score", "rank": "rank"}),
         ("query_id user_query docno score", {"query_id": "query_id", "doc_id": "docno", "score": "score"}),
         ("topic query docno score position", {"query_id": "topic", "doc_id": "docno", "score": "score"}),
         ("user item rating position", {"query_id": "user", "doc_id": "item", "score": "rating"}),
         ("user item rank position", {"query_id": "user", "doc_id": "item", "rank": "rank"}),
         ("qid docno score retrieved_context_ids", {"query_id": "qid", "doc_id": "docno", "score": "score"}),
     ],
-    ids=["PyTerrier", "our own", "position beside a score", "beside a rating", "beside a rank", "a list beside ids"],
+    ids=[
+        "PyTerrier",
+        "its number of a document",
+        "our own",
+        "position beside a score",
+        "beside a rating",
+        "beside a rank",
+        "a list beside ids",
+    ],
 )
 def test_a_second_name_never_counts_beside_a_first_one(has, columns):
     assert found(RESULTS, has.split()) == columns
@@ -71,10 +85,6 @@ def test_positions_are_no_ranks_where_the_user_has_named_the_scores():
 
 def test_ratings_of_quepid_are_no_scores_even_if_the_user_has_named_the_ranks():
     assert "score" not in found(RESULTS, DETAILED, {"rank": "Doc Position"})
-
-
-def test_ratings_of_quepid_alone_are_no_results():
-    assert found(RESULTS, BASIC) == {"query_id": "query", "doc_id": "docid"}
 
 
 def test_two_second_names_are_refused_unless_one_is_given():
@@ -129,3 +139,19 @@ def test_a_snapshot_names_its_run_beyond_doubt():
     assert doubtful_run(found(RESULTS, SNAPSHOT), {}, []) is None
     with pytest.raises(InputError, match="2 columns may be the run, Snapshot Name and model"):
         found(RESULTS, [*SNAPSHOT, "model"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "folders", "doubtful"),
+    [
+        ({"run": "Tag"}, {}, [], "Tag"),
+        ({"run": "model"}, {"run": "model"}, [], None),
+        ({"run": "system"}, {}, ["system"], None),
+        ({"run": "run_id"}, {}, [], None),
+        ({}, {}, [], None),
+    ],
+)
+def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_names_it(
+    columns, given, folders, doubtful
+):
+    assert doubtful_run(columns, given, folders) == doubtful

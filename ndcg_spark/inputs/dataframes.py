@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import nested_json
-from ndcg_spark.inputs.aliases import is_known, is_of_quepid, resolved
-from ndcg_spark.inputs.columnar import is_list, plain_type
+from ndcg_spark.inputs import tool_exports
+from ndcg_spark.inputs.arrow_types import is_list, plain_type
+from ndcg_spark.inputs.column_names import is_known, is_of_quepid, resolved
 from ndcg_spark.inputs.dictionaries import is_nested, nested
 from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.inputs.lists import unlisted, unpacked
@@ -82,7 +82,7 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
     """What may be wanted of the table, as pyarrow has it in types that every engine takes, and all its columns."""
     if wanted is not None and "doc_id" in wanted and isinstance(table, Mapping):
         rows = None
-        if nested_json.is_nested_object(table):
+        if tool_exports.is_export_object(table):
             rows = _of_tools(table, "results" if "score" in wanted else "judgments", where)
         elif is_nested(table, wanted):
             rows = nested(table, "score" in wanted, where)
@@ -104,8 +104,8 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
 
 def _of_tools(table: Mapping[Any, Any], name: str, where: str) -> pa.Table:
     """The rows of a judgment list of OpenSearch or Quepid, or of queries of UBI; InputError for what is no row."""
-    columns = nested_json.COLUMNS[name]
-    rows = list(nested_json.object_rows(table, name, where))
+    columns = tool_exports.COLUMNS[name]
+    rows = list(tool_exports.object_rows(table, name, where))
     broken = next((row for row in rows if row.fault), None)
     if broken is not None:
         raise InputError(f"{where}: an entry that is no row, e.g. {broken.line}; correct it")

@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
 
-from ndcg_spark.inputs.layouts import NUMBER, WHOLE_NUMBER, Layout
-from ndcg_spark.inputs.text_blocks import Columns, Row, is_plain_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, column_type, is_plain_text, lines, read_csv, with_line_feeds
+from ndcg_spark.inputs.trec_layouts import NUMBER, WHOLE_NUMBER, Layout
 
 _AROUND = "\ufeff \t\r\f"
 _BLANK = ord(" ")
@@ -22,7 +21,7 @@ _SLICE = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
-class Lines:
+class TrecText:
     """Lines of a layout.
 
     A line of a TREC run has at least six fields, as trec_eval allows: what follows belongs to the run's name. It is
@@ -65,36 +64,6 @@ class Lines:
             return len(fields) == self.layout.fields
         rank = fields[self.layout.positions["rank"]]
         return bool(_NUMBER.fullmatch(rank)) and not _ENDS_WITH_RANK_SCORE_RUN.search(" ".join(fields))
-
-
-def read_csv(
-    block: bytes, names: Sequence[str], separator: str, kinds: dict[str, pa.DataType], quote: str | bool = False
-) -> pa.Table | None:
-    """The columns that `kinds` has, in its types, of lines of these fields; None if a line or a number is another."""
-    from pyarrow import csv
-
-    try:
-        return csv.read_csv(
-            pa.BufferReader(block),
-            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=len(block) + 1),
-            parse_options=csv.ParseOptions(delimiter=separator, quote_char=quote),
-            convert_options=csv.ConvertOptions(
-                column_types=kinds,
-                include_columns=list(kinds),
-                null_values=[""] if quote else [],
-                strings_can_be_null=bool(quote),
-                check_utf8=False,
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
-
-
-def column_type(name: str, *, as_text: bool) -> pa.DataType:
-    """The type in which a column is read: few grades are quicker as text, and Arrow would read 0x1F as a rank."""
-    if name in ("score", "rank") and not as_text:
-        return pa.float64()
-    return pa.string() if name in ("doc_id", "score") else pa.dictionary(pa.int32(), pa.string())
 
 
 def _is_plain(block: bytes, separator: bytes) -> bool:

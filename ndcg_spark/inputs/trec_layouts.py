@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ndcg_spark.errors import InputError
 
@@ -12,6 +12,14 @@ WHOLE_NUMBER = r"[+-]?[0-9]+(\.0*)?"
 _NUMBER = re.compile(NUMBER)
 #: From here on, a whole number in the last field is a time in seconds: March 1973.
 _SECONDS = 10**8
+_COLUMNS = {
+    "query": "query_id",
+    "document": "doc_id",
+    "grade": "relevance",
+    "rank": "rank",
+    "score": "score",
+    "run": "run",
+}
 
 Lines = Sequence[Sequence[str]]
 
@@ -25,8 +33,6 @@ class Layout:
     fields: int
     #: Whether more fields may follow, which belong to the run's name.
     open: bool = False
-    #: Whether these lines, which have the right number of fields, are of this layout.
-    fits: Callable[[Lines], bool] = lambda _: True
 
     @property
     def names(self) -> list[str]:
@@ -34,94 +40,60 @@ class Layout:
         return sorted(self.positions, key=lambda name: self.positions[name])
 
 
+def _layout(words: str, is_open: bool = False) -> Layout:
+    fields = words.split()
+    return Layout(
+        words, {_COLUMNS[word]: at for at, word in enumerate(fields) if word in _COLUMNS}, len(fields), is_open
+    )
+
+
 #: TREC qrels, and a TREC run, which may have more than six fields as in trec_eval. Both are read without a look.
-QRELS = Layout("query 0 document grade", {"query_id": 0, "doc_id": 2, "relevance": 3}, 4)
-RUN = Layout(
-    "query Q0 document rank score run", {"query_id": 0, "doc_id": 2, "rank": 3, "score": 4, "run": 5}, 6, open=True
-)
-
-
-def _numbers(at: int) -> Callable[[Lines], bool]:
-    return lambda lines: all(is_number(line[at]) for line in lines)
-
-
-def _ranked(at: int) -> Callable[[Lines], bool]:
-    """Whether each query's lines are numbered 1, 2, 3 from its first line on."""
-
-    def fits(lines: Lines) -> bool:
-        seen: dict[str, int] = {}
-        for line in lines:
-            seen[line[0]] = seen.get(line[0], 0) + 1
-            if line[at] != str(seen[line[0]]):
-                return False
-        return True
-
-    return fits
-
-
-def _scored(at: int) -> Callable[[Lines], bool]:
-    """Whether these are numbers, and one of them has a fraction, which no rank has.
-
-    Whole numbers may be ranks, also those below 1: ranks that begin at 0, or lists that are padded with 0 or -1.
-    """
-    return lambda lines: _numbers(at)(lines) and not all(float(line[at]).is_integer() for line in lines)
-
-
-def _continued(at: int) -> Callable[[Lines], bool]:
-    """Whether each query's lines are numbered one after the other, from any number on."""
-
-    def fits(lines: Lines) -> bool:
-        last: dict[str, int] = {}
-        for line in lines:
-            if not line[at].isdecimal() or int(line[at]) != last.get(line[0], int(line[at]) - 1) + 1:
-                return False
-            last[line[0]] = int(line[at])
-        return True
-
-    return fits
-
-
-def _literal(at: int) -> Callable[[Lines], bool]:
-    return lambda lines: all(line[at] in ("0", "Q0", "q0") for line in lines)
-
-
-def _timed(lines: Lines) -> bool:
-    return all(line[3].isdecimal() and int(line[3]) >= _SECONDS for line in lines) and _numbers(2)(lines)
-
-
-def _both(one: Callable[[Lines], bool], other: Callable[[Lines], bool]) -> Callable[[Lines], bool]:
-    return lambda lines: one(lines) and other(lines)
-
-
-#: By table, its layouts; the first that fits counts.
+QRELS, RUN = _layout("query 0 document grade"), _layout("query Q0 document rank score run", is_open=True)
+_TIMED, _UNTAGGED = _layout("query document grade time"), _layout("query Q0 document rank score")
+_PAIRS = _layout("query document")
+#: By table, its layouts; the first that the lines show counts.
 LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
-    "judgments": (
-        Layout("query document grade time", {"query_id": 0, "doc_id": 1, "relevance": 2}, 4, fits=_timed),
-        dataclasses.replace(QRELS, fits=_numbers(3)),
-        Layout("query document grade", {"query_id": 0, "doc_id": 1, "relevance": 2}, 3, fits=_numbers(2)),
-        Layout("query document", {"query_id": 0, "doc_id": 1}, 2),
-    ),
+    "judgments": (_TIMED, QRELS, _layout("query document grade"), _PAIRS),
     "results": (
-        dataclasses.replace(RUN, fits=_numbers(4)),
-        Layout(
-            "query Q0 document rank score",
-            {"query_id": 0, "doc_id": 2, "rank": 3, "score": 4},
-            5,
-            fits=_both(_literal(1), _numbers(4)),
-        ),
-        Layout(
-            "query document rank score",
-            {"query_id": 0, "doc_id": 1, "rank": 2, "score": 3},
-            4,
-            fits=_both(_ranked(2), _numbers(3)),
-        ),
-        Layout("query document rank", {"query_id": 0, "doc_id": 1, "rank": 2}, 3, fits=_ranked(2)),
-        Layout("query document score", {"query_id": 0, "doc_id": 1, "score": 2}, 3, fits=_scored(2)),
+        *(RUN, _UNTAGGED, _layout("query document rank score")),
+        *(_layout("query document rank"), _layout("query document score")),
     ),
-    "exclude": (Layout("query document", {"query_id": 0, "doc_id": 1}, 2),),
+    "exclude": (_PAIRS,),
 }
 #: By table, the layout of lines that are read without a look.
-USUAL: Mapping[str, Layout] = {"judgments": QRELS, "results": RUN, "exclude": LAYOUTS["exclude"][0]}
+USUAL: Mapping[str, Layout] = {"judgments": QRELS, "results": RUN, "exclude": _PAIRS}
+
+
+def _shows(rows: Lines, layout: Layout) -> bool:
+    """Whether lines that have the right number of fields show this layout by their values."""
+    at = layout.positions
+    if not all(is_number(row[at[name]]) for row in rows for name in ("relevance", "score") if name in at):
+        return False
+    if layout == _TIMED:
+        return all(row[3].isdecimal() and int(row[3]) >= _SECONDS for row in rows)
+    if layout == _UNTAGGED:
+        return _are_literal(rows)
+    if layout.open:
+        return True
+    if "rank" in at:
+        return _count(rows, at["rank"], first="1")
+    # Whole numbers may be ranks, also those below 1: ranks that begin at 0, or lists that are padded with 0 or -1.
+    return "score" not in at or not all(float(row[at["score"]]).is_integer() for row in rows)
+
+
+def _count(rows: Lines, at: int, first: str | None = None) -> bool:
+    """Whether each query's lines are numbered one after the other, from `first` or else from any number on."""
+    following: dict[str, str] = {}
+    for row in rows:
+        expected = following.get(row[0], first or row[at])
+        if row[at] != expected or not expected.isdecimal():
+            return False
+        following[row[0]] = str(int(expected) + 1)
+    return True
+
+
+def _are_literal(rows: Lines) -> bool:
+    return all(row[1] in ("0", "Q0", "q0") for row in rows)
 
 
 def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
@@ -131,10 +103,10 @@ def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
         return None
     complete = (layout for layout in LAYOUTS[table] if not graded or "relevance" in layout.positions)
     fitting = (layout for layout in complete if all(_has(layout, row) for row in rows))
-    return next((layout for layout in fitting if layout.fits(rows)), None)
+    return next((layout for layout in fitting if _shows(rows, layout)), None)
 
 
-def given(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
+def mapped(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
     """The layout that numbers of fields, from 1, name; InputError if a line of these has no such field."""
     positions = {name: int(field) - 1 for name, field in columns.items()}
     counts = {len(line.split()) for line in lines}
@@ -154,7 +126,7 @@ def ambiguous(lines: Sequence[str], table: str, where: str) -> InputError | None
             f"{where}: 2 fields in a line, e.g. {lines[0][:200]!r}, and no grade; if they are a query and a document, "
             "give them all one grade, --relevance 1"
         )
-    if table != "results" or len(counts) != 1 or not counts <= {3, 4} or _literal(1)(rows):
+    if table != "results" or len(counts) != 1 or not counts <= {3, 4} or _are_literal(rows):
         return None
     last = counts.pop()
     return _rank_or_score(rows, f"{last} fields in a line, e.g. {lines[0][:200]!r}", where)
@@ -176,9 +148,9 @@ def contradiction(lines: Sequence[str], layout: Layout, table: str, where: str) 
             "number of each field with --column"
         )
     at = layout.positions.get("rank", layout.positions.get("score"))
-    if table != "results" or at is None or not _numbers(at)(rows):
+    if table != "results" or at is None or not all(is_number(row[at]) for row in rows):
         return None
-    if "rank" in layout.positions and _continued(at)(rows):
+    if "rank" in layout.positions and _count(rows, at):
         return None
     begins = f"other files have {layout.words}, and this one has {layout.fields} fields in a line"
     return _rank_or_score(rows, f"{begins}, e.g. {' '.join(rows[0])[:200]!r}", where)

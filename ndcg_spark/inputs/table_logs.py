@@ -23,7 +23,7 @@ _MARKS = {
 _EXTRAS = {"Delta": "delta", "Iceberg": "iceberg"}
 
 
-class KeptByLogError(InputError):
+class TableLogError(InputError):
     """Files that belong to a table of such a format; `format` is its name in a configuration."""
 
     def __init__(self, name: str, folder: str, where: str) -> None:
@@ -48,16 +48,16 @@ class KeptByLogError(InputError):
 
 
 def refuse(paths: Iterable[str], where: str) -> None:
-    """KeptByLogError if one of the paths in a listing belongs to the log of such a table."""
+    """TableLogError if one of the paths in a listing belongs to the log of such a table."""
     for path in paths:
         for name, mark in _MARKS.items():
             found = mark.search(path)
             if found:
-                raise KeptByLogError(name, path[: found.start()] or "/", where)
+                raise TableLogError(name, path[: found.start()] or "/", where)
 
 
 def refuse_table(system: fs.FileSystem, folder: str, where: str) -> None:
-    """KeptByLogError if a folder is that of such a table."""
+    """TableLogError if a folder is that of such a table."""
     for place in (folder, f"{folder}/metadata"):
         if system.get_file_info(place).type == fs.FileType.Directory:
             refuse((info.path for info in system.get_file_info(fs.FileSelector(place))), where)

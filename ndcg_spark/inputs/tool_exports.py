@@ -1,4 +1,4 @@
-"""JSON of queries with their documents in an array: judgment lists of OpenSearch and Quepid, and query logs of UBI.
+"""JSON that search tools export: judgment lists of OpenSearch and Quepid, and query logs of UBI.
 
 They are known by the keys of these tools, never by their values. What OpenSearch keeps may be as it was sent, as a
 search returns it, or one document after another, with or without the lines of a bulk request between them.
@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.json_stream import JsonStream
-from ndcg_spark.inputs.strict_json import Members, broken, row_of, shown
+from ndcg_spark.inputs.strict_json import JsonStream, Members, broken, fault_of, refused_unless_whole, shown
 from ndcg_spark.inputs.text_blocks import Row
 
 #: The columns of the rows, by table.
@@ -36,15 +35,15 @@ _SIGNS: Mapping[str, Any] = {
 _LONGEST_BEGINNING = 1 << 16
 
 
-def is_nested(beginning: str) -> bool:
-    """Whether a file that begins with this text is read here. {query: {document: number}} never is."""
+def is_export(beginning: str) -> bool:
+    """Whether a file that begins with this text is an export. {query: {document: number}} never is."""
     try:
         return _has_sign(JsonStream(io.StringIO(beginning[:_LONGEST_BEGINNING])), _SIGNS)
     except (ValueError, RecursionError):
         return False
 
 
-def is_nested_object(table: Mapping[Any, Any]) -> bool:
+def is_export_object(table: Mapping[Any, Any]) -> bool:
     """Whether `object_rows` reads this. {query: [document, ...]} never is, as no document is a dictionary."""
     hits = table.get("hits")
     found = hits.get("hits") if isinstance(hits, Mapping) else None
@@ -70,7 +69,7 @@ def rows(text: TextIO, table: str, where: str, query_key: str = "query_id") -> I
 
     A document's place in its list is its rank, from 1. What Quepid lists without a rating is not judged, so it has no
     row. `query_key` is the key of UBI's queries: `query_id`, or `user_query` where judgments name queries by their
-    text. What is no row is broken as in `strict_json.row_of`. `where` is the table and the file, for messages.
+    text. What is no row is broken, with a `strict_json.fault_of`. `where` is the table and the file, for messages.
 
     Raises
     ------
@@ -80,21 +79,15 @@ def rows(text: TextIO, table: str, where: str, query_key: str = "query_id") -> I
     """
     reader = _Reader(JsonStream(text), table, where)
     names = COLUMNS[table]
-    try:
+    with refused_unless_whole(where):
         for key, entry in reader.queries():
             fields = dict(entry) if isinstance(entry, Members) else {}
             documents = _returned(fields, query_key) if key == _HITS else _judged(fields, key, where)
             if documents is None:
                 yield broken(names, shown(entry))
             for values in documents or ():
-                is_plain = all(value is None or isinstance(value, str) for value in values)
-                line = "" if is_plain else shown(Members(zip(names, values, strict=True)))
-                yield row_of(names, values, line)
-    except (ValueError, RecursionError) as error:
-        # Positions are those in what was read of it, which would mislead.
-        said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
-        reason = "its values nest too deep" if isinstance(error, RecursionError) else said
-        raise InputError(f"{where} is not whole JSON, {reason}; write it again") from error
+                fault = fault_of(values)
+                yield broken(names, shown(Members(zip(names, values, strict=True))), fault) if fault else Row(values)
 
 
 def _has_sign(stream: JsonStream, signs: Mapping[str, Any]) -> bool:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ndcg_spark.inputs.lines import column_type, read_csv
-from ndcg_spark.inputs.text_blocks import Columns, Row, is_plain_text, lines, with_line_feeds
+from ndcg_spark.inputs.text_blocks import Columns, Row, column_type, is_plain_text, lines, read_csv, with_line_feeds
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _AROUND = "\ufeff\r"
@@ -15,7 +14,7 @@ _QUOTE, _NEW_LINE = ord('"'), ord("\n")
 
 
 @dataclasses.dataclass(frozen=True)
-class Delimited:
+class CsvText:
     """Lines with these fields; an empty field is no value, and a line that repeats the header is no row."""
 
     separator: str

@@ -1,9 +1,10 @@
 """What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in parallel."""
 
+import contextlib
 import dataclasses
 import os
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -28,7 +29,7 @@ TableOf = Callable[[Any, File], pa.Table]
 
 
 @dataclasses.dataclass(frozen=True)
-class Converted:
+class ParquetCopy:
     """A folder of Parquet files of one schema, and how many rows they have."""
 
     folder: Path
@@ -37,10 +38,10 @@ class Converted:
     values: Mapping[str, int]
 
 
-def converted(
+def write_copy(
     files: Sequence[File], parts: Parts, table_of: TableOf, schema: pa.Schema, scratch: Scratch, where: str
-) -> Converted:
-    """The rows of all files as Parquet. Rows are in no order.
+) -> ParquetCopy:
+    """Write the rows of all files as Parquet, in no order.
 
     Writing ends when the scratch is removed, also if a signal does that.
 
@@ -53,12 +54,12 @@ def converted(
     """
     from pyarrow import parquet
 
-    # The largest first, so that no thread is left with one when the others are done.
-    waiting = deque(sorted(files, key=lambda file: -file.size))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = min(_MOST_THREADS, cores)
     pool = ThreadPoolExecutor(threads)
     try:
+        # The largest first, so that no thread is left with one when the others are done.
+        waiting = deque(sorted(files, key=lambda file: -file.size))
         work = _Work(waiting, parts, table_of, schema, scratch.folder())
 
         def stop() -> None:
@@ -67,7 +68,7 @@ def converted(
 
         scratch.later(stop)
         try:
-            writing = [pool.submit(work.sheet, number) for number in range(threads)]
+            writing = [pool.submit(work.write, number) for number in range(threads)]
             wait(writing)
         except RuntimeError as refused:
             # The pool takes no more work once the scratch is being removed.
@@ -79,12 +80,12 @@ def converted(
         if failed:
             # One has failed, and the others have ended because of it.
             raise min(failed, key=lambda error: isinstance(error, _StoppedError))
-        sheets = [each.result() for each in writing]
-        rows = sum(sheet.rows for sheet in sheets)
+        written = [each.result() for each in writing]
+        rows = sum(count for count, _ in written)
         if not rows:
             parquet.write_table(schema.empty_table(), work.folder / "empty.parquet", store_schema=False)
-        values = {name: sum(sheet.values[name] for sheet in sheets) for name in schema.names}
-        return Converted(work.folder, rows, values)
+        values = {name: sum(counts[name] for _, counts in written) for name in schema.names}
+        return ParquetCopy(work.folder, rows, values)
     except OSError as error:
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
@@ -95,7 +96,7 @@ class _StoppedError(EngineError):
     """Another thread has failed, or the scratch is being removed."""
 
 
-class _Opened:
+class _OpenFile:
     """A file whose parts several threads may take, one at a time."""
 
     def __init__(self, file: File, parts: Iterator[Any]) -> None:
@@ -117,87 +118,75 @@ class _Work:
     table_of: TableOf
     schema: pa.Schema
     folder: Path
-    opened: list[_Opened] = dataclasses.field(default_factory=list)
+    open_files: list[_OpenFile] = dataclasses.field(default_factory=list)
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
 
-    def sheet(self, number: int) -> "_Sheet":
-        """Write the rows that one thread takes to a file of its own: those of whole files, then parts of others."""
+    def write(self, number: int) -> tuple[int, Counter[str]]:
+        """Write what one thread takes to a file of its own; the number of its rows, and of each column's values.
+
+        The file is there if it has rows, and nothing was raised.
+        """
+        target = self.folder / f"{number:04}.parquet"
+        rows, values = 0, Counter[str]()
         try:
-            with _Sheet(self.schema, self.folder / f"{number:04}.parquet") as sheet:
-                while (source := self._source()) is not None:
-                    while (part := source.part()) is not None:
-                        if self.stopping.is_set():
-                            # So that nothing more is written.
-                            raise _StoppedError("the work is over")
-                        sheet.add(self.table_of(part, source.file))
-                    self._close(source)
+            with _writer(target, self.schema) as writer:
+                for table in _together(self._tables()):
+                    rows += table.num_rows
+                    values.update({name: len(table) - table.column(name).null_count for name in table.column_names})
+                    writer.write_table(table)
         except BaseException:
             self.stopping.set()
+            target.unlink(missing_ok=True)
             raise
-        return sheet
+        if not rows:
+            target.unlink()
+        return rows, values
 
-    def _source(self) -> _Opened | None:
+    def _tables(self) -> Iterator[pa.Table]:
+        """The tables of whole files, and then of parts of those that other threads have opened."""
+        while (source := self._source()) is not None:
+            while (part := source.part()) is not None:
+                if self.stopping.is_set():
+                    # So that nothing more is written.
+                    raise _StoppedError("the work is over")
+                yield self.table_of(part, source.file)
+            # Another thread may have come to its end first.
+            with contextlib.suppress(ValueError):
+                self.open_files.remove(source)
+
+    def _source(self) -> _OpenFile | None:
         try:
             file = self.waiting.popleft()
         except IndexError:
-            return next(iter(self.opened), None)
-        source = _Opened(file, self.parts(file))
-        self.opened.append(source)
+            return next(iter(self.open_files), None)
+        source = _OpenFile(file, self.parts(file))
+        self.open_files.append(source)
         return source
 
-    def _close(self, source: _Opened) -> None:
-        try:
-            self.opened.remove(source)
-        except ValueError:
-            # Another thread came to its end first.
-            return
+
+def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of enough rows, but the last."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= _TOGETHER:
+            yield pa.concat_tables(waiting).unify_dictionaries()
+            waiting.clear()
+    if waiting:
+        yield pa.concat_tables(waiting).unify_dictionaries()
 
 
-class _Sheet:
-    """A Parquet file for rows. At the end of the block it is there if it has rows, and nothing was raised."""
+def _writer(target: Path, schema: pa.Schema) -> Any:
+    from pyarrow import parquet
 
-    def __init__(self, schema: pa.Schema, target: Path) -> None:
-        from pyarrow import parquet
-
-        self.rows, self.values = 0, dict.fromkeys(schema.names, 0)
-        self._target, self._waiting = target, list[pa.Table]()
-        self._writer = parquet.ParquetWriter(
-            target,
-            schema,
-            filesystem=fs.LocalFileSystem(),
-            compression="lz4",
-            # Without Arrow's own types, text is plain text to the engine.
-            store_schema=False,
-            use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
-            # Every part has rows of all kinds, so no plan would leave out a part by them.
-            write_statistics=False,
-        )
-
-    def __enter__(self) -> "_Sheet":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        whole = False
-        try:
-            if kind is None:
-                self._write()
-            self._writer.close()
-            whole = kind is None and self.rows > 0
-        finally:
-            if not whole:
-                self._target.unlink(missing_ok=True)
-
-    def add(self, table: pa.Table) -> None:
-        """Write a table, once there are enough rows."""
-        self._waiting.append(table)
-        if sum(table.num_rows for table in self._waiting) >= _TOGETHER:
-            self._write()
-
-    def _write(self) -> None:
-        if self._waiting:
-            table = pa.concat_tables(self._waiting).unify_dictionaries()
-            self._waiting.clear()
-            self.rows += table.num_rows
-            for name in table.column_names:
-                self.values[name] += table.num_rows - table.column(name).null_count
-            self._writer.write_table(table)
+    return parquet.ParquetWriter(
+        target,
+        schema,
+        filesystem=fs.LocalFileSystem(),
+        compression="lz4",
+        # Without Arrow's own types, text is plain text to the engine.
+        store_schema=False,
+        use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
+        # Every part has rows of all kinds, so no plan would leave out a part by them.
+        write_statistics=False,
+    )

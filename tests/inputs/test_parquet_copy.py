@@ -10,9 +10,9 @@ from input_files import file, gzipped, returned
 
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError, InputError
-from ndcg_spark.inputs import conversion
-from ndcg_spark.inputs.conversion import converted
+from ndcg_spark.inputs import parquet_copy
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.parquet_copy import write_copy
 
 SCHEMA = pa.schema([("at", pa.int64())])
 NUMBERS = [File("a", 9), File("b", 1)]
@@ -34,19 +34,19 @@ def table_of(part, _):
 
 
 def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monkeypatch):
-    monkeypatch.setattr(conversion, "_TOGETHER", 5)
+    monkeypatch.setattr(parquet_copy, "_TOGETHER", 5)
 
     def parts(file):
         yield from ([at, None] for at in range(file.size))
 
-    found = converted(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
+    found = write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
     assert (found.rows, found.values) == (20, {"at": 10})
     written = pq.read_table(found.folder)["at"].drop_null().to_pylist()
     assert sorted(written) == [0, *range(9)]
 
 
 def test_files_without_a_row_are_one_table_without_a_row(scratch):
-    found = converted(NUMBERS, lambda _: iter([]), table_of, SCHEMA, scratch, "results")
+    found = write_copy(NUMBERS, lambda _: iter([]), table_of, SCHEMA, scratch, "results")
     assert (found.rows, pq.read_table(found.folder).schema) == (0, SCHEMA)
 
 
@@ -58,7 +58,7 @@ def test_the_parts_of_one_large_file_are_taken_by_all_threads(scratch):
         met.wait()
         return pa.table([part], SCHEMA)
 
-    found = converted([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch, "results")
+    found = write_copy([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch, "results")
     assert len(list(found.folder.iterdir())) == 2
 
 
@@ -73,7 +73,7 @@ def test_a_failure_of_one_thread_ends_the_others_and_is_the_one_that_is_told(scr
             yield [1]
 
     with pytest.raises(InputError, match="b is damaged"):
-        converted(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
+        write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
     assert [path.name for path in scratch.folder().parent.rglob("*.parquet")] == []
 
 
@@ -108,19 +108,19 @@ def test_when_the_scratch_is_removed_meanwhile_as_by_a_signal_the_threads_end_an
             yield [1]
 
     with pytest.raises(EngineError):
-        converted(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
+        write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
     removing.join()
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_scratch_that_is_removed_before_every_thread_has_begun_stops_the_work(scratch, tmp_path, monkeypatch):
-    class Interrupted(conversion.ThreadPoolExecutor):
+    class Interrupted(parquet_copy.ThreadPoolExecutor):
         def submit(self, *work):
             begun = super().submit(*work)
             scratch.remove()
             return begun
 
-    monkeypatch.setattr(conversion, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(parquet_copy, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(EngineError):
-        converted(NUMBERS, lambda _: iter([[1]]), table_of, SCHEMA, scratch, "results")
+        write_copy(NUMBERS, lambda _: iter([[1]]), table_of, SCHEMA, scratch, "results")
     assert list((tmp_path / "temporary").iterdir()) == []
