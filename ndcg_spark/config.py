@@ -34,21 +34,8 @@ from ndcg_spark.table_config import (
     JudgmentsConfig,
     ResultsConfig,
     Strict,
-    TableConfig,
     WeightsConfig,
 )
-
-__all__ = [
-    "AttributesConfig",
-    "EvaluationConfig",
-    "ExcludeConfig",
-    "JudgmentsConfig",
-    "ResultsConfig",
-    "TableConfig",
-    "WeightsConfig",
-    "load",
-    "validate",
-]
 
 #: The names of the input tables in the configuration.
 TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
@@ -220,29 +207,23 @@ def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]
 
 def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     """The settings as an EvaluationConfig, or one ConfigurationError that names every problem in them."""
+    cause: ValidationError | None = None
     try:
         config = EvaluationConfig.model_validate(settings)
+        problems = _contradictions(config)
     except ValidationError as error:
-        problems = problems_of(error, EvaluationConfig)
-        raise _refused(problems, where) from error
-    has_tables = (config.query_attributes is not None, config.query_weights is not None)
-    problems = contradictions(config.gate, config.cutoffs, *has_tables) if config.gate else _unused(config)
+        problems, cause = problems_of(error, EvaluationConfig), error
     if problems:
-        raise _refused(problems, where)
+        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from cause
     return config
 
 
-def _unused(config: EvaluationConfig) -> list[str]:
-    """Problems with tables that only a gate uses, if there is no gate."""
-    return [
-        f"{name}: only a gate uses it; add [gate], or remove it"
-        for name in ("query_attributes", "query_weights")
-        if getattr(config, name) is not None
-    ]
-
-
-def _refused(problems: list[str], where: str) -> ConfigurationError:
-    return ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
+def _contradictions(config: EvaluationConfig) -> list[str]:
+    """Problems of the gate with the rest of the configuration, or of tables that only a gate uses."""
+    tables = {name: getattr(config, name) is not None for name in ("query_attributes", "query_weights")}
+    if config.gate:
+        return contradictions(config.gate, config.cutoffs, *tables.values())
+    return [f"{name}: only a gate uses it; add [gate], or remove it" for name, is_there in tables.items() if is_there]
 
 
 def _read(file: Path) -> dict[str, Any]:
