@@ -7,7 +7,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
@@ -22,6 +21,7 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.values import constant
 from ndcg_spark.schemas import FAULT
+from ndcg_spark.table_config import TableConfig
 
 
 def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
