@@ -44,7 +44,7 @@ _BASIC_EXPORT = ["query", "docid", "rating"]
 _DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
 
 
-def resolved(
+def resolve(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
 ) -> dict[str, str]:
     """What the files call each of our columns `names`, of those columns that they have.

@@ -126,7 +126,7 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
         else:
             from pyarrow import dataset
 
-            system, path = file.located(where)
+            system, path = file.location(where)
             stored = dataset.dataset(path, filesystem=system, format=kind)
             schema, scan = stored.schema, lambda columns: stored.to_batches(columns=columns, batch_readahead=1)
         plain = _plain_schema(schema, names, place)

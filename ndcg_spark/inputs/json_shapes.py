@@ -87,7 +87,7 @@ def _of_object(text: str, table: TableContext) -> Shape:
             "so, or as JSON lines"
         )
     if numbers:
-        layout = trec_layouts.mapped(numbers, [" ".join("?" * (depth + 1))], place)
+        layout = trec_layouts.layout_by_numbers(numbers, [" ".join("?" * (depth + 1))], place)
         if len(layout.positions) <= depth:
             raise ConfigurationError(
                 f"{place}: {len(numbers)} columns are mapped of {depth + 1}; give the number of each"

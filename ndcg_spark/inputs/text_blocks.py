@@ -60,7 +60,7 @@ def blocks(file: File, where: str, size: int = BLOCK_BYTES) -> Iterator[bytes]:
 
 
 def _blocks(file: File, where: str, size: int) -> Iterator[bytes]:
-    with file.opened(where) as stream:
+    with file.open(where) as stream:
         rest = b""
         while part := stream.read(size):
             end = part.rfind(b"\n") + 1

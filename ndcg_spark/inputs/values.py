@@ -27,7 +27,7 @@ def schema_of(names: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, _TYPES.get(name, _FEW)) for name in (*names, FAULT, LINE, *written)])
 
 
-def numbered(columns: Columns, constants: Constants) -> Columns:
+def numbers_of(columns: Columns, constants: Constants) -> Columns:
     """The numbers among the columns, by name: doubles, and ranks of 32 bits; null for what is no plain, finite number.
 
     -0.0 becomes 0.0, because engines tell the two apart in some plans and not in others.
