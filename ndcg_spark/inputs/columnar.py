@@ -50,7 +50,7 @@ def read_typed(
     known: Sequence[Footer],
     name: str,
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where rows have lists, or nobody has counted.
+    """The schema's columns of the files, and their number of rows: None where rows have lists, or where it is unknown.
 
     InputError if a file is damaged, files differ in their wanted columns, or a needed column is missing.
     """

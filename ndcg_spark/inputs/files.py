@@ -60,9 +60,9 @@ class File:
 
     path: str
     size: int
-    #: The columns that folders named column=value add to its rows, below the path that was asked for.
+    #: The columns that folders named column=value add to its rows, below the path that was given.
     partition: tuple[tuple[str, str | None], ...] = ()
-    #: The path that was asked for, up to its first wildcard.
+    #: The path that was given, up to its first wildcard.
     root: str = dataclasses.field(default="", compare=False)
     #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip. Of a table: its format.
     content: str | None = dataclasses.field(default=None, compare=False)
@@ -96,7 +96,7 @@ class File:
             read = bytes(stream.read(_HEAD))
             while b"\n" not in read and len(read) < _LONGEST_HEAD and (more := stream.read(len(read))):
                 read += more
-        # A line that is cut off is none, unless it is the only one.
+        # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 

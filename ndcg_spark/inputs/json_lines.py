@@ -27,7 +27,7 @@ _WHOLE: Mapping[type, pa.DataType] = {int: pa.int64()}
 _MINUS_ZERO = re.compile(rb"-0\s*[,}]")
 #: A line with fewer brackets surely nests less deep than Python's stack; Arrow has no such limit.
 _FEW_BRACKETS = 300
-#: What Arrow takes for numbers, also under keys that nobody wants.
+#: What Arrow takes for numbers, also under keys that are not read.
 _NO_NUMBERS, _NO_NUMBER = (b"NaN", b"Inf"), re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 
 
@@ -153,7 +153,7 @@ def _at(values: list[Any] | None, at: int) -> Any:
 
 
 def _object(line: str) -> dict[str, Any]:
-    """The object of a line; an empty one for what is none."""
+    """The object of a line; an empty one if the line is no object."""
     try:
         found = strict_json.LINE.decode(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The schema's columns of an engine's table, one row per document, also of one row per query with an array of them."""
+"""The schema's columns of an engine's table, one row per document; arrays of documents are exploded."""
 
 from collections.abc import Mapping, Sequence
 

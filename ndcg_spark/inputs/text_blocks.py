@@ -1,4 +1,4 @@
-"""Text read in blocks of whole lines, and the rows that become of it: columns as they were written, and what is wrong.
+"""Text in blocks of whole lines, and its rows: values as they were written, and what is wrong with a line.
 
 A format has a rule in plain Python, which makes rows of the lines of a block, and a quick way by Arrow for blocks in
 which nothing is odd. Both give the same columns.
@@ -109,7 +109,7 @@ def lines(block: bytes, around: str) -> Iterator[tuple[str, bool]]:
 def read_csv(
     block: bytes, names: Sequence[str], separator: str, kinds: dict[str, pa.DataType], quote: str | bool = False
 ) -> pa.Table | None:
-    """The columns that `kinds` has, in its types, of lines of these fields; None if a line or a number is another."""
+    """The columns in `kinds`, in these types, of lines with these fields; None if a line or a number does not fit."""
     from pyarrow import csv
 
     try:

@@ -54,7 +54,7 @@ def text_to_parquet(
 
 
 def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
-    """The reader of lines; None for JSON whose lines mean nothing."""
+    """The reader of lines; None for JSON that is not one object a line."""
     if shape.kind in ("json", "export"):
         return None
     if shape.layout is not None:
@@ -69,7 +69,7 @@ def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
 
 
 def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
-    """Our columns in the rows of JSON whose lines mean nothing."""
+    """Our columns in the rows of JSON that is not one object a line."""
     if shape.kind == "export":
         return tool_exports.COLUMNS[where]
     return columns_of_object(names, shape.depth) if shape.layout is None else shape.layout.names
@@ -86,7 +86,7 @@ def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iter
 
 
 def _without_empty(table: pa.Table) -> pa.Table:
-    """The rows of Quepid's exports but those of documents that nobody rated, and of queries that found none."""
+    """The rows of Quepid's exports without those of unrated documents, and of queries that found nothing."""
     name = WRITTEN["relevance"] if "relevance" in table.column_names else "doc_id"
     return table.filter(compute.or_(table.column(name).is_valid(), table.column(FAULT).is_valid()))
 

@@ -1,4 +1,4 @@
-"""Text without a header: which field of a line is which column, told by the number of fields and by their values."""
+"""Text without a header: which field of a line is which column, by the number of fields and by their values."""
 
 import dataclasses
 import re
