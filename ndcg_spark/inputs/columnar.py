@@ -50,7 +50,7 @@ def read_typed(
     known: Sequence[Footer],
     name: str,
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where rows have lists, or nobody has counted.
+    """The schema's columns of the files, and their number of rows: None where rows have lists, or where it is unknown.
 
     InputError if a file is damaged, files differ in their wanted columns, or a needed column is missing.
     """
@@ -126,7 +126,7 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
         else:
             from pyarrow import dataset
 
-            system, path = file.located(where)
+            system, path = file.location(where)
             stored = dataset.dataset(path, filesystem=system, format=kind)
             schema, scan = stored.schema, lambda columns: stored.to_batches(columns=columns, batch_readahead=1)
         plain = _plain_schema(schema, names, place)

@@ -67,7 +67,7 @@ def test_a_file_s_name_counts_before_that_of_its_folder():
     ],
 )
 def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, words):
-    layout = trec_layouts.recognised(lines, table, graded=table == "judgments")
+    layout = trec_layouts.layout_of(lines, table, graded=table == "judgments")
     assert (layout and layout.words) == words
 
 
