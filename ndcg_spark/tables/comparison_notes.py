@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.tables.table import at
+from ndcg_spark.convention.cutoffs import format_cutoff
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -67,7 +67,7 @@ def counts(rows: Rows) -> str:
             words = "unchanged" if "unchanged" in row["flags"] else _CONCLUSIONS[row["conclusion"]]
             found[words] = found.get(words, 0) + 1
     listed = ", ".join(f"{found[each]:,} {each}" for each in (*_CONCLUSIONS.values(), "unchanged") if each in found)
-    names = ", ".join(sorted(f"{measure}@{at(cutoff)}" for measure, cutoff in primary))
+    names = ", ".join(sorted(f"{measure}@{format_cutoff(cutoff)}" for measure, cutoff in primary))
     return f"{names}: {listed}" if names else listed
 
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.tables.comparison_notes import PRIMARY, Row, Rows, comparison_notes, counts, stars
 from ndcg_spark.tables.sorting import Order, comparable
 from ndcg_spark.tables.table import (
     TextColumn,
     TextTable,
-    at,
     cells,
     counted,
     name,
@@ -201,7 +201,7 @@ def status(value: str | None) -> str:
 
 def _measure(row: Row) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
-    return f"{row['measure']}@{at(row['cutoff'])}{weighted}"
+    return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
 
 
 def _slice(row: Row) -> str:
