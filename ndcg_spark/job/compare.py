@@ -80,15 +80,13 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     _refuse_unknown_runs(request, tonight, baselines)
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
-    for sentence in doubts_of(tonight, baselines):
-        report_step("note", sentence)
     every = [*tonight, *baselines.values()]
     with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
         report_step("engine", engine.name)
         comparison = _compared(engine, request, tonight, baselines)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
-    if absent:
-        comparison = dataclasses.replace(comparison, warnings=[absent, *comparison.warnings])
+    warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
+    comparison = dataclasses.replace(comparison, warnings=warnings)
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         of_date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""

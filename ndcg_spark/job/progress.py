@@ -85,7 +85,7 @@ def warn_of_input(
 ) -> None:
     """Report what in the counts is probably a mistake. It changes neither a score nor an exit code."""
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
-    if shows_ndcg and not config.chooses_convention and all(source.format == "trec" for source in sources):
+    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
         _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention), report_step)
     returned = checked.result_counts
     for sentence in (

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from ndcg_spark import rules
-from ndcg_spark.config import EvaluationConfig, TableConfig
+from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.read import (
     Source,
@@ -24,6 +24,7 @@ from ndcg_spark.job.progress import Clock, ReportStep
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]

@@ -20,12 +20,12 @@ from pyarrow import fs
 from readers import cleaned, seen
 
 from ndcg_spark import read_scores
-from ndcg_spark.config import ResultsConfig
 from ndcg_spark.engine import open_engine
 from ndcg_spark.inputs.read import read_results
 from ndcg_spark.nights.expire import old_nights, remove
 from ndcg_spark.nights.layout import RECORDS, STAGING, TABLES, Store
 from ndcg_spark.nights.records import accept, committed
+from ndcg_spark.table_config import ResultsConfig
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
