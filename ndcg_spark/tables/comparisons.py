@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.tables.comparison_notes import PRIMARY, Row, Rows, comparison_notes, counts, stars
-from ndcg_spark.tables.sorting import Order
+from ndcg_spark.tables.sorting import Order, sort_value
 from ndcg_spark.tables.table import (
     TextColumn,
     TextTable,
