@@ -17,7 +17,7 @@ from ndcg_spark.report.console import echo
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
     from ndcg_spark.job.consumers import InlineComparison
-    from ndcg_spark.job.record import Outcome
+    from ndcg_spark.job.outcome import Outcome
     from ndcg_spark.tables.sorting import Order
 
 #: The formats of query scores, of which there are too many for a page.

@@ -12,7 +12,7 @@ from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
 
-@click.command("report", cls=Command)
+@click.command(cls=Command)
 @options.output
 @click.option("--html", type=options.FILE, metavar="FILE", required=True, help="HTML file to write.")
 @options.night
@@ -24,7 +24,7 @@ from ndcg_spark.report.console import echo
 @click.option("--png", type=options.FILE, metavar="FOLDER", help="Also write the plots to this folder.")
 @options.engine
 @options.remote
-def write_report(
+def report(
     output: str,
     baseline: str | None,
     baseline_date: str | None,
@@ -41,7 +41,7 @@ def write_report(
     """
     from ndcg_spark.report.baseline import Baseline
     from ndcg_spark.report.progress import Progress
-    from ndcg_spark.report.reports import write_report as write
+    from ndcg_spark.report.reports import write_report
 
     is_compared = baseline or baseline_date
     if slices and not is_compared:
@@ -49,5 +49,7 @@ def write_report(
     compared_with = Baseline(baseline, baseline_date, slices, engine, remote) if is_compared else None
     set_outcome("run it again")
     with Progress().running() as progress:
-        written: list[Path] = write(output, **arguments, baseline=compared_with, report_step=progress.report_step)
+        written: list[Path] = write_report(
+            output, **arguments, baseline=compared_with, report_step=progress.report_step
+        )
     echo(map(str, written))

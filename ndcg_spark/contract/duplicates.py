@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, limits
+from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rows import rejected_rows
 from ndcg_spark.contract.tables import CheckedTables
@@ -66,7 +66,7 @@ def without_duplicates(
         once = once.with_runs(runs)
     if once is not tables and not columns:
         # Queries may have lost all their judgments.
-        once = once.with_runs(counting.count_runs(once.results, once.judged_queries))
+        once = once.with_runs(scan.count_runs(once.results, once.judged_queries))
     limits.refuse_coverage(once, config, results.place)
     return once
 
@@ -112,9 +112,9 @@ def in_results(
     The counts of the runs are those without them.
     """
     key = query_key(table.columns)
-    rows = counting.rows_of_runs(_by_query(table, ["run", *key], column), key, judged_queries, _totals())
+    rows = scan.rows_of_runs(_by_query(table, ["run", *key], column), key, judged_queries, _totals())
     rule = TWICE["results"] if column == "doc_id" else RANK_TWICE
-    return _duplicates("results", rule, column, rows), counting.counts_of_runs(rows)
+    return _duplicates("results", rule, column, rows), scan.counts_of_runs(rows)
 
 
 def _without(tables: CheckedTables, duplicates: Duplicates, source: Source, config: EvaluationConfig) -> CheckedTables:
@@ -173,7 +173,7 @@ def _by_query(table: DataFrame, key: list[str], column: str) -> DataFrame:
 
 
 def _example(table: DataFrame, column: str) -> Column:
-    return counting.example_of({name: F.col(name).cast("string") for name in _full_key(table, column)})
+    return scan.example_of({name: F.col(name).cast("string") for name in _full_key(table, column)})
 
 
 def _totals() -> list[Column]:

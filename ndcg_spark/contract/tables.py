@@ -6,7 +6,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame
 
-from ndcg_spark.contract import counting
+from ndcg_spark.contract import scan
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.pruning import Pruning
@@ -69,7 +69,7 @@ class CheckedTables:
         """The same with new counts of the runs; a run that has no rows left stays, and lacks all queries."""
         counts = self.result_counts
         return dataclasses.replace(
-            self, result_counts=dataclasses.replace(counts, runs=counting.of_the_same_runs(counts.runs, runs))
+            self, result_counts=dataclasses.replace(counts, runs=scan.of_the_same_runs(counts.runs, runs))
         )
 
     def counts(self, cutoffs: int) -> dict[str, int]:

@@ -11,7 +11,7 @@ from ndcg_spark.comparison.baselines import baseline_night, expected_datasets
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import BaselineConfig
-from ndcg_spark.nights.read import dataset_scores, read_nights, read_rows
+from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
 from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
 
 
@@ -67,5 +67,5 @@ class History:
 
 def night_of(night: CommittedNight) -> Night:
     """What is known of a published night."""
-    (rows,) = dataset_scores([night])
+    (rows,) = read_dataset_scores([night])
     return Night.of_record(night.dataset, night.evaluated_on, night.record, rows)

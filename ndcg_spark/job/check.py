@@ -23,7 +23,7 @@ from ndcg_spark.scoring.evaluation import dataset_scores
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 
-def check(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
+def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: `counts`, `rejected` and `judged_rate`, for JSON.
 
     Raises

@@ -16,6 +16,7 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.input_wait import wait_for_inputs
+from ndcg_spark.job.outcome import Outcome, outcome_of
 from ndcg_spark.job.progress import (
     AnnounceStep,
     Clock,
@@ -27,7 +28,6 @@ from ndcg_spark.job.progress import (
     warn_of_input,
 )
 from ndcg_spark.job.publish import publish
-from ndcg_spark.job.record import Outcome, outcome_of
 from ndcg_spark.job.scores import (
     counted_refusals,
     refuse_scores,

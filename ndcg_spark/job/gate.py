@@ -25,7 +25,7 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import Context, slice_tables
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.record_format import acceptance
 from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights

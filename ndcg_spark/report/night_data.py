@@ -10,7 +10,7 @@ from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines, ver
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.read import NightRows, dataset_scores
+from ndcg_spark.nights.read import NightRows, read_dataset_scores
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.baseline import NightComparison, Row, status_pairs
 from ndcg_spark.report.query_details import QueryDetails, RunOfNight, with_documents
@@ -84,7 +84,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
     StorageError
         The output cannot be read.
     """
-    (rows,) = dataset_scores([night])
+    (rows,) = read_dataset_scores([night])
     measure_set = measure_set_in(night.record.get("configuration") or {})
     cutoffs = {row["cutoff"] for row in rows}
     cutoff = measure_set.main_cutoff(
@@ -102,7 +102,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
     if comparison and comparison.night:
         other = RunOfNight(comparison.night, NightRows(comparison.night), comparison.run or chosen, cutoff)
         theirs = other.tables.scores_at(cutoff, other.run)
-        (baseline_rows,) = [rows] if comparison.date is None else dataset_scores([comparison.night])
+        (baseline_rows,) = [rows] if comparison.date is None else read_dataset_scores([comparison.night])
         baseline_row = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other.run, cutoff)), None)
     queries = _queries(scores, theirs, other is not None)
     worst, best = queries[:EXTREMES], queries[::-1][:EXTREMES]

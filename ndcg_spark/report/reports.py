@@ -12,8 +12,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
 from ndcg_spark.job.consumers import InlineComparison
+from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.job.record import Outcome
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.report import night_tables

@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.job.compare_presets import PresetScores
-from ndcg_spark.job.record import Outcome
+from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result

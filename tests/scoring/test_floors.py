@@ -11,7 +11,7 @@ from staying import returned
 from tables import arrow_judgments, judgment, judgments, result, results
 
 from ndcg_spark import Convention, config
-from ndcg_spark.contract.counting import count_results, count_results_and_floors
+from ndcg_spark.contract.scan import count_results, count_results_and_floors
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.rules import broken_results, reason_of
 from ndcg_spark.scoring import floors
