@@ -147,7 +147,7 @@ def _list_facts(results: InputRows, runs: Sequence[RunCounts]) -> list[Row]:
 
 
 def refuse_values_as_runs(counts: ResultCounts, results: Source, config: ResultsConfig) -> None:
-    """InputError if there are many runs with fewer than two results each, so that their column cannot be the name of a run.
+    """InputError if there are many runs with fewer than two results each, so that their column cannot name runs.
 
     Runs that the user or a folder names are accepted.
     """
