@@ -125,7 +125,7 @@ def _without(tables: CheckedTables, duplicates: Duplicates, source: Source, conf
     good, copies = duplicates.split(tables.results)
     # What ranks or scores prove about a list was found with the duplicates in it.
     return dataclasses.replace(
-        tables, results=good, result_counts=counts, rejected=(*tables.rejected, copies), pruning=None, cut=None
+        tables, results=good, result_counts=counts, rejected=(*tables.rejected, copies), cut=None
     )
 
 

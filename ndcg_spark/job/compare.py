@@ -18,7 +18,8 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.read import read_dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.selection import missing_datasets, select_nights, unknown_run
+from ndcg_spark.nights.selection import missing_datasets, select_nights
+from ndcg_spark.text import unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +157,7 @@ def _refuse_unknown_runs(
         known = {row["run"] for rows in read_dataset_scores(nights) for row in rows} if runs else set()
         for run in runs:
             if run not in known:
-                raise unknown_run(option, run, known)
+                raise unknown_name(option, "run", run, known)
 
 
 def _evaluated_measures(

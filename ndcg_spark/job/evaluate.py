@@ -9,6 +9,7 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import exclusions
 from ndcg_spark.contract.check import check_tables, typed_tables
+from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
@@ -36,7 +37,6 @@ from ndcg_spark.job.scores import (
     searched_if_met,
     shown_columns,
     sorted_rows,
-    without_duplicates,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
@@ -109,8 +109,8 @@ def run_on(
         consumer.check_runs([run.run for run in checked.result_counts.runs])
 
     def search(checked: CheckedTables) -> CheckedTables:
-        with clock.step("check again", reading(sources)):
-            searched = without_duplicates(checked, sources, config)
+        with clock.step("check again", reading(sources)), translated_failures(sources):
+            searched = without_duplicates(checked, *sources, config)
         report_rows_rejected(sources, searched, report_step)
         return searched
 

@@ -10,12 +10,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import duplicates, limits
+from ndcg_spark.contract import limits
 from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
-from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import warn_of_unjudged_runs
@@ -72,20 +71,12 @@ def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
 
 
 def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
-    """Whether the results are pruned by their ranks, and at least half of them are of judged queries.
+    """Whether windows rank the results, some are left out, and at least half of them are of judged queries.
 
     Others move fewer rows where Spark prunes them itself, before it moves any.
     """
-    counts = checked.result_counts
-    cut = checked.pruning is not None and counts.untrusted is not None
-    return evaluation.rank is by_window and cut and 2 * checked.unjudged_rows <= counts.rows
-
-
-def without_duplicates(checked: CheckedTables, sources: Sequence[Source], config: EvaluationConfig) -> CheckedTables:
-    """The checked tables without duplicates. Runs Spark jobs, and raises, as `duplicates.without_duplicates`."""
-    judgments, results = sources
-    with translated_failures(sources):
-        return duplicates.without_duplicates(checked, judgments, results, config)
+    is_cut = checked.cut is not None
+    return evaluation.rank is by_window and is_cut and 2 * checked.unjudged_rows <= checked.result_counts.rows
 
 
 def searched_if_met(

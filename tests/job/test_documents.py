@@ -194,8 +194,8 @@ def test_documents_without_an_output_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--query", "s7-0"], "none of the"),
-        (["--query", "s7-00", "--run", "on"], "none of the 2 runs is called 'on'; the nearest are 'one'"),
+        (["--query", "s7-0"], "no judged query is called 's7-0' (did you mean"),
+        (["--query", "s7-00", "--run", "on"], "no run is called 'on' (did you mean 'one'?); there are one, two"),
         (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is not one"),
         (["--query", "s7-00", "--cutoff", "3"], "3 is not one"),
         (
