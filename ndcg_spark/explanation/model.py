@@ -1,6 +1,7 @@
 """What an explanation is made of, one query of one run as an evaluation scored it, and what it says."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 from ndcg_spark.convention.convention import Convention
@@ -81,7 +82,7 @@ class Facts:
     #: cutoff, as a published night keeps it.
     whole: bool = True
 
-    @property
+    @functools.cached_property
     def listed(self) -> list[ReturnedDocument]:
         """The documents of the list that is scored, by rank."""
         return sorted((each for each in self.returned if each.rank is not None), key=lambda each: each.rank or 0)
