@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_spark.explanation.diff import Change, compare
 from ndcg_spark.explanation.model import Explanation, Facts, RankLine
 from ndcg_spark.explanation.request import Explained
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.table import TextColumn, TextTable, at, name, number, rounded, shortest, text_table
 
 
