@@ -11,7 +11,7 @@ from ndcg_spark.comparison.compare import compare_tables
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
 from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.frames import frame
+from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.library import as_list, session_of
 from ndcg_spark.pandas_tables import with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS

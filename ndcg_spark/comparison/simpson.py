@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.comparison.aggregates import Aggregate
 from ndcg_spark.comparison.slices import ALL, Slice
-from ndcg_spark.tables.table import at
+from ndcg_spark.convention.cutoffs import format_cutoff
 
 #: The flag of a comparison on all queries that every slice of an attribute contradicts.
 SIMPSON = "simpson"
@@ -30,7 +30,7 @@ def contradictions(
             # A query is in one slice of the attribute or in several, so equal counts mean that it is in one.
             is_partition = whole.queries == sum(each.queries for each in values) and len(changes) > 1
             if is_partition and whole.change and all(change * whole.change < 0 for change in changes):
-                name = f"{measures[whole.measure]}@{at(whole.place.cutoff)}"
+                name = f"{measures[whole.measure]}@{format_cutoff(whole.place.cutoff)}"
                 sentence = (
                     f"{attribute}: run={whole.place.own.run} changes by {whole.change:+.4f} in {name} over all "
                     "queries, and the other way in every slice, as the two sides have different queries; compare the "

@@ -14,7 +14,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
 
-from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite, order_of, show
+from ndcg_spark.convention.cutoffs import Cutoff, by_depth, deepest_finite, format_cutoff
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +209,7 @@ class MeasureSet:
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
         """The cutoffs at which any of these measures is computed, ascending, the whole ranking last."""
-        return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=order_of)
+        return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
 
     def has(self, *measures: str) -> bool:
         """Whether any of these measures is computed at any cutoff."""
@@ -243,5 +243,5 @@ def published(measure: str, cutoff: Cutoff) -> str:
 
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
-    shown = MEASURES[measure]
-    return measure if shown.whole else f"{measure}@{show(cutoff)}"
+    is_whole = MEASURES[measure].whole
+    return measure if is_whole else f"{measure}@{format_cutoff(cutoff)}"

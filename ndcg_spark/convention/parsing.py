@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import Cutoff, ascending, deepest_finite, parse, show
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, deepest_finite, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
@@ -62,7 +62,7 @@ class _Word:
         """Its own cutoff, or those that are configured."""
         if self.whole:
             return [None]
-        return list(configured) if self.cutoff == EACH else ascending([parse(self.cutoff)])
+        return list(configured) if self.cutoff == EACH else [parse_cutoff(self.cutoff)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ParsedMeasures:
     @property
     def texts(self) -> list[str]:
         """The same measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [f"{name}{self._arguments_of(name)}@{show(cutoff)}" for name, cutoff in self.measure_set.pairs]
+        return [f"{name}{self._arguments_of(name)}@{format_cutoff(cutoff)}" for name, cutoff in self.measure_set.pairs]
 
     def _arguments_of(self, name: str) -> str:
         arguments = MEASURES[name].arguments

@@ -5,12 +5,12 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from ndcg_spark.comparison.statistics import holm
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.checks import RunCheck
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.rules import ROUNDING, Row, allowed_drop, decide_drop
 from ndcg_spark.gate.verdict import Code, Effect, Finding, Outcome
-from ndcg_spark.tables.table import at
 
 _NUMBERS = ("mean", "baseline_mean", "interval_low", "interval_high", "p_value", "minimum_detectable")
 #: The numbers that a criterion cannot do without.
@@ -86,7 +86,7 @@ def _finding(gate: GateConfig, each: RunCheck, p: float | None) -> Finding:
         baseline=baseline.config.name if baseline else None,
         baseline_night=baseline.evaluated_on if baseline else None,
         measure=check.measure,
-        cutoff=at(check.cutoff),
+        cutoff=format_cutoff(check.cutoff),
         slice=check.slice,
         weighted=check.weighted and each.criterion != "max_share_losing",
         rule=gate.rule if each.criterion == "drop" else None,

@@ -1,17 +1,18 @@
-"""The files of a table: where each is, what its folders tell of its rows, and how it is opened."""
+"""The files of a table: where each is, what its folders tell of its rows, its format, and how it is opened."""
 
 import contextlib
 import dataclasses
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import DataFrame
 
-from ndcg_spark.conforming import refuse_alike
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.storage import storage
 from ndcg_spark.schemas import NULL_FOLDER
@@ -21,8 +22,22 @@ _READERS = 8
 #: The bytes of a file that tell its shape, and how many are read at most to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
-#: The formats of tables whose log tells which rows they have.
+#: The formats of tables whose log tells which rows they have, and those of files with types and a footer. The others
+#: are text.
 TABLES = ("delta", "iceberg")
+BINARY = ("parquet", "orc")
+_FORMATS = {
+    ".parquet": "parquet",
+    ".orc": "orc",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"\x1f\x8b": "gzip"}
+#: A gzip file of nothing is smaller: 20 bytes, and the name of what was compressed.
+_LARGEST_EMPTY_GZIP = 300
 
 _Seen = TypeVar("_Seen")
 
@@ -99,13 +114,66 @@ def of_each(files: list[File], look: Callable[[File], _Seen]) -> list[_Seen]:
         return list(pool.map(look, files))
 
 
-def refuse_folders(files: Sequence[File], where: str) -> None:
-    """InputError if folders give different columns, or two that are alike but for their case."""
+def with_content(file: File, where: str) -> File:
+    """The file, with `content` set from its first bytes if its name names no binary format.
+
+    A gzip file in which nothing was compressed has the size 0, as the file that was compressed. InputError for a file
+    that cannot be opened.
+    """
+    if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
+        system, place = file.located(where)
+        try:
+            with system.open_input_stream(place, compression=None) as stream:
+                start = stream.read(4)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; check its rights") from error
+        content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+        file = dataclasses.replace(file, content=content)
+    is_empty = file.compressed and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
+    return dataclasses.replace(file, size=0) if is_empty else file
+
+
+def format_of(files: Iterable[File], where: str) -> str:
+    """The format that names and contents tell, TREC text where they tell nothing; InputError where they disagree.
+
+    What only the engine can open is Parquet unless its name says otherwise.
+    """
+    by_format: dict[str, str] = {}
+    for file in files:
+        suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
+        binary = file.content if file.content in (*BINARY, *TABLES) else None
+        by_format.setdefault(binary or _FORMATS.get(suffix, "trec" if file.found else "parquet"), file.path)
+    if len(by_format) > 1:
+        examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
+        raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
+    return next(iter(by_format))
+
+
+def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
+    """InputError for files that are not one table of the format `kind`.
+
+    They have no content, are of another format, are text that this process cannot open, or have folders that give
+    different columns, or two that are alike but for their case.
+    """
+    unknown = [file.path for file in files if not file.found and file.snapshot is None]
+    if unknown and kind not in BINARY:
+        raise InputError(
+            f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "
+            "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
+        )
+    if not unknown and not any(file.size or file.snapshot for file in files):
+        raise InputError(
+            f"{where}: {len(files)} file(s) without a byte, e.g. {files[0].path}; an empty table is refused"
+        )
+    for file in files:
+        other = file.content if file.content in BINARY or (file.content and kind in BINARY) else kind
+        if other != kind:
+            raise InputError(f"{where}: {file.path} is {other} by its first bytes, not {kind}; name its format")
     keys = {tuple(dict(file.partition)): file.path for file in files}
     if len(keys) > 1:
         (first, *_, last) = keys.values()
         raise InputError(
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
-    for given, path in keys.items():
-        refuse_alike(given, f"{where}: the folders of {path}")
+    for names, path in keys.items():
+        refuse_alike(names, f"{where}: the folders of {path}")

@@ -25,6 +25,8 @@ _OF_DOCUMENTS = ("doc_id", "relevance", "score", "rank")
 _NUMBERS: Mapping[str, Mapping[type, pa.DataType]] = {"score": {int: pa.float64(), float: pa.float64()}}
 _WHOLE: Mapping[type, pa.DataType] = {int: pa.int64()}
 _MINUS_ZERO = re.compile(rb"-0\s*[,}]")
+#: A line with fewer brackets surely nests less deep than Python's stack; Arrow has no such limit.
+_FEW_BRACKETS = 300
 #: What Arrow takes for numbers, also under keys that nobody wants.
 _NO_NUMBERS, _NO_NUMBER = (b"NaN", b"Inf"), re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 
@@ -56,7 +58,7 @@ class JsonLines:
             return None
         if any(f'"{name}"'.encode() in block for name in self.absent):
             return None
-        if any(name in block for name in _NO_NUMBERS) and _NO_NUMBER.search(block):
+        if (any(name in block for name in _NO_NUMBERS) and _NO_NUMBER.search(block)) or _nests_deep(block, count):
             return None
         # As a whole number -0 loses its sign, and an id is text.
         whole = [ours for ours, theirs in self.names.items() if pa.types.is_integer(kinds[theirs]) and ours != "rank"]
@@ -135,6 +137,17 @@ def _read(block: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
         return None
 
 
+def _nests_deep(block: bytes, lines: int) -> bool:
+    """Whether a line of the block may nest values so deep that Python does not read it."""
+
+    def brackets(text: bytes) -> int:
+        return text.count(b"[") + text.count(b"{")
+
+    return brackets(block) > lines + _FEW_BRACKETS and any(
+        brackets(line) > _FEW_BRACKETS for line in block.split(b"\n")
+    )
+
+
 def _at(values: list[Any] | None, at: int) -> Any:
     return None if values is None else values[at]
 
@@ -150,4 +163,4 @@ def _object(line: str) -> dict[str, Any]:
 
 def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:
     """Whether a text has half of a surrogate pair, which is no character."""
-    return "\\ud" in line.lower() and not strict_json.is_whole([json.dumps(found, ensure_ascii=False)])
+    return "\\ud" in line.lower() and not strict_json.is_text([json.dumps(found, ensure_ascii=False)])

@@ -10,7 +10,7 @@ from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import delta, discover, iceberg
 from ndcg_spark.inputs.files import TABLES, File, Snapshot
-from ndcg_spark.inputs.table_formats import KeptByLogError
+from ndcg_spark.inputs.table_logs import TableLogError
 from ndcg_spark.table_config import moment
 
 _CATALOG = "table:"
@@ -58,7 +58,7 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
         return [_of_catalog(engine, path, config.as_of, where)]
     try:
         return discover.find(engine, path, where)
-    except KeptByLogError as kept:
+    except TableLogError as kept:
         if not kept.is_all_of(path) or kept.format not in TABLES:
             raise
         if config.format not in (None, kept.format):
@@ -93,7 +93,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
 
 
-def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: KeptByLogError) -> File:
+def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLogError) -> File:
     """The table as the engine's own reader of Delta has it; of the last version there is now, if none is asked for."""
     version = _last_version(engine, path) if as_of is None else as_of
     if version is None:

@@ -1,23 +1,32 @@
-"""Tables with one row per query and an array of its documents, as recommenders write them."""
+"""The schema's columns of an engine's table, one row per document, also of one row per query with an array of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, StructType
+from pyspark.sql.types import ArrayType, StructType
 
+from ndcg_spark.casting import refuse_alike
+from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import resolved
+from ndcg_spark.inputs.column_names import names_in, resolved
 from ndcg_spark.inputs.engine_files import quoted
-from ndcg_spark.schemas import FAULT, LINE
+from ndcg_spark.schemas import FAULT, LINE, RESULTS
 
 #: The columns that have a value for each document of the list.
 _OF_DOCUMENTS = ("relevance", "score", "rank")
 
 
-def fields_of(kind: DataType) -> list[str]:
-    """The names of the fields of an array of structs; none of any other type."""
-    return kind.elementType.names if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType) else []
+def rows_of(
+    table: DataFrame, columns: Mapping[str, str], config: TableConfig, schema: StructType, where: str
+) -> DataFrame:
+    """The schema's columns under the schema's names, one row per document; `columns` are what the files call ours."""
+    refuse_alike(table.columns, where)
+    if "doc_id" in schema.names and "doc_id" not in config.columns:
+        table = unpacked(table, schema.names, where)
+    names = names_in(table.columns, columns, config, schema, where)
+    renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
+    return unlisted(renamed, schema is RESULTS, where)
 
 
 def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | None = None) -> DataFrame:
@@ -32,7 +41,9 @@ def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | 
         return table
     packed = {}
     for field in table.schema:
-        has, place = fields_of(field.dataType), f"{where}: {field.name}"
+        kind, place = field.dataType, f"{where}: {field.name}"
+        element = kind.elementType if isinstance(kind, ArrayType) else None
+        has = element.names if isinstance(element, StructType) else []
         if resolved({}, ["doc_id"], has, place, advice):
             packed[field.name] = resolved({}, names, has, place, advice)
     if len(packed) > 1:

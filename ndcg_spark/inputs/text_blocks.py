@@ -106,6 +106,36 @@ def lines(block: bytes, around: str) -> Iterator[tuple[str, bool]]:
             yield line, "\ufffd" not in line or _is_text(raw)
 
 
+def read_csv(
+    block: bytes, names: Sequence[str], separator: str, kinds: dict[str, pa.DataType], quote: str | bool = False
+) -> pa.Table | None:
+    """The columns that `kinds` has, in its types, of lines of these fields; None if a line or a number is another."""
+    from pyarrow import csv
+
+    try:
+        return csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(delimiter=separator, quote_char=quote),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds,
+                include_columns=list(kinds),
+                null_values=[""] if quote else [],
+                strings_can_be_null=bool(quote),
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def column_type(name: str, *, as_text: bool) -> pa.DataType:
+    """The type in which a column is read: few grades are quicker as text, and Arrow would read 0x1F as a rank."""
+    if name in ("score", "rank") and not as_text:
+        return pa.float64()
+    return pa.string() if name in ("doc_id", "score") else pa.dictionary(pa.int32(), pa.string())
+
+
 def columns_of(names: Sequence[str], rows: Iterator[Row]) -> Iterator[Columns]:
     """The rows as columns of text, with FAULT and LINE of `schemas`, some thousands at a time."""
     part: list[Row] = []

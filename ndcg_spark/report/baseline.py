@@ -9,12 +9,11 @@ from ndcg_spark.comparison.baselines import earlier
 from ndcg_spark.comparison.comparability import convention_key, doubts, fingerprint
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.tables.table import at
 
 Row = Mapping[str, Any]
 #: A column of scores and its cutoff.
@@ -72,7 +71,7 @@ class NightComparison:
     def allowed_drop(self, run: str, place: Place) -> float | None:
         """How much the gate lets a run lose by this measure; None if it does not limit that."""
         limits = {(each["run"], each["measure"], each["cutoff"]): each["threshold"] for each in self.findings}
-        limit = limits.get((run, place[0], at(place[1])))
+        limit = limits.get((run, place[0], format_cutoff(place[1])))
         return None if limit is None else -float(limit)
 
     def baseline_of(self, run: str) -> str:
@@ -181,7 +180,7 @@ def _is_of(row: Row, baseline: str, date: str | None) -> bool:
 
 def _key_of(row: Row) -> tuple[Any, ...]:
     of_slice = None if row["attribute"] is None else f"{row['attribute']}={row['value']}"
-    return _key(row, at(row["cutoff"]), of_slice, row["weight_effective_n"] is not None)
+    return _key(row, format_cutoff(row["cutoff"]), of_slice, row["weight_effective_n"] is not None)
 
 
 def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tuple[Any, ...]:

@@ -4,11 +4,12 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
+from typing import Any
 
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
@@ -19,7 +20,6 @@ from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.baseline import NightComparison, Place, Row
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, comparable, in_order
-from ndcg_spark.tables.table import at
 
 #: Number of queries shown of those that lost most, and of those that won most.
 EXTREMES = 20
@@ -66,7 +66,7 @@ class NightData:
     @property
     def measure(self) -> str:
         """The measure and its cutoff, as ndcg@10."""
-        return f"{self.place[0]}@{at(self.place[1])}"
+        return f"{self.place[0]}@{format_cutoff(self.place[1])}"
 
     @property
     def against(self) -> str | None:
@@ -98,11 +98,11 @@ def headline(night: CommittedNight, measure: str | None) -> Place:
         cutoffs = [row["cutoff"] for row in rows if row.get(column) is not None]
         if cutoff == "each":
             return column, _usual(cutoffs)
-        if cutoff not in map(at, cutoffs):
-            known = ", ".join(dict.fromkeys(map(at, cutoffs)))
+        if cutoff not in map(format_cutoff, cutoffs):
+            known = ", ".join(dict.fromkeys(map(format_cutoff, cutoffs)))
             where = f"it has {column} at {known}" if known else f"it has no {column} at all"
             raise ConfigurationError(f"measure: {column}@{cutoff} was not evaluated in this night; {where}")
-        return column, next(each for each in cutoffs if at(each) == cutoff)
+        return column, next(each for each in cutoffs if format_cutoff(each) == cutoff)
     if checks:
         return checks[0]["measure"], checks[0]["cutoff"]
     if measure_set.pairs and measure_set.first:
@@ -131,7 +131,8 @@ def night_data(
     (rows,) = dataset_scores([night])
     measure_set = measure_set_in(night.record.get("configuration") or {})
     column, cutoff = place
-    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, Order(column, at(cutoff), True), measure_set)}
+    order = Order(column, format_cutoff(cutoff), descending=True)
+    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, order, measure_set)}
     if run is not None and run not in by_run:
         raise unknown_run("run", run, by_run)
     compared = comparison.by_run(place) if comparison else {}
@@ -211,10 +212,10 @@ def _transitions(
 def _trend(output: str, night: CommittedNight, place: Place, runs: Sequence[str]) -> list[TrendLine]:
     """The trends of the first of these runs, up to the night."""
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
-    measure = f"{place[0]}@{at(place[1])}"
+    measure = f"{place[0]}@{format_cutoff(place[1])}"
     cut = []
     for line in lines(output, TrendRequest(dataset=night.dataset, runs=shown, measures=measure)):
         until = sum(point.date <= night.evaluated_on for point in line.points)
-        parts = (line.points[:until], line.queries[:until], line.verdicts[:until])
-        cut.append(dataclasses.replace(line, points=parts[0], queries=parts[1], verdicts=parts[2]))
+        of_nights: dict[str, Any] = {name: values for name, values in vars(line).items() if isinstance(values, list)}
+        cut.append(dataclasses.replace(line, **{name: values[:until] for name, values in of_nights.items()}))
     return [line for line in cut if line.points]

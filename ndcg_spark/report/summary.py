@@ -86,7 +86,8 @@ def _direction(row: Row, alpha: float) -> str:
 
 
 def _is_sure(row: Row, alpha: float) -> bool:
-    return row["p_adjusted"] is not None and row["p_adjusted"] < alpha
+    is_concluded = row["p_adjusted"] is not None and "other_judgments" not in row["flags"]
+    return is_concluded and bool(row["p_adjusted"] < alpha)
 
 
 def _evidence(data: NightData, row: Row, found: NightComparison) -> str:

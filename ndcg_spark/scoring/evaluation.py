@@ -127,7 +127,7 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS from tables as `contract.rejecting` makes them, in no order.
+    """The table REJECTED_ROWS from tables as `contract.rows.rejected_rows` returns them, in no order.
 
     `datasets` are those that this evaluation publishes. A row of another dataset, or of none, is kept with the first of
     them, so that a rejected row can never create or replace a night of another dataset.

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from ndcg_spark.conforming import as_type
+from ndcg_spark.casting import as_type
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.pruning import deepest_that_matters

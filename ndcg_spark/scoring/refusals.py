@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.conforming import named_by_user
+from ndcg_spark.casting import named_by_user
 from ndcg_spark.rules import TWICE, Broken
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
+from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -102,7 +103,7 @@ def mark(p_value: float | None) -> str:
 
 def _measure(row: Mapping[str, Any]) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
-    return f"{row['measure']}@{at(row['cutoff'])}{weighted}"
+    return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
 
 
 def _slice(row: Mapping[str, Any]) -> str:

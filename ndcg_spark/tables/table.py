@@ -56,11 +56,6 @@ def shortest(value: float | None) -> str:
     return "-" if value is None else f"{value:g}"
 
 
-def at(cutoff: int | None) -> str:
-    """A cutoff: its rank, or all for the whole ranking."""
-    return str(cutoff or "all")
-
-
 _Value = str | int | Callable[[Any], Any] | None
 
 

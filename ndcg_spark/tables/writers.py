@@ -8,7 +8,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.tables.table import TextTable, at
+from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.tables.table import TextTable
 from ndcg_spark.text import printable
 
 #: What could be markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
@@ -145,7 +146,7 @@ def as_json(value: Any) -> str:
 
 def _csv_cell(column: str, value: Any, guarded: Any) -> str:
     if column == "cutoff":
-        return at(value)
+        return format_cutoff(value)
     if isinstance(value, str):
         return str(guarded(value))
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)

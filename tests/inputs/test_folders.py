@@ -69,15 +69,6 @@ def test_folders_named_for_a_column_give_it_in_every_format(no_engine, tmp_path,
         assert {(row["dataset"], row["query_id"]) for row in rows} == {("web", "q1"), ("a/b", "q1")}
 
 
-def test_a_glob_over_folders_of_parquet_gives_their_columns(engine, tmp_path):
-    for name in ("web", "shop"):
-        (tmp_path / f"dataset={name}").mkdir()
-        table = pa.table({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1.0]})
-        pq.write_table(table, tmp_path / f"dataset={name}" / "p.parquet")
-    rows = judged(engine, f"{tmp_path}/dataset=*").table.collect()
-    assert {row["dataset"] for row in rows} == {"web", "shop"}
-
-
 def test_folders_that_give_different_columns_are_refused(no_engine, tmp_path):
     written(tmp_path / "dataset=web" / "a.qrels", "q1 0 d1 1\n")
     written(tmp_path / "b.qrels", "q1 0 d2 1\n")

@@ -108,8 +108,3 @@ def test_what_a_folder_gives_is_in_every_row_and_counts_before_the_file():
     ]
     # A folder without a name may be a row to refuse, whose numbers are shown as they were written.
     assert [row[WRITTEN["score"]] for row in written(found, {"run": None})] == ["1", "2"]
-
-
-def test_a_number_that_a_folder_gives_is_none_of_the_rows():
-    found = columns(query_id=["q"], doc_id=["a"], relevance=["1"])
-    assert list(numbered(found, {"relevance": "2"})) == []
