@@ -122,7 +122,7 @@ def comparison_of(
 def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:
     """The comparison with the first baseline of the night's gate that there are rows of; None if there are none.
 
-    The p values are those that the gate decided by, where it did.
+    The numbers are those that the gate decided by, where it did.
     """
     rows = NightRows(night).comparisons()
     gate = (night.record.get("configuration") or {}).get("gate") or {}
@@ -134,8 +134,8 @@ def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> 
         if not own:
             continue
         drops = [each for each in verdict["findings"] if (each["criterion"], each["baseline"]) == ("drop", name)]
-        decided = {_key(each, each["cutoff"], each["slice"], each["weighted"]): each["p_adjusted"] for each in drops}
-        own = [{**row, "p_adjusted": decided.get(_key_of(row), row["p_adjusted"])} for row in own]
+        decided = {_key(each, each["cutoff"], each["slice"], each["weighted"]): _numbers(each) for each in drops}
+        own = [{**row, **decided.get(_key_of(row), {})} for row in own]
         then = _night_of(date, night, nights)
         if then and date and then.evaluation_id != baseline["evaluation_id"]:
             then = None
@@ -187,10 +187,20 @@ def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tupl
     return row["run"], row["measure"], cutoff, of_slice, is_weighted
 
 
+def _numbers(finding: Row) -> dict[str, Any]:
+    """The numbers of a comparison that a finding rests on; none if it could not be measured."""
+    names = ("mean", "baseline_mean", "interval_low", "interval_high", "p_adjusted")
+    return {} if finding["value"] is None else {"difference": finding["value"], **{n: finding[n] for n in names}}
+
+
 def _limits(baseline: Row, is_kept: bool) -> list[str]:
     """What differs between the comparisons with a baseline of a record and what is shown beside them."""
-    date, changed = baseline["night"], baseline.get("queries_with_other_judgments")
+    date, changed, nights = baseline["night"], baseline.get("queries_with_other_judgments"), baseline.get("nights")
     warnings = []
+    if isinstance(nights, int) and nights > 1:
+        warnings.append(
+            f"the gate compared with the mean of {nights} nights, and queries are shown beside {date} alone"
+        )
     if changed:
         warnings.append(
             f"{changed:,} queries have other judgments than on {date}: they were not compared, but are among those "
