@@ -44,8 +44,6 @@ class NightComparison:
     """The rows of COMPARISONS of a night with its baseline: all the statistics of a report."""
 
     rows: Sequence[Row]
-    #: These and all rows, of other datasets too, for whose number their p values are adjusted.
-    family: Sequence[Row]
     #: The run that every other one is compared with; None where each is compared with the one of its name.
     run: str | None
     #: The date of another night; None for the same night.
@@ -70,9 +68,9 @@ class NightComparison:
 
     def allowed_drop(self, run: str, place: Place) -> float | None:
         """How much the gate lets a run lose by this measure; None if it does not limit that."""
-        limits = {(each["run"], each["measure"], each["cutoff"]): each["threshold"] for each in self.findings}
-        limit = limits.get((run, place[0], format_cutoff(place[1])))
-        return None if limit is None else -float(limit)
+        key = _key({"run": run, "measure": place[0]}, format_cutoff(place[1]), None, False)
+        limits = (each["threshold"] for each in self.findings if _key_of_finding(each) == key)
+        return next((-float(limit) for limit in limits if limit is not None), None)
 
     def baseline_of(self, run: str) -> str:
         """What a run is compared with, in words."""
@@ -116,7 +114,7 @@ def comparison_of(
     then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
     other = _night_of(then, night, nights)
     warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
-    return NightComparison(rows, found.rows, baseline.run, then, other, transitions=transitions, warnings=warnings)
+    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=warnings)
 
 
 def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:
@@ -134,13 +132,13 @@ def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> 
         if not own:
             continue
         drops = [each for each in verdict["findings"] if (each["criterion"], each["baseline"]) == ("drop", name)]
-        decided = {_key(each, each["cutoff"], each["slice"], each["weighted"]): _numbers(each) for each in drops}
+        decided = {_key_of_finding(each): _numbers(each) for each in drops}
         own = [{**row, **decided.get(_key_of(row), {})} for row in own]
         then = _night_of(date, night, nights)
         if then and date and then.evaluation_id != baseline["evaluation_id"]:
             then = None
         run, warnings = (None, _limits(baseline, then is not None)) if date else (own[0]["baseline"], [])
-        return NightComparison(own, own, run, date, then, *how, warnings=warnings, findings=drops)
+        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops)
     return None
 
 
@@ -183,6 +181,10 @@ def _key_of(row: Row) -> tuple[Any, ...]:
     return _key(row, format_cutoff(row["cutoff"]), of_slice, row["weight_effective_n"] is not None)
 
 
+def _key_of_finding(finding: Row) -> tuple[Any, ...]:
+    return _key(finding, finding["cutoff"], finding["slice"], bool(finding.get("weighted")))
+
+
 def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tuple[Any, ...]:
     return row["run"], row["measure"], cutoff, of_slice, is_weighted
 
@@ -197,10 +199,8 @@ def _limits(baseline: Row, is_kept: bool) -> list[str]:
     """What differs between the comparisons with a baseline of a record and what is shown beside them."""
     date, changed, nights = baseline["night"], baseline.get("queries_with_other_judgments"), baseline.get("nights")
     warnings = []
-    if isinstance(nights, int) and nights > 1:
-        warnings.append(
-            f"the gate compared with the mean of {nights} nights, and queries are shown beside {date} alone"
-        )
+    if nights and nights > 1:
+        warnings.append(f"the gate compared with the mean of {nights} nights; queries are shown beside {date} alone")
     if changed:
         warnings.append(
             f"{changed:,} queries have other judgments than on {date}: they were not compared, but are among those "

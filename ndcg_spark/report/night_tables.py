@@ -100,9 +100,8 @@ def _difference(data: NightData, run: str) -> str:
 def compared_table(data: NightData) -> TextTable | None:
     """The comparisons of the run that is shown in detail: every measure, cutoff and slice; None if it has none."""
     found = data.comparison
-    place = (data.night.dataset, data.run)
-    rows = [row for row in found.family if (row["dataset"], row["run"]) == place] if found else []
-    return run_comparison_table(rows, found.family, found.correction, found.alpha) if found and rows else None
+    rows = [row for row in found.rows if row["run"] == data.run] if found else []
+    return run_comparison_table(rows, found.rows, found.correction, found.alpha) if found and rows else None
 
 
 def findings_table(record: Row) -> TextTable | None:
