@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html.parser
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pages import Page
 from scipy import stats
 from staying import command_line
 
@@ -81,33 +81,6 @@ def hostile(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read", "scored", "report"]
     return folder / "report.html"
-
-
-class Page(html.parser.HTMLParser):
-    """The tags of a page with their attributes, its text, and the rows of all its tables as lists of texts."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.tags, self.text, self.rows, self.is_cell = [], "", [], False
-        self.feed(file.read_text(encoding="utf-8"))
-        self.words = " ".join(self.text.split())
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.text += " " if tag in ("dd", "dt", "p") else ""
-        if tag == "tr":
-            self.rows.append([])
-        if tag == "td":
-            self.rows[-1].append("")
-            self.is_cell = True
-
-    def handle_endtag(self, tag):
-        self.is_cell = self.is_cell and tag != "td"
-
-    def handle_data(self, data):
-        self.text += data
-        if self.is_cell:
-            self.rows[-1][-1] += data
 
 
 def scores(kept, run):
@@ -186,19 +159,11 @@ def test_without_a_baseline_a_night_is_compared_with_the_newest_of_the_same_judg
     compared = comparison_of("out", nights[2], nights, found, ("ndcg", 10), lambda *_: None)
     assert (compared.date, list(compared.warnings)) == (kept_nights.date(0), [])
     assert comparison_of("out", nights[1], nights, found, ("ndcg", 10), lambda *_: None) is None
-
-
-def test_a_page_says_that_two_nights_do_not_mean_the_same(tmp_path):
-    for number, judgments in enumerate(["old", "new"]):
-        kept_nights.night(tmp_path, number, {"r": 0.5}, judgments=judgments)
-    nights = committed(str(tmp_path))
-    rows = [{"dataset": "web", "baseline_night": kept_nights.FIRST}]
+    # If another is named, it says that the two do not mean the same.
     named = Baseline(date=kept_nights.date(0), found=Comparison(rows, [], [], ["of the comparison"]))
     compared = comparison_of("out", nights[1], nights, named, ("ndcg", 10), lambda *_: None)
-    assert list(compared.warnings) == [
-        "the judgments of web are not those of 2026-01-01, which changes scores too",
-        "of the comparison",
-    ]
+    differ = "the judgments of web are not those of 2026-01-01, which changes scores too"
+    assert list(compared.warnings) == [differ, "of the comparison"]
 
 
 @pytest.mark.parametrize(
