@@ -58,13 +58,10 @@ class NightComparison:
     #: What the gate has found about these rows, as its record has it; none if the gate did not compare them.
     findings: Sequence[Row] = ()
 
-    def of_all_queries(self) -> list[Row]:
-        """The rows of all queries, without weights."""
-        return [row for row in self.rows if row["attribute"] is None and row["weight_effective_n"] is None]
-
     def by_run(self, place: Place) -> dict[str, Row]:
         """The comparison of every run that has one by this measure, on all queries, without weights."""
-        return {row["run"]: row for row in self.of_all_queries() if (row["measure"], row["cutoff"]) == place}
+        whole = (row for row in self.rows if row["attribute"] is None and row["weight_effective_n"] is None)
+        return {row["run"]: row for row in whole if (row["measure"], row["cutoff"]) == place}
 
     def allowed_drop(self, run: str, place: Place) -> float | None:
         """How much the gate lets a run lose by this measure; None if it does not limit that."""
@@ -144,8 +141,7 @@ def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> 
 
 def _compare(output: str, night: CommittedNight, baseline: Baseline, place: Place, report_step: Tell) -> Comparison:
     measure, cutoff = place
-    measures = {measure: [cutoff], **({} if measure == "ndcg" else {"ndcg": None})}
-    options = ComparisonOptions() if measure == "ndcg" else ComparisonOptions(measures)
+    options = ComparisonOptions({"ndcg": None} if measure == "ndcg" else {measure: [cutoff], "ndcg": None})
     request = ComparisonRequest(
         output,
         datetime.date.fromisoformat(night.evaluated_on),
