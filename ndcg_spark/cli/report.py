@@ -17,7 +17,7 @@ from ndcg_spark.report.console import echo
 @click.option("--html", type=options.FILE, metavar="FILE", required=True, help="HTML file to write.")
 @options.night
 @options.dataset
-@click.option("--run", metavar="RUN", help="Run to show in detail. [default: one that fails, else the best]")
+@click.option("--run", metavar="RUN", help="Run to show in detail. [default: one that is worse, else the best]")
 @click.option("--measure", metavar="MEASURE", help="Measure to show, e.g. ndcg@10. [default: the gate's first]")
 @click.option("--baseline", metavar="RUN", help="Run to compare with.")
 @click.option(

@@ -63,6 +63,11 @@ class NightComparison:
         whole = (row for row in self.rows if row["attribute"] is None and row["weight_effective_n"] is None)
         return {row["run"]: row for row in whole if (row["measure"], row["cutoff"]) == place}
 
+    def is_sure(self, row: Row) -> bool:
+        """Whether a difference is significant, and that of judgments which are the same."""
+        is_concluded = row["p_adjusted"] is not None and "other_judgments" not in row["flags"]
+        return is_concluded and bool(row["p_adjusted"] < self.alpha)
+
     def allowed_drop(self, run: str, place: Place) -> float | None:
         """How much the gate lets a run lose by this measure; None if it does not limit that."""
         key = _key({"run": run, "measure": place[0]}, format_cutoff(place[1]), None, False)

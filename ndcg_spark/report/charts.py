@@ -113,7 +113,8 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], title: str, band: tuple[f
         shade = {"mark": {"type": "rect", "color": "#888", "opacity": 0.25}}
         zero = {"mark": {"type": "rule", "color": "#888"}, "encoding": {"x": {"datum": 0}}}
         words = {"description": {"value": "the drop that the gate allows"}}
-        layers = [{**shade, "encoding": ends | words, "data": {"values": [{"from": band[0], "to": band[1]}]}}, zero]
+        values = [{"from": band[0], "to": band[1]}] if band[0] < band[1] else []
+        layers = [{**shade, "encoding": ends | words, "data": {"values": values}}, zero]
     layers += [
         {
             "mark": {"type": "rule", "strokeWidth": 2},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.report import charts
-from ndcg_spark.report.baseline import NightComparison
+from ndcg_spark.report.baseline import NightComparison, Row
 from ndcg_spark.report.charts import Chart
 from ndcg_spark.report.night_data import TIE, NightData
 from ndcg_spark.report.trends import trend_tables
@@ -52,7 +52,7 @@ def _forest(data: NightData, found: NightComparison) -> Figure:
             "value": row["difference"],
             "low": row["interval_low"],
             "high": row["interval_high"],
-            "side": _side(row, found.alpha),
+            "side": _side(row, found),
             "words": f"{run}: {signed(row['difference'])} ({interval(row)}), p {p_value(row['p_adjusted'])}",
         }
         for run, row in data.compared.items()
@@ -81,9 +81,8 @@ def _forest(data: NightData, found: NightComparison) -> Figure:
     return Figure("runs", "Differences of the runs", " ".join(filter(None, words)), chart)
 
 
-def _side(row: Any, alpha: float) -> str:
-    is_sure = row["p_adjusted"] is not None and row["p_adjusted"] < alpha
-    return charts.side_of(row["difference"]) if is_sure or "unchanged" in row["flags"] else "not told apart"
+def _side(row: Row, found: NightComparison) -> str:
+    return charts.side_of(row["difference"]) if found.is_sure(row) or "unchanged" in row["flags"] else "not told apart"
 
 
 def _means(data: NightData) -> Figure:

@@ -119,7 +119,7 @@ def _usual(cutoffs: Iterable[Cutoff]) -> Cutoff:
 def night_data(
     output: str, night: CommittedNight, place: Place, run: str | None, comparison: NightComparison | None
 ) -> NightData:
-    """What a report shows of a night: of `run`, by default one that fails, else the best that is not the baseline.
+    """What a report shows of a night: of `run`; by default one that fails or has become worse, else the best.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def night_data(
     if run is not None and run not in by_run:
         raise unknown_run("run", run, by_run)
     compared = comparison.by_run(place) if comparison else {}
-    chosen = run or _chosen(night, [*by_run], compared)
+    chosen = run or _chosen(night, [*by_run], compared, comparison)
     scores, theirs, baseline_row, other = NightRows(night).scores_at(cutoff, chosen, column), {}, None, None
     if comparison and comparison.night and not comparison.is_baseline(chosen):
         other = (comparison.night, comparison.run or chosen)
@@ -169,11 +169,16 @@ def night_data(
     )
 
 
-def _chosen(night: CommittedNight, order: Sequence[str], compared: Mapping[str, Row]) -> str:
+def _chosen(
+    night: CommittedNight, order: Sequence[str], compared: Mapping[str, Row], found: NightComparison | None
+) -> str:
     """The run that is shown in detail if none is named."""
     findings = (night.record.get("verdict") or {}).get("findings", [])
     failing = [each["run"] for each in findings if each["effect"] == "fail" and each["run"] in compared]
-    return next((name for name in [*failing, *order] if name in compared), order[0])
+    # Against another run of the night, it is no news that a run is worse.
+    worse = [row for row in compared.values() if found and found.date and found.is_sure(row) and row["difference"] < 0]
+    lost = [row["run"] for row in sorted(worse, key=lambda row: row["difference"])]
+    return next((name for name in [*failing, *lost, *order] if name in compared), order[0])
 
 
 def _with_intervals(rows: Sequence[Row], column: str) -> list[Row]:

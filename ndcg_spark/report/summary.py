@@ -42,7 +42,7 @@ def answer(data: NightData) -> str:
     if "unchanged" in row["flags"]:
         return f"{data.run} is unchanged against {against}: {data.measure} is {rounded(row['mean'])}."
     means = f"{signed(row['difference'])} {data.measure} ({rounded(row['baseline_mean'])} to {rounded(row['mean'])})"
-    return f"{data.run} is {_direction(row, data.comparison.alpha)} {against}: {means}."
+    return f"{data.run} is {_direction(row, data.comparison)} {against}: {means}."
 
 
 def points(data: NightData) -> list[Point]:
@@ -64,7 +64,7 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
     else:
         shown = [Point("How sure?", _evidence(data, row, found))]
     if len(data.compared) > 1:
-        shown.append(Point("Other runs", _counts(data.compared, found.alpha)))
+        shown.append(Point("Other runs", _counts(data.compared, found)))
     if "unchanged" not in row["flags"]:
         largest = data.worst[:_NAMED]
         words = f"{counted(row['wins'])} won, {counted(row['losses'])} lost, {counted(row['ties'])} tied"
@@ -78,16 +78,11 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
     return shown
 
 
-def _direction(row: Row, alpha: float) -> str:
+def _direction(row: Row, found: NightComparison) -> str:
     if abs(row["difference"]) <= TIE:
         return "neither better nor worse than"
     side = f"{'better' if row['difference'] > 0 else 'worse'} than"
-    return side if _is_sure(row, alpha) else f"not shown to be {side}"
-
-
-def _is_sure(row: Row, alpha: float) -> bool:
-    is_concluded = row["p_adjusted"] is not None and "other_judgments" not in row["flags"]
-    return is_concluded and bool(row["p_adjusted"] < alpha)
+    return side if found.is_sure(row) else f"not shown to be {side}"
 
 
 def _evidence(data: NightData, row: Row, found: NightComparison) -> str:
@@ -99,7 +94,7 @@ def _evidence(data: NightData, row: Row, found: NightComparison) -> str:
     sentences = [", ".join([*numbers, f"{counted(row['queries'])} queries"])]
     allowed, detectable = found.allowed_drop(data.run, data.place), row["minimum_detectable"]
     wanted = allowed or _WORTH_SEEING
-    if detectable is not None and detectable > wanted and not _is_sure(row, found.alpha):
+    if detectable is not None and detectable > wanted and not found.is_sure(row):
         needed = math.ceil(row["queries"] * (detectable / wanted) ** 2)
         sentences.append(f"they could only see {detectable:.2g}; to see {wanted:g} about {_about(needed)} are needed")
     sentences += [f"a drop of {allowed:g} is allowed"] if allowed is not None else []
@@ -112,8 +107,8 @@ def _about(number: int) -> str:
     return f"{int(float(f'{number:.1e}')):,}"
 
 
-def _counts(compared: Mapping[str, Row], alpha: float) -> str:
-    sure = {run: row["difference"] for run, row in compared.items() if row["difference"] and _is_sure(row, alpha)}
+def _counts(compared: Mapping[str, Row], found: NightComparison) -> str:
+    sure = {run: row["difference"] for run, row in compared.items() if row["difference"] and found.is_sure(row)}
     worst_first = sorted(sure, key=lambda run: sure[run])
     worse = [run for run in worst_first if sure[run] < 0]
     named = f" ({', '.join(worse[:_NAMED])}{', …' if len(worse) > _NAMED else ''})" if worse else ""

@@ -21,8 +21,8 @@ from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.records import committed
 from ndcg_spark.report import reports
-from ndcg_spark.report.baseline import Baseline, comparison_of
-from ndcg_spark.report.night_data import headline
+from ndcg_spark.report.baseline import Baseline, NightComparison, comparison_of
+from ndcg_spark.report.night_data import headline, night_data
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.text import printable
 
@@ -164,6 +164,18 @@ def test_without_a_baseline_a_night_is_compared_with_the_newest_of_the_same_judg
     compared = comparison_of("out", nights[1], nights, named, ("ndcg", 10), lambda *_: None)
     differ = "the judgments of web are not those of 2026-01-01, which changes scores too"
     assert list(compared.warnings) == [differ, "of the comparison"]
+
+
+@pytest.mark.parametrize(
+    ("date", "p_value", "shown"), [("2026-11-19", 0.01, "dense"), ("2026-11-19", 0.5, "hybrid"), (None, 0.01, "hybrid")]
+)
+def test_a_run_that_has_become_worse_is_shown_before_the_best(kept, date, p_value, shown):
+    first, second = committed(str(kept))
+    row = {"measure": "ndcg", "cutoff": 10, "attribute": None, "weight_effective_n": None, "flags": []}
+    rows = [{**row, "run": "hybrid", "difference": 0.1, "p_adjusted": 0.01}]
+    rows += [{**row, "run": "dense", "difference": -0.1, "p_adjusted": p_value}]
+    found = NightComparison(rows, None if date else "bm25", date, first if date else second)
+    assert night_data(str(kept), second, ("ndcg", 10), None, found).run == shown
 
 
 @pytest.mark.parametrize(
