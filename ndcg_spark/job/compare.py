@@ -80,15 +80,13 @@ def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
     _refuse_unknown_runs(request, tonight, baselines)
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
-    for sentence in doubts_of(tonight, baselines):
-        tell("note", sentence)
     every = [*tonight, *baselines.values()]
     with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
         tell("engine", engine.name)
         found = _compared(engine, request, tonight, baselines)
     absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
-    if absent:
-        found = dataclasses.replace(found, warnings=[absent, *found.warnings])
+    warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *found.warnings]
+    found = dataclasses.replace(found, warnings=warnings)
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         of_date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""

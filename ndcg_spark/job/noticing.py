@@ -13,7 +13,7 @@ from ndcg_spark.job.outcome import Tell
 def tell_doubts(sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig, tell: Tell) -> None:
     """Tell what the counts of the check make doubtful."""
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
-    if shows_ndcg and not config.chooses_convention and all(source.format == "trec" for source in sources):
+    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
         _tell("note", plausibility.of_the_default(checked.judgment_counts, config.convention), tell)
     returned = checked.result_counts
     _tell("warning", plausibility.of_unjudged_runs(returned), tell)

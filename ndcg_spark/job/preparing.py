@@ -7,7 +7,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark.config import EvaluationConfig, TableConfig
+from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.read import (
@@ -23,6 +23,7 @@ from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
+from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]

@@ -116,7 +116,8 @@ def comparison_of(
     then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
     other = _night_of(then, night, nights)
     warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
-    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=warnings)
+    once = list(dict.fromkeys(warnings))
+    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once)
 
 
 def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:

@@ -9,7 +9,8 @@ from ndcg_spark.report.baseline import NightComparison, Row
 from ndcg_spark.report.causes import causes_in_words
 from ndcg_spark.report.night_data import TIE, NightData
 from ndcg_spark.report.queries import QueryScore
-from ndcg_spark.tables.comparisons import FLAGS, interval, p_value
+from ndcg_spark.tables.comparison_notes import FLAGS
+from ndcg_spark.tables.comparisons import interval, p_value
 from ndcg_spark.tables.table import counted, rounded, signed
 
 #: A difference of this size is worth seeing where no gate says what may be lost.

@@ -68,7 +68,9 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
 def text(table: TextTable) -> list[str]:
     """The lines of a table with aligned columns, below its title; the notes stand below it after a blank line."""
     lines = [table.title, *table.sentences] if table.title else []
-    lines += aligned(table.headings, table.rows, table.numbers)
+    headings, *rows = aligned(table.headings, table.rows, table.numbers)
+    below = [[line] for line in table.below] or [[]] * len(rows)
+    lines += [headings, *(line for row, more in zip(rows, below, strict=True) for line in (row, *more))]
     return [*lines, *(["", *table.notes] if table.notes else [])]
 
 

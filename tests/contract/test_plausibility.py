@@ -6,7 +6,7 @@ import pytest
 from tables import result, table
 
 from ndcg_spark import Convention
-from ndcg_spark.config import ResultsConfig, validate
+from ndcg_spark.config import validate
 from ndcg_spark.contract import aggregates, plausibility, run_names
 from ndcg_spark.contract.counting import count_results, with_empty_runs
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
@@ -17,6 +17,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.noticing import tell_doubts
 from ndcg_spark.rules import RULES, broken_results, reason_of
+from ndcg_spark.table_config import ResultsConfig
 
 QREL, RUN_LINE = "q1 0 d1 2", "q1 Q0 d1 1 3.5 bm25"
 
