@@ -8,6 +8,7 @@ from typing import Any
 from ndcg_spark.comparison.baselines import earlier
 from ndcg_spark.comparison.comparability import convention_key, doubts, fingerprint
 from ndcg_spark.comparison.compare import Comparison
+from ndcg_spark.comparison.conclusions import OTHER_JUDGMENTS
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
@@ -65,7 +66,7 @@ class NightComparison:
 
     def is_sure(self, row: Row) -> bool:
         """Whether a difference is significant, and that of judgments which are the same."""
-        is_concluded = row["p_adjusted"] is not None and "other_judgments" not in row["flags"]
+        is_concluded = row["p_adjusted"] is not None and OTHER_JUDGMENTS not in row["flags"]
         return is_concluded and bool(row["p_adjusted"] < self.alpha)
 
     def allowed_drop(self, run: str, place: Place) -> float | None:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ndcg_spark.comparison.comparability import fingerprint
+from ndcg_spark.comparison.statistics import queries_needed
 from ndcg_spark.report.baseline import NightComparison, Row
 from ndcg_spark.report.causes import causes_in_words
 from ndcg_spark.report.night_data import TIE, NightData
@@ -96,14 +97,14 @@ def _evidence(data: NightData, row: Row, found: NightComparison) -> str:
     allowed, detectable = found.allowed_drop(data.run, data.place), row["minimum_detectable"]
     wanted = allowed or _WORTH_SEEING
     if detectable is not None and detectable > wanted and not found.is_sure(row):
-        needed = math.ceil(row["queries"] * (detectable / wanted) ** 2)
+        needed = queries_needed(row["queries"], detectable, wanted)
         sentences.append(f"they could only see {detectable:.2g}; to see {wanted:g} about {_about(needed)} are needed")
     sentences += [f"a drop of {allowed:g} is allowed"] if allowed is not None else []
     sentences += [FLAGS[flag] for flag in row["flags"] if flag in FLAGS]
     return " ".join(f"{each[:1].upper()}{each[1:]}." for each in sentences)
 
 
-def _about(number: int) -> str:
+def _about(number: float) -> str:
     """A number to two digits."""
     return f"{int(float(f'{number:.1e}')):,}"
 
