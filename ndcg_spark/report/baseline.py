@@ -12,8 +12,8 @@ from ndcg_spark.comparison.conclusions import OTHER_JUDGMENTS
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
-from ndcg_spark.job.night_rows import NightRows
-from ndcg_spark.job.outcome import Tell
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight
 
 Row = Mapping[str, Any]
@@ -90,7 +90,7 @@ def comparison_of(
     nights: Sequence[CommittedNight],
     baseline: Baseline,
     place: Place,
-    report_step: Tell,
+    report_step: ReportStep,
 ) -> NightComparison | None:
     """The comparison of a night: with what is requested, as its gate did, else with the newest comparable night.
 
@@ -146,7 +146,9 @@ def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> 
     return None
 
 
-def _compare(output: str, night: CommittedNight, baseline: Baseline, place: Place, report_step: Tell) -> Comparison:
+def _compare(
+    output: str, night: CommittedNight, baseline: Baseline, place: Place, report_step: ReportStep
+) -> Comparison:
     measure, cutoff = place
     options = ComparisonOptions({"ndcg": None} if measure == "ndcg" else {measure: [cutoff], "ndcg": None})
     request = ComparisonRequest(

@@ -13,13 +13,12 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.night_rows import NightRows
-from ndcg_spark.nights.choosing import unknown_run
-from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.read import NightRows, dataset_scores
 from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.nights.selection import unknown_run
 from ndcg_spark.report.baseline import NightComparison, Place, Row
 from ndcg_spark.report.queries import QueryScore, with_documents
-from ndcg_spark.tables.sorting import Order, comparable, in_order
+from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
 
 #: Number of queries shown of those that lost most, and of those that won most.
 EXTREMES = 20
@@ -132,7 +131,7 @@ def night_data(
     measure_set = measure_set_in(night.record.get("configuration") or {})
     column, cutoff = place
     order = Order(column, format_cutoff(cutoff), descending=True)
-    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, order, measure_set)}
+    by_run = {of_run[0]["run"]: of_run for of_run in sorted_runs(rows, order, measure_set)}
     if run is not None and run not in by_run:
         raise unknown_run("run", run, by_run)
     compared = comparison.by_run(place) if comparison else {}
@@ -196,7 +195,7 @@ def _queries(scores: _Scores, theirs: _Scores, has_baseline: bool) -> list[Query
     found = [QueryScore(query, score, theirs.get(query, (None, None))[1]) for query, (_, score) in scores.items()]
     value = "difference" if has_baseline else "score"
     known = [each for each in found if getattr(each, value) is not None]
-    return sorted(known, key=lambda each: (comparable(getattr(each, value)), each.query_id))
+    return sorted(known, key=lambda each: (sort_value(getattr(each, value)), each.query_id))
 
 
 def _transitions(

@@ -8,7 +8,7 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.explanation.build import explain
 from ndcg_spark.explanation.model import Explanation, Facts
 from ndcg_spark.job.explain_night import facts_of_night, keeps
-from ndcg_spark.job.night_rows import NightRows
+from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.causes import Cause, cause_of
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
-from ndcg_spark.job.inline_comparison import InlineComparison
-from ndcg_spark.job.outcome import Outcome, Tell
-from ndcg_spark.nights.choosing import chosen, left_out
+from ndcg_spark.job.consumers import InlineComparison
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.record import Outcome
 from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.report import figures, night_tables, summary
 from ndcg_spark.report.baseline import Baseline, comparison_of
 from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
@@ -40,7 +41,7 @@ def write_report(
     measure: str | None = None,
     baseline: Baseline = _ANY_BASELINE,
     png: Path | None = None,
-    report_step: Tell = lambda *_: None,
+    report_step: ReportStep = lambda *_: None,
 ) -> list[Path]:
     """Write the report of a night, the newest if no date is named, and return the files that were written.
 
@@ -61,13 +62,13 @@ def write_report(
 
     def read() -> tuple[list[NightData], str | None]:
         known = committed(output)
-        nights = chosen(known, output, date, dataset)
+        nights = select_nights(known, output, date, dataset)
         found = []
         for night in nights:
             place = headline(night, measure)
             comparison = comparison_of(output, night, known, baseline, place, report_step)
             found.append(night_data(output, night, place, run, comparison))
-        return found, left_out(known, nights[0].evaluated_on, dataset)
+        return found, missing_datasets(known, nights[0].evaluated_on, dataset)
 
     nights, absent = read_again_if_replaced(read)
     if absent:
@@ -83,8 +84,8 @@ def write_report(
 def evaluated_with_report(
     config: EvaluationConfig,
     html: Path,
-    report_step: Tell,
-    evaluate: Callable[[EvaluationConfig, Tell], Outcome],
+    report_step: ReportStep,
+    evaluate: Callable[[EvaluationConfig, ReportStep], Outcome],
     comparison: InlineComparison | None = None,
 ) -> Iterator[tuple[Outcome, Callable[[], None]]]:
     """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
@@ -99,7 +100,7 @@ def evaluated_with_report(
     def write(folder: str) -> None:
         baseline = Baseline(engine=config.engine, remote=config.remote)
         if comparison:
-            baseline = Baseline(comparison.baseline, found=comparison.found)
+            baseline = Baseline(comparison.baseline, found=comparison.result)
         write_report(folder, html, config.date.isoformat(), baseline=baseline)
         report_step("report", str(html))
 
