@@ -208,11 +208,11 @@ class NightRows:
         of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
         return self._rows(table, where=pc.field("query_id").isin(list(queries)) & of_runs)
 
-    def scores_at(self, cutoff: int | None, run: str) -> dict[str, tuple[str, float | None]]:
-        """The status and the NDCG of every query of a run at a cutoff, by query."""
+    def scores_at(self, cutoff: int | None, run: str, measure: str = "ndcg") -> dict[str, tuple[str, float | None]]:
+        """The status and the score of every query of a run at a cutoff, by query; `measure` is a column of scores."""
         at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
-        rows = self._rows("query_scores", ["query_id", "status", "ndcg"], at_cutoff & (pc.field("run") == run))
-        return {row["query_id"]: (row["status"], row["ndcg"]) for row in rows}
+        rows = self._rows("query_scores", ["query_id", "status", measure], at_cutoff & (pc.field("run") == run))
+        return {row["query_id"]: (row["status"], row[measure]) for row in rows}
 
     def comparisons(self) -> list[Row]:
         """The rows of COMPARISONS, which the gate has compared; none without a gate."""

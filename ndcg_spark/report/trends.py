@@ -10,8 +10,7 @@ from ndcg_spark.comparison.trend import Point
 from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import printing
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.tables.sorting import best_first
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words

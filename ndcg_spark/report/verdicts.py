@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.errors import DONE, ConfigurationError
 from ndcg_spark.gate.verdict import Effect, Finding, Verdict
 from ndcg_spark.report import files
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.text import message
 
