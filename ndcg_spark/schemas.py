@@ -180,8 +180,12 @@ COMPARISONS = _table(
     ("interval_high", _NUMBER),
     ("p_value", _NUMBER),
     ("p_adjusted", _NUMBER),
+    ("family", _TEXT),
+    ("family_size", _COUNT),
+    ("conclusion", _TEXT),
     ("effect_size", _NUMBER),
     ("minimum_detectable", _NUMBER),
+    ("queries_needed", _COUNT),
     ("weight_effective_n", _NUMBER),
 )
 
