@@ -78,6 +78,12 @@ class CommittedNight:
         """Whether later nights may be compared with it: its verdict was a pass, or somebody has accepted it."""
         return bool(self.record.get("accepted")) or (self.record.get("verdict") or {}).get("verdict") == "pass"
 
+    def with_record(self, record: Mapping[str, Any]) -> "CommittedNight":
+        """The same night as if it had this record."""
+        night = dataclasses.replace(self)
+        night.__dict__["_record"] = record
+        return night
+
     def files(self, table: str) -> dict[str, int | None]:
         """The paths of its files of a table, with their sizes in bytes if these must be as they were published."""
         found = self.record["files"].get(table, {})
