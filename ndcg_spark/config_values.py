@@ -11,7 +11,7 @@ from ndcg_spark.convention.parsing import parse_measures
 
 #: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
 LAST_GOOD = "last_good"
-#: The word for the mean of the newest good nights before a night, as far as they are alike.
+#: The word for the mean of the newest nights before a night that are not worse, as far as they are alike.
 RECENT_GOOD = "recent_good"
 #: An alpha of more than twice this has no use.
 MOST_FALSE_ALARMS = 0.25

@@ -14,16 +14,21 @@ def baseline_night(
     """The night of a dataset that `baseline`, a date, LAST_GOOD or RECENT_GOOD, stands for on a date, if there is one.
 
     `nights` are sorted by date. A good night is an earlier one, so that a night that is evaluated again is not compared
-    with what it replaces. RECENT_GOOD stands for the last good night and, by `alike`, for those before it.
+    with what it replaces. RECENT_GOOD stands for the last night that is not worse and, by `alike`, for those before it.
     """
-    if baseline in (LAST_GOOD, RECENT_GOOD):
+    if baseline == RECENT_GOOD:
+        return next((night for night in reversed(earlier(nights, dataset, evaluated_on)) if night.is_not_worse), None)
+    if baseline == LAST_GOOD:
         return last_good(earlier(nights, dataset, evaluated_on))
     return next((night for night in nights if (night.dataset, night.evaluated_on) == (dataset, baseline)), None)
 
 
 def alike(nights: Iterable[CommittedNight], night: CommittedNight, most: int) -> list[CommittedNight]:
-    """A night, and the good nights in a row before it with its judgments and convention; at most `most`, by date."""
-    good = (each for each in reversed(earlier(nights, night.dataset, night.evaluated_on)) if each.is_good)
+    """A night, and those before it that are not worse, as long as they are alike; at most `most`, by date.
+
+    Alike are nights with the same judgments and convention.
+    """
+    good = (each for each in reversed(earlier(nights, night.dataset, night.evaluated_on)) if each.is_not_worse)
     before = itertools.takewhile(lambda each: _meaning(each) == _meaning(night), good)
     return [*reversed([night, *itertools.islice(before, most - 1)])]
 

@@ -102,7 +102,7 @@ def _of_noise(found: Sequence[Finding]) -> list[str]:
     first = noisy[0]
     return [
         f"{len(noisy)} check(s) allow less than twice what nights differ by, e.g. {first.measure}@{first.cutoff} of "
-        f"{first.run} {-(first.threshold or 0.0):.4f}, where good nights differ by {first.noise:.4f} (standard "
+        f"{first.run} {-(first.threshold or 0.0):.4f}, where nights differ by {first.noise:.4f} (standard "
         "deviation); expect nights without a verdict, allow more, or add queries"
     ]
 

@@ -66,7 +66,8 @@ def effect_of(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
 def _tests(gate: GateConfig, checks: Sequence[RunCheck]) -> list[_Test]:
     """The p value that decides each check, adjusted by Holm under `regression`.
 
-    A comparison that several checks or baselines rest on is one hypothesis of the family. Checks that only warn are a
+    A comparison that several checks or baselines rest on is one hypothesis of the family, and one in which no query
+    changed is none. Checks that only warn are a
     family of their own, so that they take nothing from those that can fail.
     """
     found = [_Test(_p_value(each), gate.alpha) for each in checks]
@@ -76,13 +77,18 @@ def _tests(gate: GateConfig, checks: Sequence[RunCheck]) -> list[_Test]:
         tested = {
             number: (_hypothesis(each), test.p)
             for number, (each, test) in enumerate(zip(checks, found, strict=True))
-            if test.p is not None and each.check.severity == severity
+            if test.p is not None and each.check.severity == severity and _is_tested(each)
         }
         family = dict(tested.values())
         adjusted = dict(zip(family, holm(list(family.values())), strict=True))
         for number, (hypothesis, _) in tested.items():
             found[number] = _Test(float(adjusted[hypothesis]), gate.alpha / len(family))
     return found
+
+
+def _is_tested(each: RunCheck) -> bool:
+    """Whether it is a hypothesis at all; where no query changed, nothing is."""
+    return each.criterion == "max_share_losing" or not (each.row and "unchanged" in each.row["flags"])
 
 
 def _p_value(each: RunCheck) -> float | None:

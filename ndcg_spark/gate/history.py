@@ -15,7 +15,7 @@ from ndcg_spark import engine
 from ndcg_spark.comparison.baselines import alike, baseline_night, earlier, expected_datasets, together
 from ndcg_spark.comparison.comparability import different_options, fingerprint
 from ndcg_spark.comparison.trend import LEAST, WINDOW
-from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
+from ndcg_spark.config_values import RECENT_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
@@ -68,8 +68,8 @@ class History:
         )
 
     def _noise(self, tonight: Night, measures: Sequence[str]) -> dict[tuple[str, str, Cutoff], float]:
-        """The standard deviation of the differences between each good night and the next, of those alike tonight."""
-        last = baseline_night(self.nights, tonight.dataset, tonight.evaluated_on, LAST_GOOD)
+        """The standard deviation of the differences from one night that is not worse to the next, of those alike."""
+        last = baseline_night(self.nights, tonight.dataset, tonight.evaluated_on, RECENT_GOOD)
         if last is None or different_options(tonight.options, last.record.get("options", {})):
             return {}
         if fingerprint(last.record, "judgments") != tonight.judgments:

@@ -117,7 +117,7 @@ class Finding:
     p_adjusted: float | None = None
     #: The drop that would fail in four of five nights, given how many checks there are.
     minimum_detectable: float | None = None
-    #: The standard deviation of the differences between good nights with the same judgments; None of too few nights.
+    #: The standard deviation of the differences between nights with the same judgments; None of too few nights.
     noise: float | None = None
     queries: int | None = None
     unpaired_queries: int | None = None

@@ -1,9 +1,11 @@
 """What does not count is removed: what dead evaluations left, what was superseded, and nights that are too old."""
 
 import datetime
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ndcg_spark.config_values import RECENT_GOOD
 from ndcg_spark.nights.layout import STAGING, TABLES, Store, folder_of, night_of
 from ndcg_spark.nights.records import CommittedNight, all_records, committed, last_good
 
@@ -80,7 +82,7 @@ def old_nights(
     """The nights dated more than `keep_days` before today, and a sentence for each of them that stays.
 
     The newest night of a dataset that passed or was accepted stays, and so do the nights that the gate of its newest
-    night names, unless `baselines` is set: without them the next night would have no verdict. StorageError.
+    night compares with, unless `baselines` is set: without them the next night would have no verdict. StorageError.
     """
     # Python's dates begin with the year 1.
     days = min(max(keep_days, 0), (today - datetime.date.min).days)
@@ -112,8 +114,13 @@ def _baselines(nights: Sequence[CommittedNight]) -> dict[tuple[str, str], str]:
     for dataset in {night.dataset for night in nights}:
         own = [night for night in nights if night.dataset == dataset]
         gate = own[-1].record["configuration"].get("gate") or {}
-        for baseline in gate.get("baseline", []):
+        baselines = gate.get("baseline", [])
+        for baseline in baselines:
             needed[dataset, str(baseline.get("night"))] = f"a baseline of the gate of {own[-1].evaluated_on}"
+        most = max((each.get("nights", 1) for each in baselines if each.get("night") == RECENT_GOOD), default=1)
+        recent = (night for night in reversed(own) if night.is_not_worse)
+        words = f"one of the {most} nights of {RECENT_GOOD}"
+        needed |= {(dataset, night.evaluated_on): words for night in itertools.islice(recent, most if most > 1 else 0)}
         good = last_good(own)
         if good is not None:
             needed[dataset, good.evaluated_on] = "the newest that passed or was accepted; --baselines removes it, too"

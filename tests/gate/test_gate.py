@@ -177,7 +177,7 @@ def test_a_night_is_warned_of_where_nights_differ_by_more_than_half_of_what_is_a
     found = verdict(gate(), row(LITTLE), tonight=night(noise=noise))
     assert (found.verdict, found.findings[0].noise) == ("pass", 0.006)
     assert found.warnings[0].startswith(
-        "1 check(s) allow less than twice what nights differ by, e.g. ndcg@10 of hybrid 0.0100, where good nights "
+        "1 check(s) allow less than twice what nights differ by, e.g. ndcg@10 of hybrid 0.0100, where nights "
         "differ by 0.0060"
     )
     assert verdict(gate({"max_drop": 0.012}), row(LITTLE), tonight=night(noise=noise)).warnings == ()
