@@ -34,7 +34,7 @@ def alike(nights: Iterable[CommittedNight], night: CommittedNight, most: int) ->
 
 
 def _meaning(night: CommittedNight) -> tuple[str, str | None]:
-    return convention_key(night.record), fingerprint(night.record, "judgments")
+    return convention_key(night.record), fingerprint(night.record, "judgments", night.dataset)
 
 
 def earlier(nights: Iterable[CommittedNight], dataset: str, evaluated_on: str) -> list[CommittedNight]:

@@ -111,7 +111,7 @@ def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, req
             night.evaluated_on,
             row[measure],
             convention_key(night.record),
-            str(fingerprint(night.record, "judgments")),
+            str(fingerprint(night.record, "judgments", night.dataset)),
         )
         for night, row in scored
     ]

@@ -58,8 +58,8 @@ class Night:
             evaluated_on,
             record.get("evaluation_id", ""),
             record.get("options", {}),
-            fingerprint(record, "judgments"),
-            fingerprint(record, "results"),
+            fingerprint(record, "judgments", dataset),
+            fingerprint(record, "results", dataset),
             scores,
             record.get("datasets", ()),
         )

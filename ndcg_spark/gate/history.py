@@ -72,7 +72,7 @@ class History:
         last = baseline_night(self.nights, tonight.dataset, tonight.evaluated_on, RECENT_GOOD)
         if last is None or different_options(tonight.options, last.record.get("options", {})):
             return {}
-        if fingerprint(last.record, "judgments") != tonight.judgments:
+        if fingerprint(last.record, "judgments", last.dataset) != tonight.judgments:
             return {}
         scores: dict[tuple[str, str, Cutoff], list[float]] = {}
         for rows in dataset_scores(alike(self.nights, last, WINDOW)):

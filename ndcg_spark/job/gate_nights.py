@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
@@ -61,8 +62,8 @@ def gate_staged(
             evaluation.evaluated_on.isoformat(),
             evaluation.evaluation_id,
             evaluation.convention.options(),
-            checked.judgment_counts.fingerprint,
-            checked.result_counts.fingerprint,
+            _fingerprint(checked.judgment_counts, dataset),
+            _fingerprint(checked.result_counts, dataset),
             of_datasets[dataset],
             sorted(of_datasets),
         )
@@ -78,6 +79,11 @@ def gate_staged(
     of_records = {name: {"verdict": each.verdict.as_json(), **accepts} for name, each in found.items()}
     queries = [(dataset, *query) for dataset, each in found.items() for query in each.lost]
     return GatedNights([each.verdict for each in found.values()], of_records, queries)
+
+
+def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
+    # Of a table that names no dataset, all is of the one.
+    return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
 
 
 def gate_published(

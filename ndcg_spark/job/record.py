@@ -42,7 +42,10 @@ def commit_record(
             "python": platform.python_version(),
         },
         "inputs": {
-            source.name: _input(source, counts.rows, counts.fingerprint)
+            source.name: {
+                **_input(source, counts.rows, counts.fingerprint),
+                "fingerprints": {name or config.dataset: each for name, each in counts.fingerprints.items()},
+            }
             for source, counts in zip(sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in sources for other in source.sources if other is not source},

@@ -1,4 +1,4 @@
-"""How often the example's gate is wrong, by simulated nights: small here, more with --slow; gate_levels.py has 1,000."""
+"""How often the example's gate is wrong, by simulated nights: few here, more with --slow, 1,000 in gate_levels.py."""
 
 import pytest
 from gate_levels import (

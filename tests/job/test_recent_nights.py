@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from gated_nights import QUERIES, evaluated, settings
+from gated_nights import QUERIES, evaluated, in_a_session, settings
 from staying import command_line
 
 from ndcg_spark.nights.read import read_rows
@@ -81,3 +81,42 @@ def test_a_gate_is_rehearsed_on_all_nights_and_changes_none(nights):
     assert [night.record for night in committed(str(folder / "out"))] == before
     wrong = command_line("gate", "--rehearse", "out", "--config", "gate.toml", "--date", "2026-11-01", cwd=folder)
     assert (wrong.returncode, "leave out --date" in wrong.stderr) == (2, True)
+
+
+def test_the_same_results_of_one_dataset_are_noticed_beside_new_ones_of_another(tmp_path):
+    gate = {"on_same_results": "fail", "check": [{"cutoff": 3, "max_drop": 0.5}]}
+
+    def night(date, shop):
+        judged = "".join(f"{name},q{n},a,1\n" for name in ("shop", "web") for n in range(QUERIES))
+        lists = {"shop": shop, "web": "ab"}
+        rows = "".join(
+            f"{name},r,q{n},{document},{rank}\n"
+            for name, documents in lists.items()
+            for n in range(QUERIES)
+            for rank, document in enumerate(documents, 1)
+        )
+        texts = {
+            "judgments": f"dataset,query_id,doc_id,relevance\n{judged}",
+            "results": f"dataset,run,query_id,doc_id,rank\n{rows}",
+        }
+        paths = {}
+        for name, text in texts.items():
+            paths[name] = {"path": str(tmp_path / f"{date}-{name}.csv")}
+            (tmp_path / f"{date}-{name}.csv").write_text(text, encoding="utf-8")
+        return {**settings(tmp_path, date, gate), **paths}
+
+    first = {**night("2026-11-01", "ab"), "accepted": "the first night"}
+    found = in_a_session(codes_of_nights, tmp_path, first, night("2026-11-02", "ac"))
+    assert found[1] == [["shop", "passed"], ["web", "same_results"]]
+
+
+def codes_of_nights(_, *nights):
+    from ndcg_spark.config import validate
+    from ndcg_spark.job.evaluating import run
+
+    found = []
+    for night in nights:
+        accepted = night.pop("accepted", None)
+        outcome = run(validate(night, "test"), lambda *_: None, None, accepted)
+        found.append([(verdict.dataset, verdict.code) for verdict in outcome.verdicts])
+    return found
