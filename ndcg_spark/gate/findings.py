@@ -5,11 +5,11 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ndcg_spark.comparison.statistics import holm, is_doubted, share_bound
+from ndcg_spark.comparison.statistics import is_doubted, share_bound
 from ndcg_spark.gate import rules
-from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.checks import RunCheck
 from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.hypotheses import Test, p_value, tests
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Code, Effect, Finding, Outcome, check_key
 from ndcg_spark.tables.table import at
@@ -24,13 +24,6 @@ _OF_MINIMUM = {
     Code.NOT_RULED_OUT: Code.MAY_BE_CHANCE,
     Code.DEGENERATE: Code.DEGENERATE,
 }
-
-
-class _Test(NamedTuple):
-    """The p value that decides a check, None if nothing was tested, and below what the smallest of a family must be."""
-
-    p: float | None
-    level: float
 
 
 class _Decided(NamedTuple):
@@ -49,7 +42,7 @@ def findings(gate: GateConfig, checks: Sequence[RunCheck], failed_before: Collec
 
     `failed_before` has the keys of the checks that failed in the nights before, if the gate wants that confirmed.
     """
-    return [_finding(gate, each, test, failed_before) for each, test in zip(checks, _tests(gate, checks), strict=True)]
+    return [_finding(gate, each, test, failed_before) for each, test in zip(checks, tests(gate, checks), strict=True)]
 
 
 def effect_of(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
@@ -63,53 +56,7 @@ def effect_of(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
     return Effect.FAIL if outcome is Outcome.FAIL else Effect.NONE
 
 
-def _tests(gate: GateConfig, checks: Sequence[RunCheck]) -> list[_Test]:
-    """The p value that decides each check, adjusted by Holm under `regression`.
-
-    A comparison that several checks or baselines rest on is one hypothesis of the family, and one in which no query
-    changed is none. Checks that only warn are a
-    family of their own, so that they take nothing from those that can fail.
-    """
-    found = [_Test(_p_value(each), gate.alpha) for each in checks]
-    if gate.correction == "none" or gate.rule != "regression":
-        return found
-    for severity in ("fail", "warn"):
-        tested = {
-            number: (_hypothesis(each), test.p)
-            for number, (each, test) in enumerate(zip(checks, found, strict=True))
-            if test.p is not None and each.check.severity == severity and _is_tested(each)
-        }
-        family = dict(tested.values())
-        adjusted = dict(zip(family, holm(list(family.values())), strict=True))
-        for number, (hypothesis, _) in tested.items():
-            found[number] = _Test(float(adjusted[hypothesis]), gate.alpha / len(family))
-    return found
-
-
-def _is_tested(each: RunCheck) -> bool:
-    """Whether it is a hypothesis at all; where no query changed, nothing is."""
-    return each.criterion == "max_share_losing" or not (each.row and "unchanged" in each.row["flags"])
-
-
-def _p_value(each: RunCheck) -> float | None:
-    if each.row is None or each.refused:
-        return None
-    limit = each.check.max_share_losing
-    if each.criterion == "max_share_losing" and limit:
-        return rules.share_p_value(each.row["large_losses"], each.row["queries"], limit.share)
-    p: float | None = each.row["p_value"]
-    return p
-
-
-def _hypothesis(each: RunCheck) -> Hashable:
-    """What tells hypotheses apart: the row, what it compares with, and the limit of what is no drop."""
-    baseline, check = each.baseline, each.check
-    of_baseline = (baseline.evaluated_on, baseline.nights, baseline.config.run) if baseline else None
-    limit = {"max_share_losing": check.max_share_losing, "min_value": check.min_value}.get(each.criterion)
-    return of_baseline, limit, key_of(each.row) if each.row else None
-
-
-def _finding(gate: GateConfig, each: RunCheck, test: _Test, failed_before: Collection[Hashable]) -> Finding:
+def _finding(gate: GateConfig, each: RunCheck, test: Test, failed_before: Collection[Hashable]) -> Finding:
     check, row, baseline = each.check, each.row or {}, each.baseline
     decided = _decided(gate, each, test)
     numbers = {**{name: row.get(name) for name in _NUMBERS}, **decided.numbers}
@@ -145,7 +92,7 @@ def _finding(gate: GateConfig, each: RunCheck, test: _Test, failed_before: Colle
     return Finding(**{**vars(found), **changed})
 
 
-def _decided(gate: GateConfig, each: RunCheck, test: _Test) -> _Decided:
+def _decided(gate: GateConfig, each: RunCheck, test: Test) -> _Decided:
     if each.refused or each.row is None:
         code, reason = each.refused or (Code.NOT_MEASURED, "nothing was measured")
         return _Decided(Outcome.INCOMPARABLE, code, reason)
@@ -171,7 +118,7 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _of_minimum(gate: GateConfig, each: RunCheck, row: Row, test: _Test) -> _Decided:
+def _of_minimum(gate: GateConfig, each: RunCheck, row: Row, test: Test) -> _Decided:
     """The row compares with the minimum itself, of which nothing may be lost."""
     minimum, words = each.check.min_value or 0.0, each.subject
     outcome, code = rules.decide_drop(gate.rule, row, 0.0, test.p, gate.alpha)
@@ -188,7 +135,7 @@ def _of_minimum(gate: GateConfig, each: RunCheck, row: Row, test: _Test) -> _Dec
     return _Decided(outcome, code, reason, row["mean"], minimum, {**ends, "baseline_mean": None})
 
 
-def _of_losing(gate: GateConfig, each: RunCheck, row: Row, test: _Test) -> _Decided:
+def _of_losing(gate: GateConfig, each: RunCheck, row: Row, test: Test) -> _Decided:
     limit = each.check.max_share_losing
     losing, queries = row["large_losses"], row["queries"]
     most, by = (limit.share, limit.by) if limit else (0.0, 0.0)
@@ -202,11 +149,11 @@ def _of_losing(gate: GateConfig, each: RunCheck, row: Row, test: _Test) -> _Deci
     )
     if code is Code.MAY_BE_CHANCE:
         reason += ", and it may be chance"
-    numbers = {"interval_low": low, "interval_high": high, "p_value": _p_value(each)}
+    numbers = {"interval_low": low, "interval_high": high, "p_value": p_value(each)}
     return _Decided(outcome, code, reason, losing / queries, most, numbers)
 
 
-def _of_drop(gate: GateConfig, each: RunCheck, row: Row, test: _Test) -> _Decided:
+def _of_drop(gate: GateConfig, each: RunCheck, row: Row, test: Test) -> _Decided:
     # A baseline's own tolerance goes before that of the check.
     limits = each.baseline.config if each.baseline and each.baseline.config.is_set else each.check
     allowed = rules.allowed_drop(limits.max_drop, limits.max_relative_drop, row["baseline_mean"])
@@ -220,7 +167,7 @@ def _of_drop(gate: GateConfig, each: RunCheck, row: Row, test: _Test) -> _Decide
 
 
 def _drop_in_words(
-    gate: GateConfig, each: RunCheck, code: Code, row: Row, allowed: float, test: _Test, detectable: float | None
+    gate: GateConfig, each: RunCheck, code: Code, row: Row, allowed: float, test: Test, detectable: float | None
 ) -> str:
     difference, queries = row["difference"], f"{row['queries']:,} queries"
     if code is Code.UNCHANGED:
@@ -259,7 +206,7 @@ def _unseen(code: Code, row: Row) -> str:
     return f"; {lost}, and up to {100 * share_bound(losing, queries):.2g} % of such queries could"
 
 
-def _evidence(gate: GateConfig, row: Row, test: _Test, above: float = 0.0) -> str:
+def _evidence(gate: GateConfig, row: Row, test: Test, above: float = 0.0) -> str:
     """The interval, moved up by `above`, the p value, why both may be doubted, and the number of queries."""
     parts = []
     if row["interval_low"] is not None and test.p is not None:
