@@ -1,5 +1,6 @@
-"""A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
+"""A TOML file and the command line become one validated `EvaluationConfig`, or one error with all problems."""
 
+import contextlib
 import dataclasses
 import datetime
 import tomllib
@@ -22,7 +23,7 @@ from pydantic import (
 from ndcg_spark import config_values, paths
 from ndcg_spark.config_problems import problems_of
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, parse_cutoffs
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import ConfigurationError
@@ -33,33 +34,20 @@ from ndcg_spark.table_config import (
     JudgmentsConfig,
     ResultsConfig,
     Strict,
-    TableConfig,
     WeightsConfig,
 )
 
-__all__ = [
-    "AttributesConfig",
-    "EvaluationConfig",
-    "ExcludeConfig",
-    "JudgmentsConfig",
-    "ResultsConfig",
-    "TableConfig",
-    "WeightsConfig",
-    "load",
-    "validate",
-]
-
-#: The tables that are read, as the configuration calls them.
+#: The names of the input tables in the configuration.
 TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
 
-#: Stands for the path of a table that nobody reads.
+#: The path of a table that is required by the model, but is not read.
 _NOT_READ = "not read"
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class EvaluationConfig(Strict):
-    """Everything that one evaluation needs: what is read, which NDCG, where scores go, which engine computes them."""
+    """Everything that one evaluation needs: its inputs, which NDCG, where scores go, which engine computes them."""
 
     judgments: JudgmentsConfig
     results: ResultsConfig
@@ -71,53 +59,47 @@ class EvaluationConfig(Strict):
     date: Annotated[datetime.date, BeforeValidator(config_values.date)] = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
     )
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(config_values.cutoffs), Field(min_length=1)] = Field(
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_CUTOFFS)
     )
-    #: Each with its cutoff, such as precision@5; NDCG alone if there is none.
+    #: Each with its cutoff, such as precision@5; only NDCG if empty.
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
-    #: Whether the lowest and the highest NDCG are computed that unjudged documents allow.
+    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
     bounds: bool = False
-    #: The documents that are kept with a night: `top`, those down to the deepest finite cutoff; `worst`, of these those
-    #: of the queries that lost most against the gate's baseline.
+    #: The documents that are kept with a night: `top`, down to the deepest finite cutoff; `worst`, the same, only of
+    #: the queries that lost most against the gate's baseline.
     documents: Literal["top", "worst"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
-    #: A folder that this process and the engine see, for what this process reads in place of the engine; by default in
-    #: the output.
+    #: A folder that this process and the engine see, through which this process passes files to it; by default in the
+    #: output.
     staging: Annotated[str, Field(min_length=1)] | None = None
-    #: Of each table's rows, how many may be set aside before the input is refused.
+    #: Fraction of a table's rows that may be rejected.
     max_rejected_fraction: Fraction = 0.0
-    #: Of a dataset's judged queries, how many a run may lack; of a run's queries, how many may be unjudged.
+    #: Fraction of a dataset's judged queries that a run may lack, and of a run's queries that may be unjudged.
     max_missing_fraction: Fraction = 1.0
     max_unjudged_fraction: Fraction = 1.0
-    #: Of the documents that a run returned down to the deepest cutoff, how many must be judged.
+    #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: Fraction = 0.0
-    #: How long to wait for inputs that are not there yet, such as 2h; None: not at all.
+    #: How long to wait for inputs that are not there yet, such as 2h; None to fail at once.
     wait_for_input: Annotated[str, AfterValidator(config_values.duration)] | None = None
-    #: What a night may lose against which baseline; None: nothing is compared, and there is no verdict.
+    #: How much a night may lose against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
     _notes: tuple[str, ...] = PrivateAttr(default=())
-    _chooses_convention: bool = PrivateAttr(default=False)
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def chosen_options(self) -> frozenset[str]:
-        """The options of the convention that were set by name, whatever the preset says."""
+        """The options of the convention that the configuration names, and `preset` if it names one."""
         return self._chosen_options
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided while the configuration was read, in sentences for people."""
+        """Decisions that were made while the configuration was loaded, in sentences for users."""
         return self._notes
-
-    @property
-    def chooses_convention(self) -> bool:
-        """Whether a preset or options were given; measures and results may change options besides."""
-        return self._chooses_convention
 
     @property
     def measure_set(self) -> MeasureSet:
@@ -127,45 +109,41 @@ class EvaluationConfig(Strict):
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def headline(self) -> str:
-        """What runs are ordered by, such as ndcg@10, for the record of a night; see `MeasureSet.headline`."""
+        """The measure that runs are ordered by, such as ndcg@10, for the record; see `MeasureSet.headline`."""
         return written(*self.measure_set.headline(self.cutoffs))
 
     @model_validator(mode="wrap")
     @classmethod
-    def _with_choices(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """The configuration, and whether a convention was chosen, which its measures may set options of, too."""
-        config = cls._with_measures(given, handler)
-        config._chooses_convention = isinstance(given, dict) and "convention" in given
-        return config
-
-    @classmethod
-    def _with_measures(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """The configuration with the cutoffs and the options that its measures ask for, each measure at its cutoff."""
-        if not isinstance(given, dict) or not given.get("measures"):
-            return handler(given)
-        try:
-            named = given.get("cutoffs")
-            cutoffs = None if named is None else ascending(config_values.listed_cutoffs(named))
-            parsed = parse_measures(config_values.texts(given["measures"]), cutoffs, DEFAULT_CUTOFFS)
-            convention = config_values.convention(given.get("convention", Convention()))
-        except (ValueError, TypeError):
-            # The field itself is validated too, and says what is wrong with it.
-            return handler(given)
-        under = convention.replace(**parsed.options)
-        config = handler({**given, "measures": parsed.texts, "cutoffs": parsed.cutoffs, "convention": under})
-        config._measure_set = parsed.measure_set
+    def _with_measures(cls, settings: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
+        if not isinstance(settings, dict):
+            return handler(settings)
+        completed, measure_set = dict(settings), MeasureSet()
+        # A value that cannot be parsed is left to the validation of its field.
+        with contextlib.suppress(ValueError, TypeError):
+            if settings.get("measures"):
+                cutoffs = None if settings.get("cutoffs") is None else parse_cutoffs(settings["cutoffs"])
+                parsed = parse_measures(config_values.texts(settings["measures"]), cutoffs, DEFAULT_CUTOFFS)
+                convention = config_values.convention(settings.get("convention", Convention()))
+                completed |= {"convention": convention.replace(**parsed.options)}
+                completed |= {"measures": parsed.texts, "cutoffs": parsed.cutoffs}
+                measure_set = parsed.measure_set
+        config = handler(completed)
+        config._measure_set = measure_set
+        chosen = settings.get("convention")
+        config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
         return config
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if self.remote and self.engine == "embedded":
-            raise ValueError("engine is embedded and remote names a server; give one of them")
+            raise ValueError("engine is embedded and remote names a server; remove one of them")
         if self.documents and not self.output:
-            raise ValueError("documents: they are kept with a night, and no output is given; give --output")
+            raise ValueError("documents: they are kept in the output, and there is none; give --output")
         if self.documents == "worst" and self.gate is None:
             raise ValueError(
-                "documents: worst keeps those of the queries that lost most against the baseline of a gate, and there "
-                "is no gate; add [gate], or keep the top"
+                "documents: worst keeps the documents of the queries that lost most against a gate's baseline, and "
+                "there is no gate; add [gate], or keep the top"
             )
         return self
 
@@ -177,8 +155,8 @@ class EvaluationConfig(Strict):
 def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     """The configuration of a file, if there is one, overridden by the command line.
 
-    `overrides` is nested like the file; None stands for an argument that was not given. If it names a convention, that
-    replaces the file's with all options; options without a name change the file's.
+    `overrides` is nested like the file; None is an argument that is not set. A preset in it replaces the convention of
+    the file with all its options; options without a preset change single options of the file.
 
     Raises
     ------
@@ -189,9 +167,9 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
 
 
 def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """As `load`, to judge a night that is published: what is evaluated need not be in the file.
+    """As `load`, for the gate of a published night: the file need not name judgments and results.
 
-    Without cutoffs, those of the checks are taken: whether the night has them is seen when it is judged.
+    Without cutoffs, those of the checks are used; the gate itself finds out whether the night has them.
     """
     settings = _read(file)
     gate = settings.get("gate")
@@ -213,15 +191,15 @@ def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str,
 
 
 def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """The configuration with those relative paths of its file that lead to nothing looked for beside the file."""
+    """The configuration with relative paths resolved beside its file, where nothing is in the working directory."""
     tables, notes = {}, []
     for name in TABLES:
         table = getattr(config, name)
         if table is None or (overrides.get(name) or {}).get("path"):
             continue
-        found = [paths.beside(path, folder, config.date) for path in table.path]
-        tables[name] = table.model_copy(update={"path": [path for path, _ in found]})
-        notes += [f"{name}: {note}" for _, note in found if note]
+        resolved = [paths.beside(path, folder, config.date) for path in table.path]
+        tables[name] = table.model_copy(update={"path": [path for path, _ in resolved]})
+        notes += [f"{name}: {note}" for _, note in resolved if note]
     moved = config.model_copy(update=tables)
     moved._notes = tuple(notes)
     return moved
@@ -229,31 +207,23 @@ def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]
 
 def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     """The settings as an EvaluationConfig, or one ConfigurationError that names every problem in them."""
+    cause: ValidationError | None = None
     try:
         config = EvaluationConfig.model_validate(settings)
+        problems = _contradictions(config)
     except ValidationError as error:
-        problems = problems_of(error, EvaluationConfig)
-        raise _refused(problems, where) from error
-    options = settings.get("convention")
-    config._chosen_options = frozenset(options) if isinstance(options, Mapping) else frozenset()
-    given = (config.query_attributes is not None, config.query_weights is not None)
-    problems = contradictions(config.gate, config.cutoffs, *given) if config.gate else _unused(config)
+        problems, cause = problems_of(error, EvaluationConfig), error
     if problems:
-        raise _refused(problems, where)
+        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from cause
     return config
 
 
-def _unused(config: EvaluationConfig) -> list[str]:
-    """The tables that only a gate uses, where there is none."""
-    return [
-        f"{name}: only a gate uses it; add [gate], or leave it out"
-        for name in ("query_attributes", "query_weights")
-        if getattr(config, name) is not None
-    ]
-
-
-def _refused(problems: list[str], where: str) -> ConfigurationError:
-    return ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
+def _contradictions(config: EvaluationConfig) -> list[str]:
+    """Problems of the gate with the rest of the configuration, or of tables that only a gate uses."""
+    tables = {name: getattr(config, name) is not None for name in ("query_attributes", "query_weights")}
+    if config.gate:
+        return contradictions(config.gate, config.cutoffs, *tables.values())
+    return [f"{name}: only a gate uses it; add [gate], or remove it" for name, is_there in tables.items() if is_there]
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -265,16 +235,16 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{file}: not valid TOML, {error}; correct the file") from error
 
 
-def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`under` with the values of `over` in their place, also within tables; None changes nothing."""
-    merged = dict(under)
-    for key, value in over.items():
+def _merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the values of `overrides`, also within tables; None changes nothing."""
+    merged = dict(base)
+    for key, value in overrides.items():
         below = merged.get(key, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            given = {name: entry for name, entry in value.items() if entry is not None}
-            columns = {**below.get("columns", {}), **given.get("columns", {})}
-            if given:
-                merged[key] = {**below, **given, **({"columns": columns} if columns else {})}
+            entries = {name: entry for name, entry in value.items() if entry is not None}
+            columns = {**below.get("columns", {}), **entries.get("columns", {})}
+            if entries:
+                merged[key] = {**below, **entries, **({"columns": columns} if columns else {})}
         elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in sentences that name the key by its path, and near names."""
+"""The problems of a configuration in sentences, each with the path of its key, and similar names."""
 
 import re
 from typing import Any, get_args
@@ -14,11 +14,11 @@ Place = tuple[int | str, ...]
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """A sentence for each problem that pydantic has found in the settings of a model, with the path of its key."""
+    """A sentence for each problem that pydantic finds in the settings of a model, with the path of its key."""
     return [_problem(entry["loc"], entry["type"], entry["msg"], entry.get("input"), model) for entry in error.errors()]
 
 
-def _problem(place: Place, kind: str, message: str, given: object, model: type[BaseModel]) -> str:
+def _problem(place: Place, kind: str, message: str, value: object, model: type[BaseModel]) -> str:
     name = ".".join(map(str, place)) or "configuration"
     if kind == "extra_forbidden":
         return f"{name}: no such key{did_you_mean(str(place[-1]), _keys(place[:-1], model))}"
@@ -28,13 +28,13 @@ def _problem(place: Place, kind: str, message: str, given: object, model: type[B
     if kind == "value_error":
         reason = message.removeprefix("Value error, ")
         return reason if reason.startswith(f"{name}: ") else f"{name}: {reason}"
-    # What pydantic says of a word has the words that it knows in quotes.
-    near = did_you_mean(str(given), re.findall(r"'([^']+)'", message)) if kind == "literal_error" else ""
-    return f"{name}: {message[0].lower()}{message[1:]}, not {given!r}{near}"
+    # The message of pydantic has the known words in quotes.
+    near = did_you_mean(str(value), re.findall(r"'([^']+)'", message)) if kind == "literal_error" else ""
+    return f"{name}: {message[0].lower()}{message[1:]}, not {value!r}{near}"
 
 
 def _keys(place: Place, model: type[BaseModel]) -> list[str]:
-    """The keys of the configuration, or of the table at this place in it; of one in a list, too."""
+    """The keys of the configuration, or of the table at this place in it, which may be in a list."""
     fields = model.model_fields
     for name in place:
         if isinstance(name, str):
@@ -43,7 +43,7 @@ def _keys(place: Place, model: type[BaseModel]) -> list[str]:
 
 
 def _fields(kind: Any) -> dict[str, FieldInfo]:
-    """The keys of a table, which may be one of several kinds of value (`Table | None`) or in a list of them."""
+    """The keys of a table, whose type may be part of a union (`Table | None`) or of a list."""
     if isinstance(kind, type) and issubclass(kind, Strict):
         return kind.model_fields
-    return next((found for inner in get_args(kind) if (found := _fields(inner))), {})
+    return next((fields for inner in get_args(kind) if (fields := _fields(inner))), {})

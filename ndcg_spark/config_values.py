@@ -1,4 +1,4 @@
-"""What is written in a configuration, as the values that it stands for; ValueError for what has no meaning."""
+"""Values of a configuration, parsed from what is written; ValueError if it has no meaning."""
 
 import datetime
 import re
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from ndcg_spark import paths
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, ascending, parse
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import parse_measures
 
-#: The word for the newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
+#: The newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
 LAST_GOOD = "last_good"
 #: The word for the mean of the newest nights before a night that are not worse, as far as they are alike.
 RECENT_GOOD = "recent_good"
@@ -17,19 +17,8 @@ RECENT_GOOD = "recent_good"
 MOST_FALSE_ALARMS = 0.25
 
 
-def cutoffs(given: object) -> list[Cutoff]:
-    """``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` as whole numbers, None for the whole ranking."""
-    return ascending(listed_cutoffs(given))
-
-
-def listed_cutoffs(given: object) -> list[Cutoff | str]:
-    """The cutoffs as they were written, None for the whole ranking; what is none is left as text."""
-    entries = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return [parse("all" if entry is None else str(entry)) for entry in entries]
-
-
 def measures(given: object) -> list[str]:
-    """A list of measures, each of which is known; see `convention.measures.request`."""
+    """A list of measures, each of which is known; see `convention.parsing.parse_measures`."""
     listed = texts(given)
     parse_measures(listed, None, DEFAULT_CUTOFFS)
     return listed
@@ -41,7 +30,7 @@ def texts(given: object) -> list[str]:
 
 
 def convention(given: object) -> Convention:
-    """The convention for a preset's name, or for a table of options, in which `preset` names what they start from."""
+    """The convention of a preset's name, or of a table of options that may name the `preset` to start from."""
     if isinstance(given, str):
         return Convention.preset(given)
     if isinstance(given, Mapping):
@@ -65,7 +54,7 @@ def date(given: object) -> datetime.date:
 
 
 def night(given: object) -> object:
-    """RECENT_GOOD, LAST_GOOD or a date; None stays None."""
+    """RECENT_GOOD, LAST_GOOD, a date, or None."""
     if given in (None, RECENT_GOOD, LAST_GOOD):
         return given
     try:
@@ -84,30 +73,30 @@ def false_alarm_rate(given: object) -> float:
 
 
 def remote(given: str) -> str:
-    """The address of a Spark Connect server, or local, which starts one on this machine."""
+    """The address of a Spark Connect server, or `local`, which starts one on this machine."""
     if not given.startswith(("sc://", "local")):
         raise ValueError(f"{given!r} is not the address of a Spark Connect server; write sc://host:port")
     return given
 
 
 def duration(given: str) -> str:
-    """A time such as 90s, 90m or 2h, as it was written."""
+    """A duration such as 90s, 90m or 2h, as it was written."""
     seconds_of(given)
     return given
 
 
 def seconds_of(duration: str) -> float:
-    """The seconds of a time such as 90s, 90m or 2h."""
+    """The seconds of a duration such as 90s, 90m or 2h."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", duration, re.ASCII)
     if match is None or not float(match[1]):
-        raise ValueError(f"{duration!r} is not a time to wait; write 90s, 90m or 2h")
+        raise ValueError(f"{duration!r} is not a duration; write 90s, 90m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def output(given: str) -> str:
-    """The path of an output, which may have {date} in it and no wildcards."""
+    """The path of an output, which may contain {date} but no wildcards."""
     path = paths.expanded(given)
     wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
     if wild:
-        raise ValueError(f"{path} has {' '.join(wild)}, which engines take for wildcards; only {{date}} is replaced")
+        raise ValueError(f"{path} has {' '.join(wild)}, which engines read as wildcards; only {{date}} is replaced")
     return path

@@ -5,7 +5,7 @@ A message reads ``where: what, how many, one example; what to do``.
 
 DONE = 0
 BUG = 1
-#: A night was published, and its gate failed, or came to no verdict. These are outcomes, and no exceptions.
+#: A night was published, but its gate failed or came to no verdict. These are outcomes, not exceptions.
 GATE_FAILED = 5
 NO_VERDICT = 6
 
@@ -41,7 +41,7 @@ class InputError(NdcgSparkError):
 
 
 class MissingInputError(InputError):
-    """Nothing is at the path of an input, or no file: it may arrive yet."""
+    """There is no file at the path of an input; it may still arrive."""
 
     code = "missing_input"
 

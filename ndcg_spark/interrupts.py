@@ -1,10 +1,9 @@
 """SIGINT, SIGTERM and SIGHUP end the process within two seconds, whatever the threads of an engine are doing.
 
-Python calls a signal handler in its main thread, which may be waiting for an engine for minutes, and the embedded
-engine installs handlers of its own. So the signals are blocked in every thread, and one thread does nothing but wait
-for them. When a signal comes, that thread stops the engine, removes what was staged, and ends the process.
-
-A process that never calls `watch`, such as one that uses this package as a library, handles signals as before.
+Python runs signal handlers in its main thread, which may wait for an engine for minutes, and the embedded engine
+installs handlers of its own. So the signals are blocked in every thread, and one thread waits for them. It stops the
+engine, removes what was staged, and ends the process. A process that never calls `watch`, such as one that uses this
+package as a library, handles signals as usual.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ndcg_spark.text import message
 
-#: Seconds until the process ends at the latest, and how many of these a commit may take and the next cleanup waits.
+#: The longest time in seconds until the process ends, for a commit, and before the next cleanup starts.
 _SECONDS = 1.6
 _COMMIT_SECONDS = 1.0
 _CLEANUP_SECONDS = 0.5
@@ -35,12 +34,11 @@ _published = False
 
 
 def watch() -> None:
-    """From now on, SIGINT, SIGTERM and SIGHUP end the process with the exit code 128 and the signal's number.
+    """From now on, SIGINT, SIGTERM and SIGHUP end the process with the exit code 128 plus the signal's number.
 
-    Call it before any thread is started: a thread inherits which signals are blocked.
-
-    A signal that the process was started to ignore is still ignored, with one exception. A script's shell starts
-    background jobs so that they ignore Ctrl-C, but a SIGINT that another process sends to this one is obeyed.
+    Call it before any thread is started, because threads inherit which signals are blocked. Signals that were ignored
+    when the process started are still ignored, with one exception: the shell of a script starts background jobs so
+    that they ignore Ctrl-C, but a SIGINT from another process ends the process.
     """
     ignored = {number for number in _ENDING if signal.getsignal(number) is signal.SIG_IGN}
     awaited = {number for number in _ENDING if number == signal.SIGINT or number not in ignored}
@@ -49,9 +47,9 @@ def watch() -> None:
 
 
 def unwatch() -> None:
-    """Let signals end the process as any other: the work is done, and closing the interpreter may take long.
+    """Restore the default handling of signals, when the work is done and only the interpreter is left to close.
 
-    If a signal has already come this does not return, as the process is about to end.
+    Does not return if a signal has already come, because the process is about to end.
     """
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -62,7 +60,7 @@ def unwatch() -> None:
 
 @contextlib.contextmanager
 def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
-    """Call `cleanup`, in another thread, if a signal ends the process within the block; those of outer blocks first."""
+    """Call `cleanup` in another thread if a signal ends the process within the block; outer blocks come first."""
     with _turn:
         _cleanups.append(cleanup)
     try:
@@ -75,9 +73,9 @@ def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def committing(output: str) -> Iterator[None]:
-    """Around the publishing of a night, for which a signal waits up to a second.
+    """A block that publishes a night: a signal waits up to a second for its end.
 
-    No cleanup may remove staging any more: if the second is over, a later evaluation removes what does not count.
+    Cleanups must not remove staging within it; what is left after a kill, a later evaluation removes.
     """
     global _committing, _published, _outcome  # noqa: PLW0603  # there is one process to end
     with _turn:
@@ -99,7 +97,7 @@ def committing(output: str) -> Iterator[None]:
 
 
 def outcome_so_far() -> str:
-    """Whether a night has been published so far, in words for the end of a message."""
+    """Whether a night has been published so far, as the end of a message."""
     return _outcome
 
 
@@ -115,7 +113,7 @@ def set_outcome(sentence: str) -> None:
 
 
 def wait_for_exit() -> None:
-    """If a signal has come, wait for the end of the process: errors from now on are only its effect."""
+    """Wait for the end of the process if a signal has come: errors are only its effect from then on."""
     if _ended_by is not None:
         threading.Event().wait()
 
@@ -128,10 +126,10 @@ def _wait(awaited: Collection[signal.Signals], ignored: Collection[signal.Signal
 
 
 def _next(awaited: Collection[signal.Signals]) -> tuple[int, bool]:
-    """The next of these signals, and whether a process sent it; the signals of a terminal come from the kernel."""
+    """The next of these signals, and whether a process sent it, not the kernel for a terminal."""
     if sys.platform == "linux":
-        told = signal.sigwaitinfo(awaited)
-        return told.si_signo, told.si_code <= 0
+        info = signal.sigwaitinfo(awaited)
+        return info.si_signo, info.si_code <= 0
     return signal.sigwait(awaited), False
 
 
@@ -139,21 +137,21 @@ def _end(number: int) -> None:
     global _ended_by  # noqa: PLW0603  # there is one process to end
     end = time.monotonic() + _SECONDS
     with _turn:
-        # Set before the wait, so that the main thread does not go on to anything else after its commit.
+        # Set before the wait, so that the main thread stops after its commit.
         _ended_by = number
         _turn.wait_for(lambda: not _committing, _COMMIT_SECONDS)
         cleanups = list(_cleanups)
-    # Each in a thread of its own: an engine that does not answer must not keep staging from being removed.
+    # Each in a thread of its own: staging is removed even if the engine does not respond.
     cleaning = [threading.Thread(target=_quietly, args=(cleanup,), daemon=True) for cleanup in cleanups]
     for thread in cleaning:
         thread.start()
         thread.join(max(0.0, min(_CLEANUP_SECONDS, end - time.monotonic())))
     for thread in cleaning:
-        # On a busy machine it can take longer to remove many files.
+        # Removing many files can take longer.
         thread.join(max(0.0, end - time.monotonic()))
     with contextlib.suppress(OSError):
         os.write(2, f"ndcg-spark: interrupted; {_outcome}\n".encode(errors="backslashreplace"))
-    # Not sys.exit: it would wait for the main thread, which waits for the engine.
+    # sys.exit would wait for the main thread, which waits for the engine.
     os._exit(128 + number)
 
 

@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.conforming import conform_rows, is_dataframe
+from ndcg_spark.casting import conform_rows, is_dataframe
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.inputs.dictionaries import RUN
-from ndcg_spark.inputs.frames import frame
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, scores_of
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores

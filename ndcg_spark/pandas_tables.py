@@ -1,4 +1,4 @@
-"""Tables of scores and of comparisons as pandas has them, and as a notebook shows them."""
+"""Tables of scores and comparisons as pandas frames, and as notebooks show them."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,15 +13,15 @@ _SHOWN = 20
 
 
 def to_pandas(table: DataFrame) -> pd.DataFrame:
-    """All rows of a table as a frame of pandas, in no order. Runs a Spark job.
+    """All rows of a table as a pandas DataFrame, in no order. Runs a Spark job.
 
-    Whole numbers stay whole where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside
-    10.0. Dates are datetime64.
+    Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
+    Dates are datetime64.
 
     Parameters
     ----------
     table : DataFrame
-        Of Spark: the scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
+        A Spark DataFrame: the scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def to_pandas(table: DataFrame) -> pd.DataFrame:
 
 
 def with_html(table: DataFrame, html: Callable[[], str]) -> DataFrame:
-    """The same table, which a notebook shows as this HTML and not as its columns. It stays lazy until it is shown."""
+    """The same table, which a notebook shows as this HTML; it stays lazy until then."""
 
     def display() -> None:
         from IPython.display import HTML
@@ -43,17 +43,17 @@ def with_html(table: DataFrame, html: Callable[[], str]) -> DataFrame:
 
         shown(HTML(html()))
 
-    # A DataFrame of Spark Connect has a column of any name, by which notebooks tell objects that they must not ask how
-    # they are shown.
+    # A DataFrame of Spark Connect returns a column for any attribute. IPython does not ask such objects for a display
+    # method, and recognizes them by the first of these attributes.
     vars(table).update(_ipython_canary_method_should_not_exist_=None, _ipython_display_=display)
     return table
 
 
 def first_rows(table: DataFrame, key: Sequence[str], columns: Sequence[str]) -> str:
-    """The first rows of a table by its key, in these columns but for empty ones, as HTML. Runs a Spark job."""
-    found = to_pandas(table.orderBy(*(F.col(name).asc_nulls_last() for name in key)).limit(_SHOWN + 1))
-    rows = found.head(_SHOWN)
+    """The first rows of a table by its key, with those of the columns that are not empty, as HTML. Runs a Spark job."""
+    frame = to_pandas(table.orderBy(*(F.col(name).asc_nulls_last() for name in key)).limit(_SHOWN + 1))
+    rows = frame.head(_SHOWN)
     named = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))[list(columns)]
     page = named.dropna(axis="columns", how="all").to_html(index=False, na_rep="", float_format="{:.4f}".format)
-    more = f"<p>The first {_SHOWN} rows; to_pandas gives all.</p>" if len(found) > _SHOWN else ""
+    more = f"<p>The first {_SHOWN} rows; to_pandas gives all.</p>" if len(frame) > _SHOWN else ""
     return f"<div>{page}{more}</div>"

@@ -1,4 +1,4 @@
-"""Paths as people write them: with ~ and $VARIABLES, with the date in them, relative to a configuration file."""
+"""Paths as people write them: with ~, $VARIABLES and dates, and relative to a configuration file."""
 
 import datetime
 import glob
@@ -12,7 +12,7 @@ _CATALOG = "table:"
 
 
 def expanded(path: str) -> str:
-    """The path with ~ and $VARIABLE replaced, as a shell does it; one that exists as it is written stays so.
+    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written.
 
     ValueError for a variable that is not set.
     """
@@ -20,13 +20,13 @@ def expanded(path: str) -> str:
         return path
     unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
     if unset:
-        raise ValueError(f"{path}: the environment has no variable {unset[0]}; set it, or write the path out")
+        raise ValueError(f"{path}: the environment variable {unset[0]} is not set; set it, or write the path in full")
     return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 
 def dated(path: str, date: datetime.date) -> str:
     """The path with ``{date}`` replaced by YYYY-MM-DD, and ``{date:%Y%m%d}`` by the date in that format."""
-    return _DATE.sub(lambda found: date.strftime(found[1]) if found[1] else date.isoformat(), path)
+    return _DATE.sub(lambda match: date.strftime(match[1]) if match[1] else date.isoformat(), path)
 
 
 def without_dates(path: str) -> str:
@@ -35,19 +35,19 @@ def without_dates(path: str) -> str:
 
 
 def beside(path: str, folder: Path, date: datetime.date) -> tuple[str, str | None]:
-    """Where a path of a configuration file in `folder` leads, and a sentence if it could lead to two places.
+    """The path that a configuration file in `folder` means, and a note if there are files at two such paths.
 
-    A relative path leads to what this process finds under it, as an argument would; if there is nothing, to what is
-    there beside the configuration file.
+    A relative path is relative to the working directory, as in arguments; if nothing is there, to the configuration
+    file.
     """
     if path.startswith((_CATALOG, "/", "file:")) or "://" in path:
         return path, None
-    other = str(folder.resolve() / path)
-    here, there = _exists(dated(path, date)), _exists(dated(other, date))
+    beside_file = str(folder.resolve() / path)
+    here, there = _exists(dated(path, date)), _exists(dated(beside_file, date))
     if here and there and Path.cwd() != folder.resolve():
         both = f"{path} is in {Path.cwd()}, and beside the configuration in {folder.resolve()}"
-        return path, f"{both}; the first is taken"
-    return (other, None) if there and not here else (path, None)
+        return path, f"{both}; the first is used"
+    return (beside_file, None) if there and not here else (path, None)
 
 
 def _exists(path: str) -> bool:

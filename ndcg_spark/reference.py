@@ -1,4 +1,4 @@
-"""NDCG in plain Python: what explanations and bounds compute with, and what tests hold the engines' scores to."""
+"""NDCG in plain Python, for explanations and bounds, and as the reference of the tests."""
 
 import dataclasses
 import math
@@ -50,8 +50,8 @@ def discounts(depth: int, rule: Discount) -> list[float]:
     return [float(DISCOUNTS[rule].of(rank, Numbers())) for rank in range(1, depth + 1)]
 
 
-def settled(items: Sequence[Item], convention: Convention) -> list[Item]:
-    """The items, in the order in which they were returned, with ties settled by gain if the convention says so."""
+def with_ties_broken(items: Sequence[Item], convention: Convention) -> list[Item]:
+    """The items in the order in which they were returned, with ties broken by gain if the convention says so."""
     if convention.ties not in ("worst", "best"):
         return list(items)
     sign = 1.0 if convention.ties == "worst" else -1.0
@@ -61,10 +61,10 @@ def settled(items: Sequence[Item], convention: Convention) -> list[Item]:
 def ideal_ranking(
     gains: Mapping[str, float], convention: Convention, cutoff: int | None, returned: int, first: Iterable[str] = ()
 ) -> list[tuple[str | None, float]]:
-    """The documents of the ideal ranking and their gains, by rank, as deep as the convention lets it be.
+    """The documents of the ideal ranking and their gains, by rank, as deep as the convention allows.
 
-    `gains` are those of the documents that the ideal is made of. Among equal gains, the documents in `first` come
-    first, in that order, then larger ids. None stands for any relevant document, where there are fewer than k.
+    `gains` are those of the documents in the ideal. Among equal gains, the documents in `first` come first, in that
+    order, then larger ids. None stands for any relevant document, where there are fewer than k.
     """
     place = {document: at for at, document in enumerate(first)}
     by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)
@@ -86,8 +86,8 @@ def ndcg(
 ) -> float | None:
     """NDCG of a list, by rank, with an ideal made of these gains by document; None if its ideal DCG is not above 0.
 
-    With averaged ties, the gain at every rank is the mean of its tie group. `weights` are the discounts from rank 1 on,
-    where they are known already.
+    With averaged ties, the gain at every rank is the mean of its tie group. `weights` are the discounts from rank 1, if
+    they are already computed.
     """
     ideal = [worth for _, worth in ideal_ranking(gains, convention, cutoff, len(items))]
     weights = discounts(max(len(items), len(ideal)), convention.discount) if weights is None else weights

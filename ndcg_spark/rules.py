@@ -1,6 +1,6 @@
-"""Every rule for the rows of the input, stated once: its code, its words, and which rows break it.
+"""Every rule for the rows of the input: its code, its message, and which rows break it.
 
-The job counts the rows that break a rule; the library fails when it meets one. Both use these definitions.
+The job counts the rows that break a rule; the library fails at the first one.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.conforming import as_type
+from ndcg_spark.casting import as_type
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.schemas import FAULT
@@ -22,7 +22,7 @@ class Rule:
 
     code: str
     words: str
-    #: The column that the rule is about; None if it is about the whole row.
+    #: The column that the rule is about; None for the whole row.
     column: str | None = None
 
 
@@ -49,7 +49,7 @@ RULES = {
         ),
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
-        Rule("rank_is_no_rank", "rank(s) that are no whole number from 1", "rank"),
+        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1", "rank"),
         Rule("judged_twice", "row(s) of documents judged twice for one query"),
         Rule("returned_twice", "row(s) of documents returned twice for one query"),
         Rule("rank_twice", "row(s) of documents that share a rank of their list"),
@@ -59,10 +59,10 @@ RULES = {
 #: The rules that a line of a file breaks before it is a row.
 _OF_LINES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
 
-#: By table, the rule that is broken by a document that occurs twice for one query.
+#: The rule against a document that occurs twice for one query, by table.
 TWICE = {"judgments": RULES["judged_twice"], "results": RULES["returned_twice"]}
 
-#: The rule that is broken by documents that share a rank, where ranks are the order.
+#: The rule against documents that share a rank, where ranks are the order.
 RANK_TWICE = RULES["rank_twice"]
 
 
@@ -104,11 +104,11 @@ def reason_of(broken: Iterable[Broken]) -> Column:
 
 
 def options_without_scores(convention: Convention, results: Iterable[str]) -> dict[str, str]:
-    """The options that results with these columns need: those that have no scores are ranked by their ranks."""
+    """The options that results with these columns need: without scores, they are ranked by their ranks."""
     columns = set(results)
     if not convention.needs_score or "score" in columns or "rank" not in columns:
         return {}
-    # What says how scores are compared, or what breaks their ties, means nothing among ranks.
+    # Options about scores have no meaning for ranks.
     ties = {"ties": "doc_id_desc"} if convention.ties == "rank" else {}
     return {"order": "rank", "score_precision": "float64", **ties}
 
@@ -116,7 +116,7 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
 def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str | None = None) -> None:
     """Refuse tables that lack a column which the convention needs.
 
-    `place` says in messages where the results were read; without it they are the table of a program.
+    `place` is where the results were read, for messages; without it they are the argument of a program.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
 
 
 def broken_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
-    """The rules for lines and names. Lines come first, because a broken line has no names at all."""
+    """The rules for lines and names. Lines come first, because a broken line has no names."""
     faults = _OF_LINES if FAULT in types else ()
     broken = [_broken(code, F.coalesce(F.col(FAULT) == code, F.lit(False))) for code in faults]
     for name in names:

@@ -1,6 +1,6 @@
 """Every table, declared once in the order of the flow, with its grain and key.
 
-Inside the program column names are fixed; what they are called in storage is mapped while reading.
+Inside the program column names are fixed; the names in storage are mapped while reading.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,17 +28,16 @@ def _table(*columns: tuple[str, DataType]) -> StructType:
 
 _TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
 
-
-#: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` may be left out.
+#: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` is optional.
 JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
 
 #: One row per document that a run returned for a query; key (dataset, run, query_id, doc_id).
-#: `dataset` may be left out, and one of `score` and `rank` (from 1).
+#: `dataset` is optional, and one of `score` and `rank` (from 1).
 RESULTS = _table(
     ("dataset", _TEXT), ("run", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("score", _NUMBER), ("rank", _WHOLE)
 )
 
-#: One row per document that is taken off the lists of a query before they are ranked; no key.
+#: One row per document that is removed from the lists of a query before they are ranked; no key.
 EXCLUDE = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT))
 
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
@@ -47,35 +46,35 @@ QUERY_ATTRIBUTES = _table(("dataset", _TEXT), ("query_id", _TEXT), ("attribute",
 #: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is from 1e-100 to 1e100.
 QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMBER))
 
-#: The columns of the tables above that an input may do without.
+#: The columns of the tables above that are optional in an input.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: In a table as it was read: the code of the rule that a row breaks as it stands in its file, null for a row; and the
-#: text of a line that is no row. Their names have a private character, so no column of a user's file has the same.
+#: In a table as it was read: the code of the rule that a line of the file breaks, null for a row; and the text of a
+#: line that is not a row. Their names have a private character, so that no column of a user has the same.
 FAULT, LINE = "\ue000fault", "\ue000line"
 
-#: By a column of numbers, the column with the text of a number as it was written, in rows that a rule may refuse.
+#: The column with the text of a number as it was written, in rows that may break a rule, by the column of the number.
 WRITTEN = {"relevance": "\ue000relevance", "score": "\ue000score", "rank": "\ue000rank"}
 
-#: The columns of a table as it was read that are ours and not the user's.
+#: The columns of a table as it was read that reading adds.
 INTERNAL = (FAULT, LINE, *WRITTEN.values())
 
-#: How the names of the folders begin that tell an engine the values of a file's own folders.
+#: The prefix of the folders through which an engine gets the values of partition folders.
 OWN = "ndcg_own_"
 
-#: What engines call the folder of a partition whose value is null.
+#: The folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
-#: What every table that is kept is partitioned by, in this order.
+#: The partition columns of every published table, in this order.
 PARTITIONS = ("dataset", "evaluated_on", "evaluation_id")
 
-_COMPANIONS = tuple((name, _NUMBER) for name in COLUMNS)
+_MEASURES = tuple((name, _NUMBER) for name in COLUMNS)
 
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
 #: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff. The measures
-#: beside NDCG are null unless they were asked for at the cutoff, and where the convention leaves the query out.
-#: `judgments_hash` is the same as long as the judgments of the query are.
+#: beside NDCG are null unless they are computed at the cutoff, and where the convention leaves the query out.
+#: `judgments_hash` changes if and only if the judgments of the query change.
 QUERY_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -91,13 +90,13 @@ QUERY_SCORES = _table(
     ("dcg", _NUMBER),
     ("ideal_dcg", _NUMBER),
     ("cg", _NUMBER),
-    *_COMPANIONS,
+    *_MEASURES,
 )
 
 #: One row per run and cutoff; key (dataset, evaluated_on, run, cutoff). `ndcg` is the mean over `queries` queries,
 #: `ndcg_pooled` their sum of DCG over their sum of ideal DCG, `ndcg_stddev` the sample standard deviation,
 #: `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
-#: The measures beside NDCG are means over `relevant_queries` queries; all these are null unless asked for.
+#: The measures beside NDCG are means over `relevant_queries` queries; all these are null unless computed.
 DATASET_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -116,10 +115,10 @@ DATASET_SCORES = _table(
     ("ndcg_stddev", _NUMBER),
     ("dcg", _NUMBER),
     ("judged_rate", _NUMBER),
-    *_COMPANIONS,
+    *_MEASURES,
 )
 
-#: One row per query and document that a run returned and nobody judged; key (dataset, query_id, doc_id). `weight` is
+#: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id). `weight` is
 #: the sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
 TO_JUDGE = _table(
     ("dataset", _TEXT),
@@ -130,9 +129,9 @@ TO_JUDGE = _table(
     ("weight", _NUMBER),
 )
 
-#: One row per input row that was refused; no key, as nothing says that refused rows differ. The row's own columns are
-#: as they were read, as text, null where its table has none; `dataset_read` is its own dataset (`dataset` is the
-#: night's, which a row without a good one has none of), `line` the text of a line that is no row.
+#: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
+#: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
+#: `line` the text of a line that is not a row.
 REJECTED_ROWS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -191,7 +190,7 @@ COMPARISONS = _table(
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
 #: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `relevance` is null
-#: for a document that nobody judged, `score` where the results have none; `tied` with another document of the list.
+#: for an unjudged document, `score` where the results have none; `tied` with another document of the list.
 #: `gain` times `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
 RANKED_DOCUMENTS = _table(
     ("dataset", _TEXT),
@@ -209,8 +208,8 @@ RANKED_DOCUMENTS = _table(
 )
 
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
-#: without a gate; `accepted` says why somebody made the night a baseline. `committed_at` is in UTC, as ISO 8601;
-#: `seconds` has the duration of every step by its name, `counts` rows and queries, `record` the whole record as JSON.
+#: without a gate; `accepted` is the reason why it is a baseline all the same. `committed_at` is in UTC, as ISO 8601;
+#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -229,7 +228,7 @@ EVALUATIONS = _table(
     ("seconds", MapType(_TEXT, _NUMBER)),
 )
 
-#: What an evaluation keeps, by the name of its folder.
+#: The published tables of an evaluation, by the name of their folders.
 KEPT = {
     "query_scores": QUERY_SCORES,
     "dataset_scores": DATASET_SCORES,
@@ -240,12 +239,12 @@ KEPT = {
 }
 
 
-def measure_first(schema: StructType, companions: Collection[str] = ()) -> tuple[str, ...]:
-    """The columns of a table of scores as people are shown them: the key, ndcg, these companions, then the others.
+def measure_first(schema: StructType, measures: Collection[str] = ()) -> tuple[str, ...]:
+    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others.
 
-    The columns of measures beside NDCG are not shown if they are not among the `companions`.
+    Other columns of measures beside NDCG are left out.
     """
-    shown = [name for name in COLUMNS if name in companions]
+    shown = [name for name in COLUMNS if name in measures]
     hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
     others = [name for name in schema.names if name not in hidden]
     after = others.index("cutoff") + 1

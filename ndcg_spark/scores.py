@@ -1,4 +1,4 @@
-"""The scores of an evaluation in Python: two lazy tables, and how a terminal and a notebook show them."""
+"""The scores of an evaluation as two lazy tables that a terminal and a notebook can show."""
 
 import dataclasses
 import sys
@@ -22,11 +22,11 @@ class Scores:
 
     query_scores: DataFrame
     dataset_scores: DataFrame
-    #: The measures that are shown, at which cutoffs; NDCG at every cutoff if there are none.
+    #: The measures that are shown, with their cutoffs; NDCG at every cutoff if there are none.
     measure_set: MeasureSet = NDCG_ONLY
 
     def show(self) -> None:
-        """Print the dataset scores, a row per run, the best by the first of the measures first. Runs a Spark job."""
+        """Print the dataset scores, a row per run, the best by the first measure first. Runs a Spark job."""
         sys.stdout.write("\n".join(text(self._table())) + "\n")
 
     def _repr_html_(self) -> str:
@@ -40,7 +40,7 @@ class Scores:
 
 
 def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: MeasureSet) -> Scores:
-    """Both tables of an evaluation; a notebook that is given one of them alone shows its first rows."""
+    """Both tables of an evaluation; a notebook shows the first rows of either table."""
     queries, means = (measure_first(schema, measure_set.columns) for schema in (QUERY_SCORES, DATASET_SCORES))
     return Scores(
         with_html(query_scores, lambda: first_rows(query_scores, ("dataset", "run", "query_id", "cutoff"), queries)),

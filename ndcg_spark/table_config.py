@@ -1,4 +1,4 @@
-"""Where the tables of an evaluation are, in which format, and what their columns are called."""
+"""The input tables of an evaluation: where they are, in which format, and the names of their columns."""
 
 import contextlib
 import datetime
@@ -22,7 +22,7 @@ def _paths(given: object) -> object:
 
 
 def moment(text: str) -> datetime.datetime:
-    """The time of an ISO 8601 text, in UTC where it names no zone; ValueError if it is none."""
+    """The time of an ISO 8601 text, in UTC if it has no time zone; ValueError if it is not valid."""
     time = datetime.datetime.fromisoformat(text)
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 
@@ -43,21 +43,21 @@ def _as_of(given: object) -> object:
 
 
 class Strict(BaseModel):
-    """Settings of which every key must be known."""
+    """Settings that refuse unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TableConfig(Strict):
-    """Where a table is, and in which format and under which names of columns."""
+    """Where a table is, in which format, and the names of its columns."""
 
     path: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_paths), Field(min_length=1)]
     format: Format | None = None
     columns: dict[str, str] = {}
-    #: Of a table of Delta, Iceberg or a catalog, the version (of Iceberg: the snapshot's id) or time that is read.
+    #: The version (of Iceberg, the id of the snapshot) or time at which a Delta, Iceberg or catalog table is read.
     as_of: Annotated[int | str | None, BeforeValidator(_as_of)] = None
 
-    #: The columns whose names may be mapped.
+    #: The columns whose names can be mapped.
     names: ClassVar[tuple[str, ...]]
 
     @model_validator(mode="after")
@@ -68,22 +68,22 @@ class TableConfig(Strict):
             raise ValueError(f"columns maps {named}; only {', '.join(self.names)} can be mapped")
         sources = [source for source in self.columns.values() if source]
         if len(set(sources)) < len(self.columns):
-            raise ValueError("columns maps to an empty name, or to one name twice; name each column of the files once")
+            raise ValueError("columns maps to an empty name, or to one name twice; map each to another column")
         return self
 
 
 class JudgmentsConfig(TableConfig):
-    """The judgments (qrels). `relevance` is the grade of every one, whatever the files say."""
+    """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
 
     relevance: Annotated[float, Field(allow_inf_nan=False)] | None = None
     names = ("dataset", "query_id", "doc_id", "relevance")
 
 
 class ResultsConfig(TableConfig):
-    """The results (runs). `run` names the run, whatever the files say."""
+    """The results (runs). `run` is the name of the only run, whatever the files say."""
 
     run: Annotated[str, Field(min_length=1)] | None = None
-    #: Whether rows or files name the runs; None: files where rows do not.
+    #: Whether a column or the files name the runs; None for the column, or the files if there is none.
     run_from: Literal["file", "column"] | None = None
     names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
 
@@ -95,17 +95,17 @@ class ResultsConfig(TableConfig):
         if word is None:
             return given
         if given.get("run") is not None:
-            raise ValueError("run and run_from both say how runs are named; give one of them")
+            raise ValueError("run and run_from both name the runs; remove one of them")
         if word in ("file", "column"):
             return given
         near = did_you_mean(str(word), ("file", "column"))
         if near and str(word)[0] in "fc":
-            raise ValueError(f"run_from is {word!r}{near}; a run that is called so is named with run")
+            raise ValueError(f"run_from is {word!r}{near}; use run for a run of this name")
         return {**given, "run": word, "run_from": None}
 
 
 class ExcludeConfig(TableConfig):
-    """The documents that leave the lists of their queries before these are ranked."""
+    """Documents that are removed from the lists of their queries before these are ranked."""
 
     names = ("dataset", "query_id", "doc_id")
 

@@ -1,4 +1,4 @@
-"""Text for people: nothing in a name can control a terminal, and no secret in a URL is shown."""
+"""Text for people: no name can control a terminal, and no secret of a URL is shown."""
 
 import difflib
 import re
@@ -6,36 +6,36 @@ from collections.abc import Iterable
 
 from ndcg_spark.masking import masked
 
-#: How alike names must be to be taken for one another, from 0 to 1: 'nonsense' is not 'none' (0.67).
+#: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have 0.67.
 _NEAR = 0.7
-#: Letters and marks that take no place of their own on a page (Unicode: Default_Ignorable_Code_Point), and two blanks
-#: that count as signs. `isprintable` knows of none of them.
+#: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
+#: printable according to `isprintable`.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
 
 
 def printable(text: str) -> str:
-    r"""The text in one line, with every character that is not printable spelled out, like ``\x1b`` or ``\n``.
+    r"""The text in one line, with every character that is not printable escaped, such as ``\x1b`` or ``\n``.
 
-    That includes invisible ones, such as those that change the direction of writing, because they make one name look
-    like another. What XML does not allow is never printable, so the text can stand in XML, SVG and HTML.
+    Invisible characters, such as those that change the direction of writing, are escaped because they make one name
+    look like another. Characters that XML forbids are not printable, so the text can stand in XML, SVG and HTML.
     """
     if text.isascii() and text.isprintable():
         return text
-    shown = "".join(character if character.isprintable() else _spelled(character) for character in text)
-    return _INVISIBLE.sub(lambda found: _spelled(found[0]), shown)
+    shown = "".join(character if character.isprintable() else _escaped(character) for character in text)
+    return _INVISIBLE.sub(lambda match: _escaped(match[0]), shown)
 
 
 def message(text: str) -> str:
-    """A sentence for people: printable, and without the secrets of the URLs in it."""
+    """A sentence for people: printable, and without the secrets of its URLs."""
     return printable(masked(text))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'trec_eval'?)` if a known name is near the word, else nothing.
+    """` (did you mean 'trec_eval'?)` if a known name is similar to the word, else empty.
 
-    Near are names that differ in a letter or two, are spelled with the same letters, or begin with the word.
+    Similar names differ in a letter or two, have the same letters, or begin with the word.
     """
     folded = {name.lower().replace("-", "_"): name for name in known}
     meant = word.lower().replace("-", "_")
@@ -47,5 +47,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
-def _spelled(character: str) -> str:
+def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ndcg_spark.errors import ConventionError
 
-#: Begins the name of such a function in a convention.
+#: The prefix of such a function in a convention.
 PREFIX = "python:"
 
 
@@ -20,11 +20,11 @@ def load(name: str) -> Callable[[pd.Series], pd.Series]:
     except Exception as error:  # whatever a user's module raises while it is imported
         raise ConventionError(
             f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
-            "put its folder on PREFIXPATH, on a cluster in --py-files"
+            "put its folder on PYTHONPATH, on a cluster in --py-files"
         ) from error
     if not callable(loaded):
         raise ConventionError(f"convention: {name} is not a function; it takes and returns a pandas Series")
-    return loaded  # type: ignore[no-any-return]  # what a user's module holds is known when it runs
+    return loaded  # type: ignore[no-any-return]  # the type of a user's object is unknown
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:

@@ -34,18 +34,6 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
 fi
 
-# Java's class archive, for the Java machines that tests start: each is up three seconds sooner and evaluates two seconds
-# sooner. The tests do without one.
-export XDG_CACHE_HOME="$PWD/.venv/cache"
-archive_classes() {
-    if ! python scripts/class_archive.py >/dev/null; then
-        echo "check: no archive of Spark's classes could be made; the tests take half a minute longer" >&2
-        return 1
-    fi
-}
-stamped class-archive requirements.txt scripts/class_archive.py ndcg_spark/engine/archive.py -- archive_classes &
-classes=$!
-
 # Reports are opened in a browser. Where it cannot be installed, the tests that need it are skipped, and say so.
 if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "check: installing chromium and chromium-driver" >&2
@@ -61,7 +49,6 @@ mypy
 wait "$object_store"
 wait "$parity"
 wait "$package"
-wait "$classes" || true
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
 pytest --numprocesses 2 --slow --cov --cov-report= "$@"
 echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"

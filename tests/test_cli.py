@@ -576,7 +576,7 @@ def test_data_that_every_preset_refuses_ends_with_exit_code_3(folder):
         (["--measures", "recall rr"], "gather in the same pass the number of relevant documents (recall), the ranks"),
         (["--set", "ideal=retrieved"], "keep the whole list, which ideal=retrieved needs"),
         (["--set", "ties=average"], "keep rank 10 and every document that ties with it, which ties=average needs"),
-        (["--set", "unjudged=drop"], "of the whole list, as unjudged=drop takes documents off it"),
+        (["--set", "unjudged=drop"], "of the whole list, as unjudged=drop removes documents from it"),
     ],
 )
 def test_the_plan_says_what_it_keeps_and_which_option_needs_it(folder, options, kept):

@@ -34,11 +34,6 @@ def test_two_paths_are_enough_and_the_rest_has_defaults():
     assert config.convention == Convention()
 
 
-def test_without_a_date_it_is_today_in_utc():
-    before = datetime.datetime.now(datetime.UTC).date()
-    assert before <= configured().date <= datetime.datetime.now(datetime.UTC).date()
-
-
 def test_the_command_line_goes_before_the_file(tmp_path):
     file = written(tmp_path, 'dataset = "web"\ncutoffs = [1]\nresults.run = "bm25"')
     config = load(file, {"results": {"path": ["other"]}, "cutoffs": "5,all"})
@@ -60,16 +55,16 @@ def test_all_problems_stand_in_one_message():
 
 
 @pytest.mark.parametrize(
-    ("text", "place"), [("k = 10", "k"), ('results.name = "x"', "results.name"), ('convention.gian = "exp2"', "gian")]
+    ("text", "problem"),
+    [
+        ("cutoff = [1]", r"cutoff: no such key \(did you mean 'cutoffs'\?\)"),
+        ('results.name = "x"', "results.name: no such key"),
+        ('convention.gian = "exp2"', "unknown option gian"),
+    ],
 )
-def test_an_unknown_key_is_refused_by_name(tmp_path, text, place):
-    with pytest.raises(ConfigurationError, match=rf"{place}: no such key|unknown option {place}"):
+def test_an_unknown_key_is_refused_by_name(tmp_path, text, problem):
+    with pytest.raises(ConfigurationError, match=problem):
         load(written(tmp_path, text), {})
-
-
-def test_an_unknown_key_is_refused_with_the_nearest(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"cutoff: no such key \(did you mean 'cutoffs'\?\)"):
-        load(written(tmp_path, "cutoff = [1]"), {})
 
 
 def test_missing_paths_are_refused_with_the_arguments_that_give_them():
@@ -94,16 +89,19 @@ def test_cutoffs_are_kept_once_ascending_and_the_whole_ranking_last(given, cutof
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [("1,0", "0"), ([-1], "'-1'"), ("1,,3", "''"), ([1.5], "'1.5'"), ([True], "'True'"), ("ten", "'ten'")],
+    [
+        ("1,0", "0"),
+        ("0,1,x", "s 0, 'x'"),
+        ([-1], "'-1'"),
+        ("1,,3", "''"),
+        ([1.5], "'1.5'"),
+        ([True], "'True'"),
+        ("ten", "'ten'"),
+    ],
 )
 def test_what_is_no_cutoff_is_refused_by_its_text(given, named):
-    with pytest.raises(ConfigurationError, match=rf"cutoffs: invalid cutoff {named}; use positive integers or 'all'"):
+    with pytest.raises(ConfigurationError, match=rf"cutoffs: invalid cutoff *{named}; use positive integers or 'all'"):
         configured(cutoffs=given)
-
-
-def test_the_date_stands_for_itself_in_a_path():
-    config = configured(date="2026-11-20")
-    assert config.dated("/data/{date}/run-{date}.csv") == "/data/2026-11-20/run-2026-11-20.csv"
 
 
 def test_a_date_of_the_file_and_one_of_the_command_line_are_the_same(tmp_path):
@@ -219,8 +217,3 @@ def test_an_output_with_wildcards_is_refused(output):
 def test_columns_are_mapped_to_a_name_each(columns):
     with pytest.raises(ConfigurationError, match="an empty name, or to one name twice"):
         configured(results={"path": "r", "columns": columns})
-
-
-def test_all_wrong_cutoffs_are_named():
-    with pytest.raises(ConfigurationError, match="invalid cutoffs 0, 'x'"):
-        configured(cutoffs="0,1,x")

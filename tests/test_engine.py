@@ -14,8 +14,8 @@ import pytest
 import servers
 from pyspark.errors import AnalysisException
 
-from ndcg_spark.engine import classic, failures, lost, open_engine, patience, reason_of, sail
-from ndcg_spark.engine.opened import machine_memory
+from ndcg_spark.engine import classic, connect, failures, lost, open_engine, reason_of
+from ndcg_spark.engine.engine import machine_memory
 from ndcg_spark.errors import EngineError
 
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
@@ -95,13 +95,13 @@ def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(mon
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
-        classic.local()
+        classic.start_local()
 
 
 def test_local_spark_is_not_looked_for_where_only_the_client_is_installed(monkeypatch):
     monkeypatch.setattr(classic, "is_remote_only", lambda: True)
     with pytest.raises(EngineError, match="pyspark-client has no local Spark"):
-        classic.local()
+        classic.start_local()
 
 
 def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monkeypatch):
@@ -113,18 +113,11 @@ def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monk
     assert not lost(AnalysisException("no_such"))
 
 
-def options_of_local_spark(monkeypatch, **how):
-    def refused(builder, _):
-        raise EngineError(json.dumps(builder._options))
-
-    monkeypatch.setattr(classic, "created", refused)
-    with pytest.raises(EngineError) as options:
-        classic.local(**how)
-    return json.loads(str(options.value))
-
-
-def test_the_ports_of_local_spark_ask_for_a_secret(monkeypatch):
-    assert options_of_local_spark(monkeypatch)["spark.authenticate"] == "true"
+def test_the_ports_of_local_spark_require_a_secret(monkeypatch):
+    monkeypatch.setattr(classic, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
+    with pytest.raises(pytest.fail.Exception) as options:
+        classic.start_local()
+    assert json.loads(str(options.value))["spark.authenticate"] == "true"
 
 
 def test_the_embedded_engine_cannot_be_had_under_spark_submit():
@@ -142,29 +135,28 @@ def test_a_server_that_is_not_there_is_an_engine_error_without_secrets():
 
 
 def test_a_server_that_says_nothing_is_given_up(silent, monkeypatch):
-    monkeypatch.setattr(patience, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(connect, "ANSWER_SECONDS", 0.5)
     with pytest.raises(EngineError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:\d+, Deadline"):
-        patience.ask(f"sc://127.0.0.1:{silent}")
+        connect.require_server(f"sc://127.0.0.1:{silent}")
 
 
-@pytest.mark.parametrize("parameters", ["", "/;token=abc"])
-def test_a_server_of_another_kind_is_told_at_once(web_server, parameters):
+def test_a_server_of_another_kind_is_told_at_once(web_server):
     with pytest.raises(EngineError, match="no Spark Connect server answers at"):
-        patience.ask(f"sc://127.0.0.1:{web_server}{parameters}")
+        connect.require_server(f"sc://127.0.0.1:{web_server}")
 
 
 def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server, monkeypatch):
     # Once a full run of the tests stood still where a connection with a token was closed.
     monkeypatch.setattr(grpc._channel.Channel, "close", lambda _: pytest.fail("it is closed"))
-    patience.ask(sail_server)
+    connect.require_server(sail_server)
     with pytest.raises(EngineError, match=r"token=\*\*\* \(encrypted, as use_ssl or a token demands\)"):
-        patience.ask(f"{sail_server}/;token=abc")
+        connect.require_server(f"{sail_server}/;token=abc")
 
 
 @pytest.mark.parametrize("url", ["sc://", "sc://host:1/;a", "sc://host:port", "http://host"])
 def test_what_is_no_address_is_told(url):
     with pytest.raises(EngineError, match="is not the address of a Spark Connect server"):
-        patience.ask(url)
+        connect.require_server(url)
 
 
 @pytest.mark.slow
@@ -175,9 +167,13 @@ def test_a_server_of_sail_is_known_for_what_it_is(sail_server):
 
 
 def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
-    nothing = SimpleNamespace(read=SimpleNamespace(text=lambda _: SimpleNamespace(collect=list)))
+    nothing = SimpleNamespace(
+        sql=lambda _: SimpleNamespace(first=lambda: ["0.7.2"]),
+        version="4.0",
+        read=SimpleNamespace(text=lambda _: SimpleNamespace(collect=list)),
+    )
     with pytest.raises(EngineError, match=r"Sail 0\.7\.2 \(sc://far:1\) does not read the files of this machine"):
-        sail.on_a_server(nothing, "0.7.2", "sc://far:1")
+        connect.engine_of(nothing, "sc://far:1")
 
 
 @pytest.mark.slow
@@ -196,18 +192,15 @@ print(engine.session.range(3).count())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("instead", "refusal"),
-    [
-        ("start = lambda server: server.start(background=True) or threading.Event()", "accepts connections past its"),
-        ("_is_ours = lambda connection: False", "does not answer, "),
-    ],
-)
-def test_an_embedded_engine_that_is_not_guarded_or_not_reached_is_refused(instead, refusal):
-    patched = f"import threading; from ndcg_spark.engine import port_guard; port_guard.{instead}"
-    program = f"{patched}\nfrom ndcg_spark.engine import open_engine\nwith open_engine('embedded'): pass"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    assert f"EngineError: engine: the embedded engine {refusal}" in done.stderr
+def test_an_embedded_engine_that_is_not_guarded_is_refused():
+    unguarded = """import threading
+from ndcg_spark.engine import open_engine, port_guard
+port_guard.start = lambda server: server.start(background=True) or threading.Event()
+with open_engine("embedded"):
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", unguarded], capture_output=True, text=True, check=False, timeout=60)
+    assert "EngineError: engine: the embedded engine accepts connections past its guard" in done.stderr
 
 
 @pytest.mark.slow
@@ -225,7 +218,7 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
         "[child.send_signal(signal.SIGKILL) for child in psutil.Process().children(recursive=True)]",
     }
     answer = said_with(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
-    assert answer.startswith("refused: engine: it died at its work, "), answer
+    assert answer.startswith("refused: engine: it died, "), answer
     assert "rendezvous" not in answer.lower()
 
 

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import Convention, evaluate, library, open_session, pandas_tables, to_pandas
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.frames import frame
+from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.schemas import RESULTS
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}

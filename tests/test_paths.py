@@ -42,7 +42,7 @@ def test_home_and_variables_are_replaced_but_not_in_a_name_that_is_there(tmp_pat
 def test_a_variable_that_is_not_set_is_refused(monkeypatch):
     monkeypatch.delenv("NOWHERE", raising=False)
     with pytest.raises(
-        ConfigurationError, match=r"judgments.path: \$NOWHERE/q: the environment has no variable NOWHERE"
+        ConfigurationError, match=r"judgments.path: \$NOWHERE/q: the environment variable NOWHERE is not set"
     ):
         validate({"judgments": {"path": "$NOWHERE/q"}, "results": {"path": "r"}}, "test")
 
@@ -76,7 +76,7 @@ def test_a_path_that_leads_to_two_places_leads_here_and_that_is_said(toml):
     found = load(toml, {})
     assert found.results.path == ["r"]
     (note,) = found.notes
-    assert note == f"results: r is in {Path.cwd()}, and beside the configuration in {toml.parent}; the first is taken"
+    assert note == f"results: r is in {Path.cwd()}, and beside the configuration in {toml.parent}; the first is used"
 
 
 def test_a_path_of_the_command_line_is_never_looked_for_beside_the_configuration(toml):
@@ -147,5 +147,5 @@ def test_run_from_is_where_runs_are_named_or_the_name(word, run, run_from):
 
 def test_a_run_is_named_in_one_way():
     settings = {"judgments": {"path": "q"}, "results": {"path": "r", "run": "x", "run_from": "file"}}
-    with pytest.raises(ConfigurationError, match="run and run_from both say how runs are named; give one of them"):
+    with pytest.raises(ConfigurationError, match="run and run_from both name the runs; remove one of them"):
         validate(settings, "test")

@@ -113,9 +113,3 @@ def test_the_value_of_a_function_is_computed_here():
 def test_a_function_that_gives_no_number_is_a_convention_error(function, reason):
     with pytest.raises(ConventionError, match=reason):
         computed(f"python:house_gains.{function}", [9.0])
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
-def test_a_function_that_gives_nan_for_a_value_is_a_convention_error():
-    with pytest.raises(ConventionError, match=r"returns \[nan\] for the value -1"):
-        computed("python:numpy.log", [-1.0])

@@ -104,7 +104,7 @@ def _versions(texts: Iterable[str]) -> dict[str, str]:
 
 def _columns(texts: Iterable[str]) -> dict[str, dict[str, str]]:
     """The names of our columns in the files of each table, of texts like ``doc_id=docno``, ``results.doc_id=docno``."""
-    from ndcg_spark.config import JudgmentsConfig, ResultsConfig
+    from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
     known = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
     columns: dict[str, dict[str, str]] = {}

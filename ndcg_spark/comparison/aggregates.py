@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.comparison.moments import Moments
 from ndcg_spark.comparison.pairing import REJUDGED, STATUSES
 from ndcg_spark.comparison.places import Place
 from ndcg_spark.comparison.slices import ALL
-from ndcg_spark.comparison.statistics import Moments
 from ndcg_spark.errors import InputError
 
 Row = Mapping[str, Any]

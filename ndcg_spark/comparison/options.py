@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.statistics import CORRECTIONS
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import QUERY_SCORES
@@ -94,7 +94,7 @@ def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
         if cutoff == "each" or before is None:
             found[column] = None
         else:
-            found[column] = ascending([*before, None if cutoff == "all" else int(cutoff)])
+            found[column] = ascending([*before, parse_cutoff(cutoff)])
     return found
 
 

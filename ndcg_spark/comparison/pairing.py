@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType
 
+from ndcg_spark.casting import as_type
 from ndcg_spark.comparison.places import NO_NIGHT, Place, Scored
-from ndcg_spark.conforming import as_type
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.text import did_you_mean
 

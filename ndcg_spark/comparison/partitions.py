@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.aggregates import Aggregate
 from ndcg_spark.comparison.slices import ALL, Slice
-from ndcg_spark.tables.table import at
+from ndcg_spark.convention.cutoffs import format_cutoff
 
 #: The flag of a comparison on all queries that every slice of an attribute contradicts.
 SIMPSON = "simpson"
@@ -25,7 +25,7 @@ def contradictions(
     for whole, attribute, values in _partitions(aggregates, slices):
         changes = [each.change for each in values if each.change is not None]
         if len(changes) > 1 and whole.change and all(change * whole.change < 0 for change in changes):
-            name = f"{measures[whole.measure]}@{at(whole.place.cutoff)}"
+            name = f"{measures[whole.measure]}@{format_cutoff(whole.place.cutoff)}"
             sentence = (
                 f"{attribute}: run={whole.place.own.run} changes by {whole.change:+.4f} in {name} over all "
                 "queries, and the other way in every slice, as the two sides have different queries; compare the "

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.cutoffs import Cutoff, order_of
+from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.nights.choosing import unknown_run
-from ndcg_spark.tables.table import at
 
 #: The night of scores without a date. Earlier years have other days in Java.
 NO_NIGHT = datetime.date(1900, 1, 1)
@@ -100,7 +99,7 @@ def places(
             for run in runs_of.get((other.dataset, night), every) if baseline_run else {other.run}:
                 pairs[Scored(other.dataset, night, run, other.cutoff)] = other
     order = sorted(
-        pairs, key=lambda scored: (scored.dataset, scored.night, scored.run, order_of(scored.cutoff or None))
+        pairs, key=lambda scored: (scored.dataset, scored.night, scored.run, by_depth(scored.cutoff or None))
     )
     return [
         Place(scored, other, date_of(other.night) if other and baseline is not None else None, ids.get(scored))
@@ -123,9 +122,9 @@ def _no_baseline(baseline_run: str | None, known: Collection[str]) -> Configurat
 
 
 def _refuse_cutoffs(cutoffs: Iterable[Cutoff], known: Collection[Cutoff]) -> None:
-    absent = [at(cutoff) for cutoff in cutoffs if cutoff not in known]
+    absent = [format_cutoff(cutoff) for cutoff in cutoffs if cutoff not in known]
     if absent:
-        there = ", ".join(at(cutoff) for cutoff in sorted(known, key=order_of))
+        there = ", ".join(format_cutoff(cutoff) for cutoff in sorted(known, key=by_depth))
         raise ConfigurationError(f"cutoffs: no scores at {', '.join(absent)}; there are scores at {there}")
 
 

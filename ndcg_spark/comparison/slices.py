@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import conform, refuse_alike
+from ndcg_spark.casting import conform, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.schemas import QUERY_ATTRIBUTES, query_key

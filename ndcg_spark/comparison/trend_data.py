@@ -9,7 +9,7 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark import config_values
 from ndcg_spark.comparison.comparability import convention_key, fingerprint
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR, NightScore, Point, trend
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
@@ -17,7 +17,6 @@ from ndcg_spark.nights.choosing import nights_of, unknown_run
 from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.schemas import DATASET_SCORES
-from ndcg_spark.tables.table import at
 
 #: What can be followed from night to night.
 MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))
@@ -129,7 +128,7 @@ def verdict_of(night: CommittedNight) -> str | None:
 
 def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
     """The measures and cutoffs of a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
-    known = {at(row["cutoff"]): row["cutoff"] for _, rows in reversed(nights) for row in rows}
+    known = {format_cutoff(row["cutoff"]): row["cutoff"] for _, rows in reversed(nights) for row in rows}
     night, newest = nights[-1]
     asked = measure_set_in(night.record.get("configuration") or {})
     headline = written(*asked.headline([row["cutoff"] for row in newest]))
@@ -142,8 +141,8 @@ def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cut
         chosen = asked.main_cutoff(measure, _cutoffs(newest, measure)) if cutoff == "each" else known[cutoff]
         if measure != "ndcg" and not any(chosen in _cutoffs(rows, measure) for _, rows in nights):
             raise ConfigurationError(
-                f"measures: {measure}@{at(chosen)} was not evaluated in these nights; ndcg-spark nights OUTPUT "
-                "--format csv has what was"
+                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; ndcg-spark nights "
+                "OUTPUT --format csv has what was"
             )
         found.append((measure, chosen))
     return list(dict.fromkeys(found))

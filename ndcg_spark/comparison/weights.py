@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import conform
+from ndcg_spark.casting import conform
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import QUERY_WEIGHTS, query_key
 

@@ -1,4 +1,4 @@
-"""What both tables contain, each counted in one scan: rows, rows that break a rule, queries, and a fingerprint."""
+"""The counts of both tables, each in one scan: rows, rows that break a rule, queries, and a fingerprint."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ndcg_spark.contract import asking
-from ndcg_spark.contract.asking import LOW, Question
+from ndcg_spark.contract import aggregates
+from ndcg_spark.contract.aggregates import LOW, Aggregates
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import INTERNAL, LINE, WRITTEN, query_key
@@ -15,32 +15,32 @@ from ndcg_spark.scoring.floors import FLOOR, Floors
 from ndcg_spark.scoring.pruning import Pruning, Untrusted, untrusted_of
 
 _EXAMPLE_LENGTH = 200
-#: What RunCounts has of the scores and ranks of lists.
-_OF_LISTS = (
+#: The fields of RunCounts about the scores and ranks of lists.
+_LIST_COUNTS = (
     *("lists", "tied_lists", "counting_lists", "largest_score"),
     *("ranked_lists", "reversed_lists", "repeated_lists"),
 )
 
 
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
-    """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null. An action."""
+    """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
-    questions = [asking.row_counts(reason), asking.fingerprint(table, key), asking.grades(table, reason)]
-    queries = _by_query(table, key, questions)
+    counted = [aggregates.row_counts(reason), aggregates.fingerprint(table, key), aggregates.grades(table, reason)]
+    queries = _by_query(table, key, counted)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # Without a dataset to group by, a table without rows has one row of totals, all null.
-    rows = [row for row in queries.groupBy(*dataset).agg(*_totals(questions), judged).collect() if row["rows"]]
+    rows = [row for row in queries.groupBy(*dataset).agg(*_totals(counted), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
-    known = [row for row in rows if row["best"] is not None]
+    graded = [row for row in rows if row["best"] is not None]
     return JudgmentCounts(
         sum(row["rows"] for row in rows),
         by_dataset,
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
         fingerprints=_fingerprints(rows, dataset),
-        best_grade=max((row["best"] for row in known), default=None),
-        grades={row["dataset"] if dataset else None: (row["worst"], row["best"]) for row in known},
+        best_grade=max((row["best"] for row in graded), default=None),
+        grades={row["dataset"] if dataset else None: (row["worst"], row["best"]) for row in graded},
     )
 
 
@@ -49,18 +49,18 @@ def count_results(
     reason: Column,
     judged_queries: DataFrame,
     pruning: Pruning | None = None,
-    further: Sequence[Question] = (),
+    further: Sequence[Aggregates] = (),
 ) -> ResultCounts:
-    """Counts of the results in one scan; `judged_queries` has one row per judged query. An action.
+    """Counts of the results in one scan; `judged_queries` has one row per judged query.
 
     The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
-    the counts also name the lists whose ranks cannot be trusted. `further` questions are answered by the same scan.
+    the counts also name the lists whose ranks cannot be trusted. The same scan computes the `further` aggregates.
     """
-    questions = [*_about_results(table, reason), *further]
+    counted = [*_of_results(table, reason), *further]
     if pruning:
-        questions.append(asking.untrusted_lists(pruning, reason, dict(table.dtypes)))
+        counted.append(aggregates.untrusted_lists(pruning, reason, dict(table.dtypes)))
     key = query_key(table.columns)
-    return _counts_of(_by_query(table, ["run", *key], questions), key, questions, judged_queries)
+    return _counts_of(_by_query(table, ["run", *key], counted), key, counted, judged_queries)
 
 
 def count_results_and_floors(
@@ -70,68 +70,64 @@ def count_results_and_floors(
     floors: Floors,
     materialize: Callable[[DataFrame], DataFrame],
 ) -> tuple[ResultCounts, DataFrame]:
-    """The counts of `count_results`, and one row per list: run, the query's key and FLOOR. One scan. An action.
+    """The counts of `count_results`, and one row per list: run, the query's key and FLOOR, in one scan.
 
     `materialize` writes a table to a place from which it is read twice.
     """
-    questions = [*_about_results(table, reason), asking.floors_of(floors, table, reason)]
+    counted = [*_of_results(table, reason), aggregates.floors_of(floors, table, reason)]
     key = query_key(table.columns)
-    lists = materialize(_by_query(table, ["run", *key], questions))
-    return _counts_of(lists, key, questions, judged_queries), lists.select("run", *key, FLOOR)
+    lists = materialize(_by_query(table, ["run", *key], counted))
+    return _counts_of(lists, key, counted, judged_queries), lists.select("run", *key, FLOOR)
 
 
-def _about_results(table: DataFrame, reason: Column) -> list[Question]:
-    questions = [asking.row_counts(reason), asking.fingerprint(table, ["run", *query_key(table.columns)])]
+def _of_results(table: DataFrame, reason: Column) -> list[Aggregates]:
+    counted = [aggregates.row_counts(reason), aggregates.fingerprint(table, ["run", *query_key(table.columns)])]
     if "score" in table.columns:
-        questions.append(asking.scores_of_lists(table, reason))
-    return questions
+        counted.append(aggregates.scores_of_lists(table, reason))
+    return counted
 
 
 def _counts_of(
-    lists: DataFrame, key: Sequence[str], questions: Sequence[Question], judged_queries: DataFrame
+    lists: DataFrame, key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame
 ) -> ResultCounts:
-    """The counts of results whose `questions` are answered in `lists`, which has one row per run and query key."""
-    judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = lists.join(judged, on=list(key), how="left")
-    rows = queries.groupBy("run", *key[:-1]).agg(*_totals(questions), *totals_of_runs()).collect()
-    asked = {name for question in questions for name in question.of_totals}
+    """The counts of results from `lists`, which has the aggregates by run and query key."""
+    rows = rows_of_runs(lists, key, judged_queries, _totals(counted))
+    has_untrusted = any("untrusted" in each.totals for each in counted)
     return ResultCounts(
         sum(row["rows"] for row in rows),
         counts_of_runs(rows),
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
         fingerprints=_fingerprints(rows, key[:-1]),
-        untrusted=_untrusted(rows) if "untrusted" in asked else None,
+        untrusted=_untrusted(rows) if has_untrusted else None,
     )
 
 
 def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
-    """One breach per rule that a row of the table breaks, in the order of the rules. An action."""
+    """One breach per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
     names = [name for name in table.columns if name not in INTERNAL]
     example = example_of({name: shown_as(table, name) for name in names}, LINE if LINE in table.columns else None)
-    shown = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
-    counted = shown.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
-    breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in counted}
+    bad = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
+    rows = bad.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
+    breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in rows}
     return [breaches[code] for code in RULES if code in breaches]
 
 
 def count_runs(results: DataFrame, judged_queries: DataFrame) -> list[RunCounts]:
-    """The counts of every run of results that are good already, for another set of judged queries. An action."""
+    """The counts of every run of good results, for another set of judged queries. Runs a Spark job."""
     key = query_key(results.columns)
     queries = results.groupBy("run", *key).agg(F.count("*").alias("good"))
-    judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = queries.join(judged, on=key, how="left")
-    return counts_of_runs(queries.groupBy("run", *key[:-1]).agg(*totals_of_runs()).collect())
+    return counts_of_runs(rows_of_runs(queries, key, judged_queries))
 
 
 def with_empty_runs(counts: ResultCounts, names: Sequence[tuple[str | None, str]]) -> ResultCounts:
-    """The counts with those runs, named by dataset and run, of which no good row arrived; they lack all queries.
+    """The counts with those runs, of the given datasets and names, that have no good row; they lack all queries.
 
-    A name without a dataset, among results that have datasets, is of each of them.
+    A run without a dataset, among results that have datasets, is added to each of them.
     """
-    known = {run.run for run in counts.runs}
+    present = {run.run for run in counts.runs}
     datasets = list(dict.fromkeys(run.dataset for run in counts.runs))
-    absent = [(dataset, run) for dataset, run in names if run not in known]
+    absent = [(dataset, run) for dataset, run in names if run not in present]
     empty = [
         RunCounts(each, run, 0, 0, 0)
         for dataset, run in absent
@@ -140,47 +136,51 @@ def with_empty_runs(counts: ResultCounts, names: Sequence[tuple[str | None, str]
     return dataclasses.replace(counts, runs=[*counts.runs, *empty]) if empty else counts
 
 
-def of_the_same_runs(before: Iterable[RunCounts], left: Iterable[RunCounts]) -> list[RunCounts]:
-    """What is left of each run; a run that has nothing left stays, and lacks all queries."""
-    by_name = {(run.dataset, run.run): run for run in left}
+def of_the_same_runs(before: Iterable[RunCounts], after: Iterable[RunCounts]) -> list[RunCounts]:
+    """The counts of `after` for each run of `before`; a run that has nothing left lacks all queries."""
+    by_name = {(run.dataset, run.run): run for run in after}
     return [by_name.get((run.dataset, run.run), RunCounts(run.dataset, run.run, 0, 0, 0)) for run in before]
 
 
-def totals_of_runs() -> list[Column]:
-    """What `counts_of_runs` needs, from a run's queries with the columns `good` (rows) and `judged` (null: nobody)."""
+def rows_of_runs(
+    queries: DataFrame, key: Sequence[str], judged_queries: DataFrame, totals: Sequence[Column] = ()
+) -> list[Row]:
+    """One row per run, with these totals and what `counts_of_runs` needs. Runs a Spark job.
+
+    `queries` has one row per run and query key, with `good`, how many of its rows are good.
+    """
+    queries = queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    totals = {
+    of_runs = {
         "good_rows": F.sum("good"),
         "judged_queries": F.count_if(is_judged & has_rows),
         "unjudged_queries": F.count_if(~is_judged & has_rows),
         "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
     }
-    return [column.alias(name) for name, column in totals.items()]
+    columns = (column.alias(name) for name, column in of_runs.items())
+    return queries.groupBy("run", *key[:-1]).agg(*totals, *columns).collect()
 
 
 def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
-    """The counts of every run that has a good row, from rows of `totals_of_runs`."""
+    """The counts of every run that has a good row, from rows of `rows_of_runs`."""
     names = ("run", "good_rows", "judged_queries", "unjudged_queries", "unjudged_rows")
-    found = []
-    for row in rows:
-        if row["good_rows"]:
-            own = row.asDict()
-            counts = RunCounts(own.get("dataset"), *(own[name] for name in names))
-            # Only the first scan looks at scores and ranks.
-            looked_at = {name: own[name] for name in _OF_LISTS if own.get(name) is not None}
-            found.append(dataclasses.replace(counts, **looked_at))
-    return found
+    runs = []
+    for row in (row.asDict() for row in rows if row["good_rows"]):
+        # Only the first scan reads scores and ranks.
+        of_lists = {name: row[name] for name in _LIST_COUNTS if row.get(name) is not None}
+        runs.append(RunCounts(row.get("dataset"), *(row[name] for name in names), **of_lists))
+    return runs
 
 
 def shown_as(table: DataFrame, name: str) -> Column:
-    """A column as text: what was written where a number was, else the value."""
+    """A column as text: a number as it was written, else the value; null if there is no such column."""
     written = WRITTEN.get(name)
-    value = F.col(name).cast("string")
+    value = (F.col(name) if name in table.columns else F.lit(None)).cast("string")
     return F.coalesce(F.col(written), value) if written in table.columns else value
 
 
 def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
-    """A row as `name=value` pairs, or the text of a line that could not be read as a row, cut to fit a message."""
+    """A row as `name=value` pairs, or the text of a line that is not a row, cut to fit a message."""
     parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
     row = F.concat_ws(" ", *parts)
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
@@ -191,19 +191,19 @@ def _untrusted(rows: Iterable[Row]) -> Untrusted:
     return untrusted_of((row["run"], row["untrusted"], row["untrusted_lists"]) for row in rows if row["good_rows"])
 
 
-def _by_query(table: DataFrame, key: Sequence[str], questions: Sequence[Question]) -> DataFrame:
-    """One row per query: its key as text, the questions' sums over its rows, and `good`, how many break no rule."""
-    # Ids may be numbers as they were read. Beside text, some engines would take the text for a number.
+def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[Aggregates]) -> DataFrame:
+    """One row per query: its key as text, the aggregates by query, and `good`, how many rows break no rule."""
+    # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
     ids = (F.col(name).cast("string").alias(name) for name in key)
-    rows = table.select(*ids, *(column.alias(name) for q in questions for name, column in q.of_rows.items()))
-    asked = (column.alias(name) for q in questions for name, column in q.of_queries.items())
-    queries = rows.groupBy(*key).agg(*asked)
+    rows = table.select(*ids, *(column.alias(name) for each in counted for name, column in each.columns.items()))
+    by_query = (column.alias(name) for each in counted for name, column in each.by_query.items())
+    queries = rows.groupBy(*key).agg(*by_query)
     good = F.col("rows") - F.col("bad")
     return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
 
 
-def _totals(questions: Sequence[Question]) -> list[Column]:
-    return [column.alias(name) for question in questions for name, column in question.of_totals.items()]
+def _totals(counted: Sequence[Aggregates]) -> list[Column]:
+    return [column.alias(name) for each in counted for name, column in each.totals.items()]
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:

@@ -1,4 +1,4 @@
-"""Counts of a table that was held to its rules: rows, queries, runs, and rows that break a rule."""
+"""Counts of a checked table: rows, queries, runs, and rows that break a rule."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class JudgmentCounts:
     rows: int
     #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
-    #: Which rules bad rows break; empty until someone has looked (see `screening`).
+    #: Which rules bad rows break; filled by `rows.InputRows.with_breaches`.
     breaches: list[Breach] = dataclasses.field(default_factory=list)
     #: How many rows break a rule.
     bad: int = 0
@@ -39,24 +39,24 @@ class JudgmentCounts:
 
 @dataclasses.dataclass(frozen=True)
 class RunCounts:
-    """Counts of one run, without its bad rows."""
+    """Counts of the good rows of one run."""
 
     dataset: str | None
     run: str
     rows: int
     judged_queries: int
     unjudged_queries: int
-    #: Rows of the queries that nobody judged.
+    #: Rows of unjudged queries.
     unjudged_rows: int = 0
-    #: How many queries have at least two results, of how many of these all results have the same score, and how many
-    #: may have the scores 1, 2, 3, ... or 0, 1, 2, ... as ranks are.
+    #: How many queries have at least two results, how many of these have only one score, and how many may have the
+    #: scores 1, 2, 3, ... or 0, 1, 2, ..., like ranks.
     lists: int = 0
     tied_lists: int = 0
     counting_lists: int = 0
-    #: The score that is farthest from 0, without its sign; None if there is no score.
+    #: The largest absolute score; None if there is no score.
     largest_score: float | None = None
     #: Of lists whose scores differ, those with a rank 0 or 1, and those in which that has the least score. Of all
-    #: lists, those that have the rank 1 twice. All 0 where not both ranks and scores are looked at.
+    #: lists, those that have the rank 1 twice. All 0 unless both ranks and scores are read.
     ranked_lists: int = 0
     reversed_lists: int = 0
     repeated_lists: int = 0
@@ -73,7 +73,7 @@ class ResultCounts:
     bad: int = 0
     fingerprint: str = ""
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
-    #: The lists whose ranks do not tell their best documents; None if that was not asked.
+    #: The lists whose ranks are not the order of their scores; None without pruning.
     untrusted: Untrusted | None = None
-    #: Good rows that the table `exclude` takes off the lists; the runs are counted without them.
+    #: Good rows that the table `exclude` removes from the lists; the runs are counted without them.
     excluded: int = 0

@@ -1,7 +1,7 @@
 """Cutoffs, the ranks down to which lists are scored: integers from 1, and None for the whole ranking."""
 
-from collections.abc import Iterable
-from typing import TypeGuard
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeGuard
 
 from ndcg_spark.errors import ConfigurationError
 
@@ -24,45 +24,61 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     """
     listed = list(cutoffs)
     valid = {cutoff for cutoff in listed if _is_cutoff(cutoff)}
-    wrong = [repr(cutoff) for cutoff in listed if not _is_cutoff(cutoff)]
-    if wrong:
-        what = "invalid cutoff" if len(wrong) == 1 else "invalid cutoffs"
-        raise ConfigurationError(f"cutoffs: {what} {', '.join(wrong)}; use positive integers or 'all'")
+    invalid = [repr(cutoff) for cutoff in listed if not _is_cutoff(cutoff)]
+    if invalid:
+        what = "invalid cutoff" if len(invalid) == 1 else "invalid cutoffs"
+        raise ConfigurationError(f"cutoffs: {what} {', '.join(invalid)}; use positive integers or 'all'")
     if not listed:
         raise ConfigurationError("cutoffs: the list is empty; use positive integers or 'all'")
     if len(valid) > MOST_CUTOFFS:
         raise ConfigurationError(
             f"cutoffs: {len(valid)} are given and one evaluation takes at most {MOST_CUTOFFS}; evaluate in parts"
         )
-    return sorted(valid, key=order_of)
+    return sorted(valid, key=by_depth)
 
 
-def order_of(cutoff: Cutoff) -> tuple[bool, int]:
-    """A sort key for cutoffs: ascending, the whole ranking last."""
-    return cutoff is None, cutoff or 0
+def parse_cutoffs(written: object) -> list[Cutoff]:
+    """The cutoffs that ``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` stands for. Raises as `ascending`."""
+    entries = written.split(",") if isinstance(written, str) else written
+    return ascending(map(_parse, entries if isinstance(entries, list | tuple) else [entries]))
 
 
-def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
-    """The deepest of the cutoffs that is a rank; None, the whole ranking, if none is."""
-    return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
+def parse_cutoff(written: object) -> Cutoff:
+    """The cutoff that a rank or `all` stands for. Raises as `ascending`."""
+    return ascending([_parse(written)])[0]
 
 
-def show(cutoff: Cutoff) -> str:
+def format_cutoff(cutoff: Cutoff) -> str:
     """A cutoff as it is written: its rank, or `all`."""
     return str(cutoff or "all")
 
 
 def column_at(column: str, cutoff: Cutoff) -> str:
     """The name of a column at one cutoff: dcg_10, dcg_all."""
-    return f"{column}_{show(cutoff)}"
+    return f"{column}_{format_cutoff(cutoff)}"
 
 
-def parse(text: str) -> Cutoff | str:
-    """The cutoff that `show` writes as this text; a text that is not a number is returned as it is, for `ascending`."""
-    stripped = text.strip()
-    if stripped == "all":
+def by_depth(cutoff: Cutoff) -> tuple[bool, int]:
+    """A sort key for cutoffs: ascending, the whole ranking last."""
+    return cutoff is None, cutoff or 0
+
+
+def by_run(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A sort key for rows of dataset scores: by dataset, run and cutoff."""
+    return row["dataset"], row["run"], *by_depth(row["cutoff"])
+
+
+def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
+    """The deepest of the cutoffs that is a rank; None, the whole ranking, if there is none."""
+    return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
+
+
+def _parse(written: object) -> object:
+    """A cutoff, or the text of what is not a cutoff."""
+    text = "all" if written is None else str(written).strip()
+    if text == "all":
         return None
-    return int(stripped) if stripped.isascii() and stripped.isdecimal() else stripped
+    return int(text) if text.isascii() and text.isdecimal() else text
 
 
 def _is_cutoff(cutoff: object) -> TypeGuard[Cutoff]:

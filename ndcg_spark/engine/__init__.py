@@ -1,8 +1,58 @@
 """The one place where a session is made: embedded, local Spark, the session of spark-submit, or Spark Connect."""
 
-from ndcg_spark.engine.failing import failures, lost, reason_of
-from ndcg_spark.engine.opened import Engine, Kind
-from ndcg_spark.engine.opening import open_engine
-from ndcg_spark.engine.sail import is_sail
+import contextlib
+import dataclasses
+import importlib.util
+import os
+from collections.abc import Iterator
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark import interrupts
+from ndcg_spark.engine import classic, connect, embedded
+from ndcg_spark.engine.connect import is_sail
+from ndcg_spark.engine.engine import Engine, Kind
+from ndcg_spark.engine.errors import failures, lost, reason_of
+from ndcg_spark.errors import EngineError
+from ndcg_spark.masking import masked
 
 __all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of"]
+
+
+@contextlib.contextmanager
+def open_engine(choice: str = "auto", remote: str | None = None, shared: str | None = None) -> Iterator[Engine]:
+    """The engine for one evaluation, stopped at the end if it was started here.
+
+    `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one; otherwise the embedded
+    engine if it is installed, else local Spark. `shared` is a folder that this process and the engine see, for an
+    engine that reads other files.
+
+    Raises
+    ------
+    EngineError
+        The requested engine, or every engine, is unavailable; or it died within the block.
+    """
+    running = None if remote else SparkSession.getActiveSession()
+    remote = remote or os.environ.get("SPARK_REMOTE")
+    if running is not None:
+        engine = (classic if classic.is_classic(running) else connect).engine_of(running)
+    elif remote:
+        engine = connect.connect(remote)
+    elif "PYSPARK_GATEWAY_PORT" in os.environ:
+        engine = classic.submitted(choice)
+    elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
+        engine = embedded.start()
+    else:
+        engine = classic.start_local()
+    engine = dataclasses.replace(engine, shared=shared)
+    try:
+        with interrupts.cleaned_up_by(engine.abort), interrupts.cleaned_up_by(engine.scratch.remove):
+            yield engine
+    except Exception as error:
+        if not lost(error):
+            raise
+        # Whatever was blamed for the failure, such as the input, is not its cause.
+        raise EngineError(f"engine: it died, {masked(reason_of(error))}; its log may say more") from error
+    finally:
+        engine.scratch.remove()
+        engine.close()

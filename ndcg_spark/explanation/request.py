@@ -28,7 +28,7 @@ class ExplainRequest:
 
     def cutoff_or(self, default: Cutoff) -> Cutoff:
         """The requested cutoff, or the default. Raises ConfigurationError."""
-        return default if self.cutoff is None else cutoffs.ascending([cutoffs.parse(self.cutoff)])[0]
+        return default if self.cutoff is None else cutoffs.parse_cutoff(self.cutoff)
 
     def dataset_of(self, known: Sequence[str]) -> str:
         """The requested dataset, or the only one. Raises ConfigurationError."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.explanation.model import Facts, Move, PossibleGrade, UnjudgedDocument
-from ndcg_spark.reference import Item, ndcg, settled
+from ndcg_spark.reference import Item, ndcg, with_ties_broken
 
 #: At most this many moves are named.
 MOST_MOVES = 3
@@ -74,7 +74,7 @@ def _if_judged(facts: Facts, document: str, grade: PossibleGrade | None) -> floa
     gains = facts.ideal_gains
     if facts.convention.ideal == "retrieved" or grade.gain is not None:
         gains[document] = gain
-    return _score(settled(items, facts.convention), gains, facts)
+    return _score(with_ties_broken(items, facts.convention), gains, facts)
 
 
 def _score(items: Sequence[Item], gains: Mapping[str, float], facts: Facts) -> float | None:

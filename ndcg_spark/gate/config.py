@@ -8,9 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ndcg_spark import config_values
 from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
 from ndcg_spark.table_config import Strict
-from ndcg_spark.tables.table import at
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
@@ -18,10 +17,6 @@ _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
 _Name = Annotated[str, Field(min_length=1)]
 _Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Drop = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-def _cutoff(value: object) -> Cutoff:
-    return ascending([None if value == "all" else value])[0]
 
 
 def _slice(text: str) -> str:
@@ -101,7 +96,7 @@ class CheckConfig(_Tolerance):
 
     runs: Annotated[list[_Name], Field(min_length=1), AfterValidator(_each_once)] | None = None
     measure: _Name = "ndcg"
-    cutoff: Annotated[Any, BeforeValidator(_cutoff)]
+    cutoff: Annotated[Any, BeforeValidator(parse_cutoff)]
     slice: Annotated[str, AfterValidator(_slice)] | None = None
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     max_share_losing: LosingConfig | None = None
@@ -124,7 +119,7 @@ class CheckConfig(_Tolerance):
         weighted = "weighted " if self.weighted else ""
         of_run = f" of {run}" if run else ""
         of_slice = f" for {self.slice}" if self.slice else ""
-        return f"{weighted}{self.measure}@{at(self.cutoff)}{of_run}{of_slice}"
+        return f"{weighted}{self.measure}@{format_cutoff(self.cutoff)}{of_run}{of_slice}"
 
     @property
     def attribute_and_value(self) -> tuple[str | None, str | None]:
@@ -192,8 +187,8 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
     for number, check in enumerate(gate.check):
         place = f"gate.check.{number}"
         if check.cutoff not in cutoffs:
-            known = ", ".join(at(cutoff) for cutoff in cutoffs)
-            found.append(f"{place}.cutoff: {at(check.cutoff)} is not evaluated; cutoffs has {known}")
+            known = ", ".join(format_cutoff(cutoff) for cutoff in cutoffs)
+            found.append(f"{place}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}")
         if check.slice is not None and not has_attributes:
             found.append(f"{place}.slice: there are no slices; name their table, [query_attributes] with path")
         if check.weighted and not has_weights:

@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ndcg_spark.comparison.statistics import is_doubted, share_bound
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.gate import rules
 from ndcg_spark.gate.checks import RunCheck
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.hypotheses import Test, p_value, tests
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Code, Effect, Finding, Outcome, check_key
-from ndcg_spark.tables.table import at
 
 _NUMBERS = ("mean", "baseline_mean", "interval_low", "interval_high", "p_value")
 #: The numbers that a criterion cannot do without.
@@ -69,7 +69,7 @@ def _finding(gate: GateConfig, each: RunCheck, test: Test, failed_before: Collec
         baseline=baseline.config.name if baseline else None,
         baseline_night=baseline.evaluated_on if baseline else None,
         measure=check.measure,
-        cutoff=at(check.cutoff),
+        cutoff=format_cutoff(check.cutoff),
         slice=check.slice,
         weighted=check.weighted and each.criterion != "max_share_losing",
         rule=gate.rule,

@@ -1,37 +1,130 @@
-"""Which columns of a table are ours: those of the schema under the schema's names."""
+"""Which columns of a table are ours: by the names that its user gives, by our own, and by those of other tools."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ndcg_spark.config import TableConfig
-from ndcg_spark.conforming import missing_columns, named_by_user, refuse_alike
+from ndcg_spark.casting import missing_columns, named_by_user
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.engine_files import quoted
-from ndcg_spark.inputs.lists import unpacked
-from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.table_config import TableConfig
+
+#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC
+#: and Quepid; of MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"),
+    "doc_id": (
+        *("doc_id", "docno", "docid", "corpus_id", "pid", "passage_id"),
+        *("item_id", "itemid", "item", "item_idx", "movie_id", "movieid"),
+        *("doc_ids", "documents", "item_ids", "items"),
+    ),
+    "relevance": ("relevance", "rel", "label", "grade", "score", "rating"),
+    "score": ("score", "scores", "prediction", "rating"),
+    "rank": ("rank",),
+    "run": ("run", "run_id", "runid", "tag", "system", "model", "snapshot_name"),
+}
+#: The names that count only where a table has none of those above, as they are also names of other things: the texts of
+#: queries in Quepid, OpenSearch and RAGAS, and positions, which are no ranks where there are scores.
+_SECOND_NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query", "query_text", "user_query", "user_input"),
+    "rank": ("position", "doc_position"),
+}
+#: The lists of documents in RAGAS and UBI, each of one table: what was returned, or what should have been.
+_RETURNED_LISTS = ("retrieved_context_ids", "query_response_hit_ids")
+_JUDGED_LISTS = ("reference_context_ids",)
+#: A name that PyTerrier gives to a number of its own, beside the name of the document.
+_INNER = {"docid": "docno"}
+#: The position of a document in Quepid, beside which a rating is a grade and no score.
+_OF_QUEPID = "doc_position"
+#: Names of the run that are also names of other things, such as a category of documents.
+_DOUBTFUL_RUNS = ("tag", "system", "model")
+#: In a table with one of these columns, a score is what a run has given and no grade.
+_OF_RESULTS = ("run", "rank")
+#: The columns of Quepid's basic exports, and those that tell its detailed export, which has more.
+_BASIC_EXPORT = ["query", "docid", "rating"]
+_DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
 
 
-def renamed(table: DataFrame, shape: Shape, config: TableConfig, schema: StructType, where: str) -> DataFrame:
-    """The schema's columns under the schema's names, of an array of structs as arrays."""
-    refuse_alike(table.columns, where)
-    if "doc_id" in schema.names and "doc_id" not in config.columns:
-        table = unpacked(table, schema.names, where)
-    names = names_in(table.columns, shape, config, schema, where)
-    return table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
+def resolve(
+    mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
+) -> dict[str, str]:
+    """What the files call each of our columns `names`, of those columns that they have.
+
+    A name that is `mapped` counts before our own, and that before those of other tools. `has` are the files' own
+    columns. InputError if two of them may be the same column of ours; `advice` is what to do then, by default how the
+    command line maps names.
+    """
+    columns = list(dict.fromkeys(has))
+    wanted = list(names)
+    found = dict(mapped)
+    for name in wanted:
+        if name in mapped or name in columns:
+            found.setdefault(name, name)
+            continue
+        named = _called(name, columns) or _called_second(name, columns, {*wanted, *mapped}, mapped)
+        candidates = [column for column in named if column not in mapped.values()]
+        if len(candidates) > 1:
+            both = " and ".join(candidates)
+            what_to_do = advice or f"say which, --column {name}={candidates[0]}"
+            raise InputError(f"{where}: {len(candidates)} columns may be the {name}, {both}; {what_to_do}")
+        if candidates and not (name == "relevance" and _is_of_results(candidates[0], columns)):
+            found[name] = candidates[0]
+    return found
 
 
-def names_in(has: Sequence[str], shape: Shape, config: TableConfig, schema: StructType, where: str) -> dict[str, str]:
-    """What a table with these columns calls those of the schema that it has; InputError where needed ones lack."""
+def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str], folders: Iterable[str]) -> str | None:
+    """The column that is read as the run, if its name may mean something else and the user has not said that it is.
+
+    `columns` are what the files call ours, and `mapped` those that the user has named. `folders` are the columns that
+    folders give, which name runs on purpose.
+    """
+    column = columns.get("run", "run")
+    return column if _plain(column) in _DOUBTFUL_RUNS and "run" not in mapped and column not in folders else None
+
+
+def is_known(name: str, column: str) -> bool:
+    """Whether a column of this name may be our column `name`."""
+    second = (*_RETURNED_LISTS, *_JUDGED_LISTS) if name == "doc_id" else _SECOND_NAMES.get(name, ())
+    return column == name or bool(_called(name, [column])) or _plain(column) in second
+
+
+def refuse_list_as_text(columns: Mapping[str, str], where: str) -> None:
+    """InputError if the documents are in a column of lists, for CSV and TSV, where a list is only its text in Python.
+
+    `columns` are what the files call ours.
+    """
+    column = columns.get("doc_id", "doc_id")
+    if _plain(column) in (*_RETURNED_LISTS, *_JUDGED_LISTS):
+        raise InputError(
+            f"{where}: {column} has a list of documents, which CSV cannot hold; write JSON lines, as to_jsonl of RAGAS "
+            "does, or Parquet"
+        )
+
+
+def is_of_quepid(columns: Iterable[str]) -> bool:
+    """Whether these are the columns of an export of Quepid that has rows for what is not there.
+
+    In judgments, a row without a rating is an unrated document, or a query without ratings; in results, a row
+    without a document is a query that found nothing. Neither is an error. `columns` are all of the file, in their
+    order and as they are written.
+    """
+    names = list(columns)
+    return names == _BASIC_EXPORT or set(names) >= _DETAILED_EXPORT
+
+
+def names_in(
+    has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: StructType, where: str
+) -> dict[str, str]:
+    """What a table that `has` these columns calls those of the schema that it has; InputError where needed ones lack.
+
+    `columns` are what its files call ours.
+    """
     known = ", ".join(named_by_user(has))
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
         raise InputError(
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
         )
-    sources = {field.name: shape.columns.get(field.name, field.name) for field in schema}
+    sources = {field.name: columns.get(field.name, field.name) for field in schema}
     refuse_other(has, sources.values(), where)
     kept = {ours: theirs for ours, theirs in sources.items() if theirs in has}
     if not kept:
@@ -48,7 +141,7 @@ def names_in(has: Sequence[str], shape: Shape, config: TableConfig, schema: Stru
 def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) -> None:
     """InputError if columns tell that a table is the other of the two, than that whose columns are wanted.
 
-    Where the user has mapped relevance, or both score and rank, nothing is asked.
+    Never where the user has mapped relevance, or both score and rank.
     """
     has = set(columns)
     is_graded, is_ranked = "relevance" in has, bool({"score", "rank"} & has)
@@ -56,3 +149,32 @@ def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) ->
         raise InputError(f"{where}: no column relevance, and columns of results; is this the results file?")
     if {"score", "rank"} & set(wanted) and is_graded and not is_ranked and "run" not in has:
         raise InputError(f"{where}: no column score or rank, and a column relevance; is this the judgments file?")
+
+
+def _plain(column: str) -> str:
+    return column.lower().replace("-", "_").replace(" ", "_")
+
+
+def _called(name: str, columns: list[str]) -> list[str]:
+    plain = {column: _plain(column) for column in columns}
+    named = [column for column in columns if plain[column] in _NAMES.get(name, ())]
+    if name == "score" and (_OF_QUEPID in plain.values() or columns == _BASIC_EXPORT):
+        named = [column for column in named if plain[column] != "rating"]
+    return [column for column in named if _INNER.get(plain[column]) not in plain.values()]
+
+
+def _called_second(name: str, columns: list[str], wanted: Collection[str], mapped: Collection[str]) -> list[str]:
+    """The columns that may be ours where no better name is; `wanted` are ours that the table may have or maps.
+
+    The text of a query names it only where documents are listed: in other tables it may describe a query with an id.
+    """
+    has_scores = "score" in mapped or "score" in columns or bool(_called("score", columns))
+    if (name == "query_id" and "doc_id" not in wanted) or (name == "rank" and has_scores):
+        return []
+    lists = _RETURNED_LISTS if {"score", "rank"} & set(wanted) else _JUDGED_LISTS
+    second = lists if name == "doc_id" else _SECOND_NAMES.get(name, ())
+    return [column for column in columns if _plain(column) in second]
+
+
+def _is_of_results(column: str, columns: list[str]) -> bool:
+    return column.lower() == "score" and any(_called(name, columns) for name in _OF_RESULTS)

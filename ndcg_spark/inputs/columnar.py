@@ -1,82 +1,100 @@
-"""Parquet and ORC that no engine, or not every engine, can read as they are, and tables of Delta and Iceberg.
+"""Files with types, and tables of lakehouses: as they are where every engine can read them, else as a plain copy."""
 
-No engine reads a file with a column of half-precision floats, durations, or times in nanoseconds as pandas writes them,
-whether the column is wanted or not. Some read neither pandas' categories (Arrow dictionaries) nor times of day, and
-hash no unsigned numbers. So the wanted columns are written again with plain types, which every engine reads.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
+from ndcg_spark.engine import Engine
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
-from ndcg_spark.inputs.conversion import Converted, converted
-from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs import arrow_types, engine_files, footers
+from ndcg_spark.inputs.arrow_types import plain_type
+from ndcg_spark.inputs.column_names import names_in
+from ndcg_spark.inputs.files import BINARY, TABLES, File
 from ndcg_spark.inputs.footers import Footer
+from ndcg_spark.inputs.lists import rows_of
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
+from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.values import constant
-
-_WIDER = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20),
-    pa.float16(): pa.float32(),
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
-}
-_IS_LIST = (
-    *(pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
-    *(pa.types.is_list_view, pa.types.is_large_list_view),
-)
+from ndcg_spark.schemas import FAULT
+from ndcg_spark.table_config import TableConfig
 
 
-def is_list(kind: pa.DataType) -> bool:
-    """Whether the values are lists, however they are stored."""
-    return any(is_kind(kind) for is_kind in _IS_LIST)
+def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
+    """What the files say of their columns; of files on a storage that others read, what the first one says.
+
+    InputError if one is damaged.
+    """
+    if kind in TABLES:
+        snapshots = (file.snapshot for file in files if file.snapshot)
+        return [Footer({field.name: field.type for field in snapshot.schema}, 0) for snapshot in snapshots]
+    if kind not in BINARY:
+        return []
+    if not files[0].found:
+        table = engine_files.read_files(engine, kind, files[:1], where)
+        return [Footer({name: pa.null() for name in table.columns}, 0)]
+    is_near = engine.sees_local_files or is_local(files[0].path)
+    return footers.footers(files if is_near else files[:1], kind, where)
 
 
-def holds_structs(kind: pa.DataType) -> bool:
-    """Whether the values are lists of structs, whose fields may be columns of ours."""
-    return is_list(kind) and bool(pa.types.is_struct(kind.value_type))
+def read_typed(
+    engine: Engine,
+    files: list[File],
+    shape: Shape,
+    config: TableConfig,
+    schema: StructType,
+    known: Sequence[Footer],
+    name: str,
+) -> tuple[DataFrame, int | None]:
+    """The schema's columns of the files, and their number of rows: None where rows have lists, or where it is unknown.
+
+    InputError if a file is damaged, files differ in their wanted columns, or a needed column is missing.
+    """
+    place = f"{name}: {files[0].path}"
+    columns = [shape.columns.get(field, field) for field in schema.names]
+    if len(known) == len(files):
+        footers.refuse_different_types(files, known, columns, name)
+    rows: int | None
+    if _is_copied(engine, files[0], shape.kind, known, columns):
+        if not any(map(arrow_types.holds_structs, known[0].columns.values())):
+            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, config, schema, place)
+        copy = _plain_copy(shape.kind, files, known, columns, engine.scratch, name)
+        table, rows = engine_files.read_copy(engine, copy, name), copy.rows
+    else:
+        table = engine_files.read_files(engine, shape.kind, files, name)
+        rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].found else None
+    listed = rows_of(table, shape.columns, config, schema, place)
+    return listed, None if FAULT in listed.columns else rows
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type that every engine reads the same values with; the type itself if it is such a one, or has none."""
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if is_list(kind):
-        return pa.list_(plain_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.binary()
-    # Text keeps every digit, and is read as the nearest double.
-    return pa.string() if pa.types.is_decimal256(kind) else _WIDER.get(kind, kind)
-
-
-def is_readable(schemas: Iterable[Mapping[str, pa.DataType]], names: Sequence[str]) -> bool:
-    """Whether every engine reads files with these columns, and reads the wanted `names` rightly."""
-    columns = {pair for schema in schemas for pair in schema.items()}
-    return not any(
-        _is_unreadable(kind) or (name in names and pa.types.is_unsigned_integer(kind)) for name, kind in columns
+def _is_copied(engine: Engine, file: File, kind: str, known: Sequence[Footer], names: Sequence[str]) -> bool:
+    """Whether files with types are written again: all files together must be what every engine reads."""
+    is_out_of_reach = (
+        engine.kind == "connect" and not engine.sees_local_files and bool(file.found) and is_local(file.path)
     )
+    if kind in TABLES or (kind == "orc" and engine.kind == "embedded") or is_out_of_reach:
+        return True
+    columns = {column for footer in known for column in footer.columns.items()}
+    # A column of two types has two entries.
+    return len(columns) > len(dict(columns)) or not arrow_types.are_readable(columns, names)
 
 
-def columns_to_parquet(
+def _plain_copy(
     kind: str, files: Sequence[File], known: Sequence[Footer], names: Sequence[str], scratch: Scratch, where: str
-) -> Converted:
+) -> ParquetCopy:
     """The wanted columns of the files with plain types, and those of their folders as text.
 
-    A column without any value in one file has the type that another gives it. Raises as `_batches` and
-    `conversion.converted`.
+    A column without any value in one file has the type that another gives it.
     """
     types: dict[str, pa.DataType] = {}
     for name, stored in (column for footer in known for column in footer.columns.items()):
-        if _is_wanted(name, stored, names) and pa.types.is_null(types.get(name, pa.null())):
+        # A list of structs may have wanted columns as its fields.
+        is_wanted = name in names or arrow_types.holds_structs(stored)
+        if is_wanted and pa.types.is_null(types.get(name, pa.null())):
             types[name] = plain_type(stored)
     wanted = list(types)
     folders = [key for key, _ in files[0].partition if key in names]
@@ -93,32 +111,38 @@ def columns_to_parquet(
         ]
         return pa.table(columns, schema)
 
-    return converted(files, partial(_batches, kind, wanted, where), of_batch, schema, scratch, where)
-
-
-def _is_wanted(name: str, kind: pa.DataType, names: Sequence[str]) -> bool:
-    """Whether a column is one of the wanted ones, or may have them as fields of a list of structs."""
-    return name in names or holds_structs(kind)
+    return write_copy(files, partial(_batches, kind, wanted, where), of_batch, schema, scratch, where)
 
 
 def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterator[pa.RecordBatch]:
-    """The wanted columns of a file of this format, with plain types, a part at a time.
+    """The wanted columns of a file or a version of a table with plain types, a part at a time.
 
-    Raises
-    ------
-    InputError
-        A wanted column is neither text, a number nor a list of them, or the file is damaged.
+    InputError if a wanted column is neither text, a number nor a list of them, or the file is damaged.
     """
     place = f"{where}: {file.path}"
-    if file.snapshot is not None:
-        yield from _of_snapshot(names, file, place)
-        return
-    system, at = file.located(where)
-    read = _of_parquet if kind == "parquet" else _of_orc
     try:
-        yield from read(names, system, at, place)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{place} cannot be read, {first_line(error)}; write it again") from error
+        if file.snapshot is not None:
+            schema, scan = file.snapshot.schema, file.snapshot.scan
+        else:
+            from pyarrow import dataset
+
+            system, path = file.location(where)
+            stored = dataset.dataset(path, filesystem=system, format=kind)
+            schema, scan = stored.schema, lambda columns: stored.to_batches(columns=columns, batch_readahead=1)
+        plain = _plain_schema(schema, names, place)
+        for batch in scan(plain.names):
+            yield pa.record_batch([batch[field.name].cast(field.type) for field in plain], schema=plain)
+    except NdcgSparkError:
+        raise
+    except Exception as error:
+        if file.snapshot is not None:  # each library raises kinds of its own
+            raise InputError(
+                f"{place}, version {file.snapshot.version}, cannot be read, {first_line(error)}; if its files were "
+                "vacuumed or expired, name another version"
+            ) from error
+        if isinstance(error, (OSError, pa.ArrowException)):
+            raise InputError(f"{place} cannot be read, {first_line(error)}; write it again") from error
+        raise
 
 
 def _plain_schema(schema: pa.Schema, names: Sequence[str], place: str) -> pa.Schema:
@@ -133,56 +157,5 @@ def _plain_schema(schema: pa.Schema, names: Sequence[str], place: str) -> pa.Sch
     return pa.schema([pa.field(field.name, plain_type(field.type)) for field in kept])
 
 
-def _of_parquet(names: Sequence[str], system: pa.fs.FileSystem, at: str, place: str) -> Iterator[pa.RecordBatch]:
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(at, filesystem=system) as stored:
-        schema = _plain_schema(stored.schema_arrow, names, place)
-        yield from (_cast(batch, schema) for batch in stored.iter_batches(columns=schema.names))
-
-
-def _of_orc(names: Sequence[str], system: pa.fs.FileSystem, at: str, place: str) -> Iterator[pa.RecordBatch]:
-    from pyarrow import orc
-
-    with system.open_input_file(at) as stream:
-        stored = orc.ORCFile(stream)
-        schema = _plain_schema(stored.schema, names, place)
-        for stripe in range(stored.nstripes):
-            yield _cast(stored.read_stripe(stripe, columns=schema.names), schema)
-
-
-def _of_snapshot(names: Sequence[str], file: File, place: str) -> Iterator[pa.RecordBatch]:
-    snapshot = file.snapshot
-    if snapshot is None:
-        raise ValueError("a table of a lakehouse has a snapshot")
-    schema = _plain_schema(snapshot.schema, names, place)
-    try:
-        yield from (_cast(batch, schema) for batch in snapshot.scan(schema.names))
-    except NdcgSparkError:
-        raise
-    except Exception as error:  # each library raises kinds of its own
-        raise InputError(
-            f"{place}, version {snapshot.version}, cannot be read, {first_line(error)}; if its files were vacuumed or "
-            "expired, name another version"
-        ) from error
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([batch[field.name].cast(field.type) for field in schema], schema=schema)
-
-
-def _is_unreadable(kind: pa.DataType) -> bool:
-    """Whether an engine cannot read a file with a column of this type, or of a part of it."""
-    tests: tuple[Callable[[pa.DataType], bool], ...] = (
-        *(pa.types.is_float16, pa.types.is_duration, pa.types.is_dictionary, pa.types.is_fixed_size_binary),
-        *(pa.types.is_time, pa.types.is_decimal256),
-    )
-    if any(is_kind(kind) for is_kind in tests) or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
-        return True
-    return pa.types.is_nested(kind) and any(_is_unreadable(kind.field(at).type) for at in range(kind.num_fields))
-
-
 def _value(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind) or is_list(kind):
-        return _value(kind.value_type)
-    return kind
+    return _value(kind.value_type) if pa.types.is_dictionary(kind) or arrow_types.is_list(kind) else kind

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.aliases import is_known
+from ndcg_spark.inputs.column_names import is_known
 
 #: The run of results that are given as {query: {document: score}}, if they are given no name.
 RUN = "run"
@@ -27,7 +27,7 @@ def is_nested(table: Mapping[Any, Any], wanted: Collection[str]) -> bool:
     return not is_of_columns and all(isinstance(value, _NESTED) for value in table.values())
 
 
-def nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
+def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
     """The rows of {query: {document: number}} or {query: [document, ...]}; of results also {run: {query: ...}}.
 
     A document's place in a list is its rank, from 1, and is no grade. (document, number) in a list is as in a
@@ -39,48 +39,36 @@ def nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
         A value is no number, a document is no text and no whole number, some queries have lists and some scores, or a
         run of several has no documents.
     """
-    deeper = any(
-        isinstance(value, _NESTED)
-        for of_query in table.values()
-        if isinstance(of_query, Mapping)
-        for value in of_query.values()
-    )
-    if deeper and not is_results:
+    of_queries = (value for value in table.values() if isinstance(value, Mapping))
+    has_runs = any(isinstance(value, _NESTED) for of_query in of_queries for value in of_query.values())
+    if has_runs and not is_results:
         raise InputError(f"{where}: dictionaries of three levels; judgments are {{query: {{document: grade}}}}")
-    columns: dict[str, list[Any]] = {name: [] for name in ("run", "query_id", "doc_id", "number", "rank")}
-    for run, of_run in table.items() if deeper else ((RUN, table),):
-        before = len(columns["run"])
-        for query, documents in _of_run(of_run, where):
-            for document, number, rank in _documents(documents, is_results, f"{where}: query {query!r}"):
-                for name, value in zip(columns, (_id(run), _id(query), document, number, rank), strict=True):
-                    columns[name].append(value)
+    rows: list[tuple[Any, ...]] = []
+    for run, queries in table.items() if has_runs else ((RUN, table),):
+        if not isinstance(queries, Mapping):
+            raise InputError(f"{where}: {type(queries).__name__} where the queries of a run are expected")
+        before = len(rows)
+        for query, documents in queries.items():
+            found = _documents(documents, is_results, f"{where}: query {query!r}")
+            rows += ((_id(run), _id(query), *document) for document in found)
         # It would vanish, where it lacks every query.
-        if deeper and len(columns["run"]) == before:
+        if has_runs and len(rows) == before:
             raise InputError(f"{where}: run {run!r} has no documents; leave it out, or give it some")
-    ranked, numbered = (any(value is not None for value in columns[name]) for name in ("rank", "number"))
-    if ranked and numbered:
-        raise InputError(f"{where}: some queries have a list of documents and some have numbers; give all the same")
-    return _table(columns, is_results, ranked, where)
-
-
-def _table(columns: Mapping[str, list[Any]], is_results: bool, ranked: bool, where: str) -> pa.Table:
-    names = ["run", "query_id", "doc_id"] if is_results else ["query_id", "doc_id"]
-    text = {name: pa.array(columns[name], pa.string()) for name in names}
-    if ranked:
-        return pa.table({**text, **({"rank": pa.array(columns["rank"], pa.int32())} if is_results else {})})
+    runs, query_ids, doc_ids, numbers, ranks = zip(*rows, strict=True) if rows else ((),) * 5
+    text = {"run": runs} if is_results else {}
+    columns = {
+        name: pa.array(ids, pa.string()) for name, ids in {**text, "query_id": query_ids, "doc_id": doc_ids}.items()
+    }
+    if any(rank is not None for rank in ranks):
+        if any(number is not None for number in numbers):
+            raise InputError(f"{where}: some queries have a list of documents and some have numbers; give all the same")
+        return pa.table({**columns, **({"rank": pa.array(ranks, pa.int32())} if is_results else {})})
     try:
-        numbers = pa.array(columns["number"], pa.float64())
+        return pa.table({**columns, "score" if is_results else "relevance": pa.array(numbers, pa.float64())})
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             f"{where}: a value that is not a number, {error}; give numbers as grades and scores"
         ) from error
-    return pa.table({**text, "score" if is_results else "relevance": numbers})
-
-
-def _of_run(of_run: Any, where: str) -> Iterator[tuple[Any, Any]]:
-    if not isinstance(of_run, Mapping):
-        raise InputError(f"{where}: {type(of_run).__name__} where the queries of a run are expected")
-    yield from of_run.items()
 
 
 def _documents(documents: Any, is_results: bool, where: str) -> Iterator[_Row]:

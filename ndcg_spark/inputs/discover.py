@@ -16,9 +16,8 @@ from pyarrow import fs
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs import engine_files, table_formats
-from ndcg_spark.inputs.file_formats import sniffed
-from ndcg_spark.inputs.files import File, partition_of
+from ndcg_spark.inputs import engine_files, table_logs
+from ndcg_spark.inputs.files import File, of_each, partition_of, with_content
 from ndcg_spark.inputs.storage import NoStorageError, is_local, local, refuse_credentials, storage
 from ndcg_spark.masking import masked
 
@@ -40,11 +39,12 @@ def find(engine: Engine, path: str, where: str) -> list[File]:
     """
     refuse_credentials(path, where)
     try:
-        return sniffed(files_of(_without_pipe(engine, engine.addressed(path), where), where), where)
+        found = files_of(_without_pipe(engine, engine.addressed(path), where), where)
+        return of_each(found, lambda file: with_content(file, where))
     except (NoStorageError, MissingInputError) as error:
         if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
             raise
-        return [engine_files.unseen(engine, path, where)]
+        return [engine_files.far_file(engine, path, where)]
 
 
 def files_of(path: str, where: str) -> list[File]:
@@ -59,10 +59,10 @@ def files_of(path: str, where: str) -> list[File]:
             raise MissingInputError(
                 f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it"
             )
-        fixed = place if entries[0][0] == place else before_wildcards(place)
+        fixed = place if entries[0][0] == place else _before_wildcards(place)
         found = [below for entry in entries for below in _below(system, entry, where)]
         for folder in {fixed, *(name.rpartition("/")[0] for name, _, is_folder in entries if not is_folder)}:
-            table_formats.refuse_table(system, folder, where)
+            table_logs.refuse_table(system, folder, where)
     except (OSError, pa.ArrowException, UnicodeError) as error:
         raise InputError(f"{where}: {masked(path)} cannot be read, {first_line(error)}; check its rights") from error
     if not found:
@@ -70,49 +70,44 @@ def files_of(path: str, where: str) -> list[File]:
             f"{where}: no files in {masked(path)}, an empty folder; check what should have written it"
         )
 
-    def named(place: str) -> str:
-        return address + place.removeprefix(bucket)
-
+    root = address + fixed.removeprefix(bucket)
     files = (
-        File(named(place), size, partition_of(fixed, place), named(fixed), found=(system, place))
+        File(address + place.removeprefix(bucket), size, partition_of(fixed, place), root, found=(system, place))
         for place, size, _ in found
     )
     return sorted(files, key=lambda file: file.path)
 
 
-def without_backups(found: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
-    """The files that are read, and a sentence about those that are left out: backups in a folder or behind a glob.
+def without_backups(files: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
+    """The files that are read, and sentences about those that are not, and about files without a byte.
 
-    A sentence also names files without a byte. MissingInputError if nothing is left.
+    Backups in a folder or behind a glob are left out; MissingInputError if nothing else is there.
     """
-    backups = [file for file in found if file.snapshot is None and not _is_named(file) and _is_backup(file.path)]
-    left_out = [file.path for file in backups]
-    kept = [file for file in found if file.path not in left_out] if backups else found
+    backups = [file.path for file in files if file.snapshot is None and _is_backup(file)]
+    kept = [file for file in files if file.path not in backups] if backups else files
     if not kept:
         raise MissingInputError(
-            f"{name}: no files in {paths[0]} but {len(left_out)} backup(s), e.g. {left_out[0]}; give the path of the "
+            f"{name}: no files in {paths[0]} but {len(backups)} backup(s), e.g. {backups[0]}; give the path of the "
             "file itself if it is meant"
         )
     empty = [file.path for file in kept if file.size == 0 and file.snapshot is None and file.found]
-    sentences = [f"{len(left_out)} backup(s) left out, e.g. {left_out[0]}"] if left_out else []
+    sentences = [f"{len(backups)} backup(s) left out, e.g. {backups[0]}"] if backups else []
     sentences += [f"{len(empty)} file(s) without a byte, e.g. {empty[0]}"] if empty else []
     return kept, sentences
 
 
-def before_wildcards(place: str) -> str:
+def _before_wildcards(place: str) -> str:
     """The folder that a glob begins with, up to its first wildcard; the whole path if it has no wildcard."""
     segments = place.split("/")
     wild = (index for index, segment in enumerate(segments) if _GLOB.search(segment))
     return "/".join(segments[: next(wild, len(segments))]) or "/"
 
 
-def _is_named(file: File) -> bool:
-    return bool(file.root) and file.path.endswith(file.root)
-
-
-def _is_backup(path: str) -> bool:
-    """Whether a file of this name lies beside data and is none: a backup, an unfinished copy, or a readme."""
-    name = path.rpartition("/")[2]
+def _is_backup(file: File) -> bool:
+    """Whether this is a backup, an unfinished copy or a readme beside data, and not named by the user itself."""
+    if file.root and file.path.endswith(file.root):
+        return False
+    name = file.path.rpartition("/")[2]
     plain = name.lower().removesuffix(".gz")
     return plain.endswith(_BACKUPS) or plain.split(".")[0] == "readme" or (name.startswith("#") and name.endswith("#"))
 
@@ -140,7 +135,7 @@ def _entries(system: fs.FileSystem, place: str) -> Iterator[_Entry]:
     if entry or not _GLOB.search(place):
         yield from [entry] if entry else []
         return
-    fixed = before_wildcards(place)
+    fixed = _before_wildcards(place)
     level = [fixed]
     for segment in place.removeprefix(fixed).strip("/").split("/"):
         names = (name for folder in level for name in _names(system, folder))
@@ -155,13 +150,14 @@ def _below(system: fs.FileSystem, entry: _Entry, where: str) -> Iterator[_Entry]
         yield entry
     elif isinstance(system, fs.LocalFileSystem):
         # pyarrow's own listing passes over links to nothing.
-        table_formats.refuse((f"{place}/{name}" for name in os.listdir(place)), where)  # noqa: PTH208  # as below
+        table_logs.refuse((f"{place}/{name}" for name in os.listdir(place)), where)  # noqa: PTH208  # as below
         for name in _names(system, place):
-            yield from _below(system, _known(system, name), where)
+            found = _entry(system, name)
+            yield from _below(system, found, where) if found else ()
     else:
-        found = system.get_file_info(fs.FileSelector(place, recursive=True))
-        table_formats.refuse((info.path for info in found), where)
-        for info in found:
+        infos = system.get_file_info(fs.FileSelector(place, recursive=True))
+        table_logs.refuse((info.path for info in infos), where)
+        for info in infos:
             parts = info.path.removeprefix(place).strip("/").split("/")
             if info.type == fs.FileType.File and not any(map(_is_hidden, parts)):
                 yield info.path, info.size, False
@@ -181,18 +177,14 @@ def _names(system: fs.FileSystem, folder: str) -> list[str]:
 
 
 def _entry(system: fs.FileSystem, place: str) -> _Entry | None:
-    """What is of this name; None if there is nothing."""
-    if isinstance(system, fs.LocalFileSystem):
-        try:
-            os.lstat(place)
-        except (FileNotFoundError, NotADirectoryError, ValueError):
-            return None
-        return _known(system, place)
-    info = system.get_file_info(place)
-    return None if info.type == fs.FileType.NotFound else (place, info.size or 0, info.type != fs.FileType.File)
-
-
-def _known(_: fs.LocalFileSystem, place: str) -> _Entry:
+    """What is of this name; None if there is nothing. OSError for a link to nothing, and for what is no file."""
+    if not isinstance(system, fs.LocalFileSystem):
+        info = system.get_file_info(place)
+        return None if info.type == fs.FileType.NotFound else (place, info.size or 0, info.type != fs.FileType.File)
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
     found = os.stat(place)  # noqa: PTH116  # follows links, as readers do
     is_folder = stat.S_ISDIR(found.st_mode)
     if not is_folder and not stat.S_ISREG(found.st_mode):

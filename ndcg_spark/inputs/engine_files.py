@@ -1,4 +1,4 @@
-"""Parquet, ORC and what else an engine reads by itself, with the values of folders as columns.
+"""What the engine reads by itself: Parquet and ORC where they are, with the values of folders as columns, and copies.
 
 Engines differ in which folders add columns, and in which names they skip or take for wildcards. So files of this
 machine are read through a temporary folder of links with plain names: one read, however many files there are. Files
@@ -6,30 +6,36 @@ elsewhere are read by their paths.
 """
 
 import contextlib
+import itertools
 import re
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+import pyarrow as pa
+from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs import table_formats
+from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError, first_line
+from ndcg_spark.inputs import table_logs
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.storage import is_local, local
-from ndcg_spark.schemas import OWN
+from ndcg_spark.inputs.parquet_copy import ParquetCopy
+from ndcg_spark.inputs.storage import is_local, local, storage
+from ndcg_spark.schemas import INTERNAL, OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
 #: In the name of a link's folder, the first letter of a value, and what stands for null.
 _VALUE, _NULL = "v", "n"
+#: The bytes that a table may have as Arrow to be sent with a plan.
+_MOST_SENT = 64 << 20
 
 
-def loaded(
+def read_paths(
     engine: Engine, kind: str, paths: list[str], where: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> DataFrame:
     """The table that the engine reads from the paths, each of which stands for itself. InputError if it cannot."""
@@ -44,7 +50,7 @@ def loaded(
     return table
 
 
-def gathered(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:
+def read_files(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names.
 
     InputError for files that cannot be read; EngineError if there is no room for temporary links.
@@ -52,36 +58,55 @@ def gathered(engine: Engine, kind: str, files: Sequence[File], where: str) -> Da
     near = [file for file in files if file.found and is_local(file.path)]
     far = [file for file in files if not (file.found and is_local(file.path))]
     tables = [_by_links(engine, kind, near, where)] if near else []
-    return united([*tables, *(_by_paths(engine, kind, far, where) if far else [])])
+    tables += _by_paths(engine, kind, far, where) if far else []
+    while len(tables) > 1:
+        # A tree of unions, as a long chain overflows an engine's stack.
+        pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
+        tables = [pair[0].unionByName(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
+    return tables[0]
 
 
-def unseen(engine: Engine, path: str, where: str) -> File:
+def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
+    """What this process has written, without those of our own columns that have no value.
+
+    An engine that does not see this machine's files gets at most 64 MB as Arrow, and more in its `shared` folder, which
+    is removed when its work is done.
+
+    Raises
+    ------
+    InputError
+        There are more bytes, and no shared folder is named.
+    StorageError
+        The shared folder cannot be written.
+    """
+    sent = None if engine.sees_local_files else _arrow(copy.folder)
+    if sent is not None:
+        table = engine.session.createDataFrame(sent)
+    else:
+        place = str(copy.folder) if engine.sees_local_files else _shared(engine, copy.folder, where)
+        table = read_paths(engine, "parquet", [place], where)
+    return table.select(*(name for name in table.columns if name not in INTERNAL or copy.values[name]))
+
+
+def far_file(engine: Engine, path: str, where: str) -> File:
     """A path that this process cannot open, as one file of the size of all that are there.
 
     Raises
     ------
     MissingInputError
         Nothing is there, or no file.
-    KeptByLogError
+    TableLogError
         It is a table with a log.
     """
     every = {"recursiveFileLookup": "true"}
-    sizes = [row["length"] for row in loaded(engine, "binaryFile", [path], where, every).select("length").collect()]
+    sizes = [row["length"] for row in read_paths(engine, "binaryFile", [path], where, every).select("length").collect()]
     if not sizes:
         raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
     for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
-            table_formats.refuse([row["path"] for row in found], where)
+            table_logs.refuse((row["path"] for row in found), where)
     return File(path, sum(sizes))
-
-
-def united(tables: list[DataFrame]) -> DataFrame:
-    """All rows, with columns matched by name. The unions form a tree, as a long chain overflows an engine's stack."""
-    while len(tables) > 1:
-        pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [pair[0].unionByName(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
-    return tables[0]
 
 
 def quoted(name: str) -> str:
@@ -98,7 +123,7 @@ def materializer(engine: Engine, where: str) -> Callable[[DataFrame], DataFrame]
     def materialize(table: DataFrame) -> DataFrame:
         folder = str(engine.scratch.folder() / "rows")
         table.write.parquet(folder, compression="lz4")
-        return loaded(engine, "parquet", [folder], where)
+        return read_paths(engine, "parquet", [folder], where)
 
     return materialize
 
@@ -112,11 +137,39 @@ def _literal(engine: Engine, paths: list[str]) -> list[str]:
     return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
 
 
+def _arrow(folder: Path) -> pa.Table | None:
+    """The rows of a folder of Parquet, if they may be sent with a plan."""
+    from pyarrow import dataset
+
+    if sum(path.stat().st_size for path in folder.iterdir()) > _MOST_SENT:
+        return None
+    table = dataset.dataset(str(folder), format="parquet").to_table()
+    return table if table.nbytes <= _MOST_SENT else None
+
+
+def _shared(engine: Engine, folder: Path, where: str) -> str:
+    """A copy of the folder where the engine reads, which is removed when its work is done."""
+    if engine.shared is None:
+        raise InputError(
+            f"{where}: more than {_MOST_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
+            "read; name a folder that both see, --staging s3://bucket/folder, or publish to one with --output"
+        )
+    place = f"{engine.shared.rstrip('/')}/inputs-{uuid.uuid4().hex}"
+    system, target = storage(place, where, StorageError)
+    try:
+        system.create_dir(target)
+        engine.scratch.later(lambda: system.delete_dir(target))
+        fs.copy_files(str(folder), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"{where}: {place} cannot be written, {first_line(error)}; check its rights") from error
+    return place
+
+
 def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:
     try:
         root = engine.scratch.folder()
         for number, file in enumerate(files):
-            names = (f"{_own(at)}={_folder(value)}" for at, (_, value) in enumerate(file.partition))
+            names = (f"{OWN}folder_{at}={_folder(value)}" for at, (_, value) in enumerate(file.partition))
             place = root.joinpath(*names)
             place.mkdir(parents=True, exist_ok=True)
             (place / f"{number:07}.{kind}").symlink_to(local(file.path))
@@ -125,41 +178,27 @@ def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> D
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
     try:
-        table = loaded(engine, kind, [str(root)], where)
+        table = read_paths(engine, kind, [str(root)], where)
     except InputError as error:
         raise InputError(_with_users_files(str(error), root, files)) from error
     keys = [key for key, _ in files[0].partition]
-    return _with_folders(table, {key: _value(_own(at)) for at, key in enumerate(keys)})
+    return _with_folders(table, {key: _value(F.col(f"{OWN}folder_{at}")) for at, key in enumerate(keys)})
 
 
 def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> list[DataFrame]:
     """One read of all files below a root, of which Spark finds the folders; else one for all files of equal folders."""
-    alike: dict[object, list[File]] = {}
-    for file in files:
-        alike.setdefault(file.root if file.partition else "", []).append(file)
     tables = []
-    for root, group in alike.items():
-        keys = [key for key, _ in group[0].partition]
-        table = loaded(engine, kind, _paths(group), where, {"basePath": str(root)} if root else {})
-        refuse_own(table.columns, f"{where}: {group[0].path}")
+    for root, of_root in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
+        below = list(of_root)
+        keys = [key for key, _ in below[0].partition]
+        table = read_paths(engine, kind, [file.path for file in below], where, {"basePath": root} if root else {})
         if all(key in table.columns for key in keys):
             tables.append(_with_folders(table, {key: F.col(quoted(key)).cast("string") for key in keys}))
-        else:
-            tables += _by_folder(engine, kind, group, where)
+            continue
+        for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
+            table = read_paths(engine, kind, [file.path for file in alike], where)
+            tables.append(_with_folders(table, {key: F.lit(value).cast("string") for key, value in partition}))
     return tables
-
-
-def _by_folder(engine: Engine, kind: str, files: Sequence[File], where: str) -> list[DataFrame]:
-    alike: dict[object, list[File]] = {}
-    for file in files:
-        alike.setdefault(file.partition, []).append(file)
-    return [
-        _with_folders(
-            loaded(engine, kind, _paths(group), where),
-            {key: F.lit(value).cast("string") for key, value in group[0].partition},
-        )
-        for group in alike.values()
-    ]
 
 
 def _with_folders(table: DataFrame, values: Mapping[str, Column]) -> DataFrame:
@@ -167,23 +206,13 @@ def _with_folders(table: DataFrame, values: Mapping[str, Column]) -> DataFrame:
     return whole.drop(*(name for name in whole.columns if name.startswith(OWN)))
 
 
-def _paths(files: Sequence[File]) -> list[str]:
-    return [file.path for file in files]
-
-
-def _own(number: int) -> str:
-    """The name of our folder for the value of a file's folder of this number, counted from 0."""
-    return f"{OWN}folder_{number}"
-
-
 def _folder(value: str | None) -> str:
-    if value is None:
-        return _NULL
-    return _VALUE + _UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", value)
+    """The name of a link's folder for a value of a file's folder."""
+    return _NULL if value is None else _VALUE + _UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", value)
 
 
-def _value(name: str) -> Column:
-    return F.when(F.col(name) != _NULL, F.substring(name, 2, 1 << 20))
+def _value(folder: Column) -> Column:
+    return F.when(folder != _NULL, F.substring(folder, 2, 1 << 20))
 
 
 def _with_users_files(text: str, root: Path, files: Sequence[File]) -> str:

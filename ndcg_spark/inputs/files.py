@@ -1,17 +1,18 @@
-"""The files of a table: where each is, what its folders tell of its rows, and how it is opened."""
+"""The files of a table: where each is, what its folders tell of its rows, its format, and how it is opened."""
 
 import contextlib
 import dataclasses
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import DataFrame
 
-from ndcg_spark.conforming import refuse_alike
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.storage import storage
 from ndcg_spark.schemas import NULL_FOLDER
@@ -21,8 +22,22 @@ _READERS = 8
 #: The bytes of a file that tell its shape, and how many are read at most to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
-#: The formats of tables whose log tells which rows they have.
+#: The formats of tables whose log tells which rows they have, and those of files with types and a footer. The others
+#: are text.
 TABLES = ("delta", "iceberg")
+BINARY = ("parquet", "orc")
+_FORMATS = {
+    ".parquet": "parquet",
+    ".orc": "orc",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"\x1f\x8b": "gzip"}
+#: A gzip file of nothing is smaller: 20 bytes, and the name of what was compressed.
+_LARGEST_EMPTY_GZIP = 300
 
 _Seen = TypeVar("_Seen")
 
@@ -45,9 +60,9 @@ class File:
 
     path: str
     size: int
-    #: The columns that folders named column=value add to its rows, below the path that was asked for.
+    #: The columns that folders named column=value add to its rows, below the path that was given.
     partition: tuple[tuple[str, str | None], ...] = ()
-    #: The path that was asked for, up to its first wildcard.
+    #: The path that was given, up to its first wildcard.
     root: str = dataclasses.field(default="", compare=False)
     #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip. Of a table: its format.
     content: str | None = dataclasses.field(default=None, compare=False)
@@ -57,31 +72,31 @@ class File:
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
-    def compressed(self) -> bool:
+    def is_gzipped(self) -> bool:
         """Whether its name or its content says gzip."""
         return self.path.endswith(".gz") or self.content == "gzip"
 
-    def located(self, where: str) -> tuple[fs.FileSystem, str]:
+    def location(self, where: str) -> tuple[fs.FileSystem, str]:
         """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
         return self.found or storage(self.path, where)
 
     @contextlib.contextmanager
-    def opened(self, where: str) -> Iterator[pa.NativeFile]:
+    def open(self, where: str) -> Iterator[pa.NativeFile]:
         """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
-        system, place = self.located(where)
+        system, place = self.location(where)
         try:
-            with system.open_input_stream(place, compression="gzip" if self.compressed else None) as stream:
+            with system.open_input_stream(place, compression="gzip" if self.is_gzipped else None) as stream:
                 yield stream
         except (OSError, EOFError, pa.ArrowException, UnicodeDecodeError) as error:
             raise InputError(f"{where}: {self.path} cannot be read, {first_line(error)}; write it again") from error
 
     def head(self, where: str) -> str:
         """Its first 64 KiB, or as much as has one whole line; bytes that are not UTF-8 are replaced."""
-        with self.opened(where) as stream:
+        with self.open(where) as stream:
             read = bytes(stream.read(_HEAD))
             while b"\n" not in read and len(read) < _LONGEST_HEAD and (more := stream.read(len(read))):
                 read += more
-        # A line that is cut off is none, unless it is the only one.
+        # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
@@ -99,13 +114,66 @@ def of_each(files: list[File], look: Callable[[File], _Seen]) -> list[_Seen]:
         return list(pool.map(look, files))
 
 
-def refuse_folders(files: Sequence[File], where: str) -> None:
-    """InputError if folders give different columns, or two that are alike but for their case."""
+def with_content(file: File, where: str) -> File:
+    """The file, with `content` set from its first bytes if its name names no binary format.
+
+    A gzip file in which nothing was compressed has the size 0, as the file that was compressed. InputError for a file
+    that cannot be opened.
+    """
+    if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
+        system, place = file.location(where)
+        try:
+            with system.open_input_stream(place, compression=None) as stream:
+                start = stream.read(4)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; check its rights") from error
+        content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+        file = dataclasses.replace(file, content=content)
+    is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
+    return dataclasses.replace(file, size=0) if is_empty else file
+
+
+def format_of(files: Iterable[File], where: str) -> str:
+    """The format that names and contents tell, TREC text where they tell nothing; InputError where they disagree.
+
+    What only the engine can open is Parquet unless its name says otherwise.
+    """
+    by_format: dict[str, str] = {}
+    for file in files:
+        suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
+        binary = file.content if file.content in (*BINARY, *TABLES) else None
+        by_format.setdefault(binary or _FORMATS.get(suffix, "trec" if file.found else "parquet"), file.path)
+    if len(by_format) > 1:
+        examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
+        raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
+    return next(iter(by_format))
+
+
+def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
+    """InputError for files that are not one table of the format `kind`.
+
+    They have no content, are of another format, are text that this process cannot open, or have folders that give
+    different columns, or two that are alike but for their case.
+    """
+    unknown = [file.path for file in files if not file.found and file.snapshot is None]
+    if unknown and kind not in BINARY:
+        raise InputError(
+            f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "
+            "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
+        )
+    if not unknown and not any(file.size or file.snapshot for file in files):
+        raise InputError(
+            f"{where}: {len(files)} file(s) without a byte, e.g. {files[0].path}; an empty table is refused"
+        )
+    for file in files:
+        other = file.content if file.content in BINARY or (file.content and kind in BINARY) else kind
+        if other != kind:
+            raise InputError(f"{where}: {file.path} is {other} by its first bytes, not {kind}; name its format")
     keys = {tuple(dict(file.partition)): file.path for file in files}
     if len(keys) > 1:
         (first, *_, last) = keys.values()
         raise InputError(
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
-    for given, path in keys.items():
-        refuse_alike(given, f"{where}: the folders of {path}")
+    for names, path in keys.items():
+        refuse_alike(names, f"{where}: the folders of {path}")

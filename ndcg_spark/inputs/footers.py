@@ -1,21 +1,18 @@
 """What Parquet and ORC files say of themselves, read without an engine: their columns, types and rows."""
 
 import base64
-import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ndcg_spark.conforming import refuse_alike, refuse_own
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs.arrow_types import plain_type
 from ndcg_spark.inputs.files import File, of_each
 
-_NAMES = {"parquet": "Parquet", "orc": "ORC"}
 
-
-@dataclasses.dataclass(frozen=True)
-class Footer:
+class Footer(NamedTuple):
     """The columns of a file with their types, and its number of rows."""
 
     columns: dict[str, pa.DataType]
@@ -27,66 +24,42 @@ def footers(files: list[File], kind: str, where: str) -> list[Footer]:
     return of_each(files, lambda file: _footer(file, kind, where))
 
 
-def refuse_different_types(files: Sequence[File], found: Sequence[Footer], columns: Iterable[str], where: str) -> None:
-    """InputError where two files differ in which of `columns` they have, or in the types of those.
+def refuse_different_types(files: Sequence[File], found: Sequence[Footer], names: Collection[str], where: str) -> None:
+    """InputError where two files differ in which of the columns `names` they have, or in the types of those.
 
-    A column without any value has no type, and agrees with every type.
+    Types that store the same values in another way are the same. A column without any value has no type, and agrees
+    with every type.
     """
-    wanted = set(columns)
-    expected = wanted & found[0].columns.keys()
-    first: dict[str, tuple[File, pa.DataType]] = {}
-    for file, footer in zip(files, found, strict=True):
-        types = {name: kind for name, kind in footer.columns.items() if name in wanted}
-        if types.keys() != expected:
+    first: dict[str, tuple[str, pa.DataType]] = {}
+    has = [{name: kind for name, kind in footer.columns.items() if name in names} for footer in found]
+    for file, types in zip(files, has, strict=True):
+        if types.keys() != has[0].keys():
+            one, other = (", ".join(sorted(columns)) or "none of them" for columns in (has[0], types))
             raise InputError(
-                f"{where}: files with different columns, {files[0].path} has {_listed(expected)}, "
-                f"{file.path} has {_listed(types)}; write them alike"
+                f"{where}: files with different columns, {files[0].path} has {one}, {file.path} has {other}; "
+                "write them alike"
             )
         for name, kind in types.items():
             if pa.types.is_null(kind):
                 continue
-            other, its_kind = first.setdefault(name, (file, kind))
-            if _plain(kind) != _plain(its_kind):
+            path, expected = first.setdefault(name, (file.path, kind))
+            if plain_type(kind) != plain_type(expected):
                 raise InputError(
-                    f"{where}: files with different types, {name} is {its_kind} in {other.path} and {kind} in "
-                    f"{file.path}; write them alike"
+                    f"{where}: files with different types, {name} is {expected} in {path} and {kind} in {file.path}; "
+                    "write them alike"
                 )
 
 
-def signatures(found: Sequence[Footer]) -> list[tuple[tuple[str, str], ...]]:
-    """For each file, the types of those columns that have different types in different files.
-
-    Files with equal signatures can be read together.
-    """
-    kinds: dict[str, set[str]] = {}
-    for footer in found:
-        for name, kind in footer.columns.items():
-            kinds.setdefault(name, set()).add(str(kind))
-    differ = [name for name, types in kinds.items() if len(types) > 1]
-    return [tuple((name, str(footer.columns[name])) for name in differ if name in footer.columns) for footer in found]
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none of them"
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type of the values, whichever way they are stored."""
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    text = pa.types.is_large_string(value) or pa.types.is_string_view(value)
-    return pa.string() if text else value
-
-
 def _footer(file: File, kind: str, where: str) -> Footer:
-    system, place = file.located(where)
+    system, place = file.location(where)
     try:
         schema, rows = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
     except (OSError, ValueError, pa.ArrowException) as error:
+        name = "Parquet" if kind == "parquet" else "ORC"
         raise InputError(
-            f"{where}: {file.path} is not a complete {_NAMES[kind]} file, {first_line(error)}; write it again"
+            f"{where}: {file.path} is not a complete {name} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
-    refuse_own(schema.names, f"{where}: {file.path}")
     return Footer({field.name: field.type for field in schema}, rows)
 
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.inputs import strict_json
@@ -25,7 +26,9 @@ _OF_DOCUMENTS = ("doc_id", "relevance", "score", "rank")
 _NUMBERS: Mapping[str, Mapping[type, pa.DataType]] = {"score": {int: pa.float64(), float: pa.float64()}}
 _WHOLE: Mapping[type, pa.DataType] = {int: pa.int64()}
 _MINUS_ZERO = re.compile(rb"-0\s*[,}]")
-#: What Arrow takes for numbers, also under keys that nobody wants.
+#: A line with fewer brackets surely nests less deep than Python's stack; Arrow has no such limit.
+_FEW_BRACKETS = 300
+#: What Arrow takes for numbers, also under keys that are not read.
 _NO_NUMBERS, _NO_NUMBER = (b"NaN", b"Inf"), re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 
 
@@ -50,13 +53,13 @@ class JsonLines:
     def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
         """The columns, if every line is one object whose values are like those of the first."""
         block = with_line_feeds(block)
-        count = block.count(b"\n") + (not block.endswith(b"\n"))
+        count = _number_of(ord("\n"), block) + (not block.endswith(b"\n"))
         kinds = {} if as_text or self.has_lists or not is_plain_text(block) else self._kinds(block.partition(b"\n")[0])
         if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith((b"}", b"}\n")):
             return None
         if any(f'"{name}"'.encode() in block for name in self.absent):
             return None
-        if any(name in block for name in _NO_NUMBERS) and _NO_NUMBER.search(block):
+        if (any(name in block for name in _NO_NUMBERS) and _NO_NUMBER.search(block)) or _nests_deep(block, count):
             return None
         # As a whole number -0 loses its sign, and an id is text.
         whole = [ours for ours, theirs in self.names.items() if pa.types.is_integer(kinds[theirs]) and ours != "rank"]
@@ -135,12 +138,25 @@ def _read(block: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
         return None
 
 
+def _nests_deep(block: bytes, lines: int) -> bool:
+    """Whether a line of the block may nest values so deep that Python does not read it."""
+    opening = sum(_number_of(bracket, block) for bracket in b"{[")
+    return opening > lines + _FEW_BRACKETS and any(
+        line.count(b"{") + line.count(b"[") > _FEW_BRACKETS for line in block.split(b"\n")
+    )
+
+
+def _number_of(code: int, block: bytes) -> int:
+    """How often a byte is in the block; numpy counts many in less than half the time."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == code))
+
+
 def _at(values: list[Any] | None, at: int) -> Any:
     return None if values is None else values[at]
 
 
 def _object(line: str) -> dict[str, Any]:
-    """The object of a line; an empty one for what is none."""
+    """The object of a line; an empty one if the line is no object."""
     try:
         found = strict_json.LINE.decode(line)
     except (ValueError, RecursionError):
@@ -150,4 +166,4 @@ def _object(line: str) -> dict[str, Any]:
 
 def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:
     """Whether a text has half of a surrogate pair, which is no character."""
-    return "\\ud" in line.lower() and not strict_json.is_whole([json.dumps(found, ensure_ascii=False)])
+    return "\\ud" in line.lower() and not strict_json.is_text([json.dumps(found, ensure_ascii=False)])

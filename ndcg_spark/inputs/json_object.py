@@ -4,44 +4,30 @@ Results may have their runs around it: {run: {query: {document: score}}}. The fi
 content only the documents of one query are kept in memory.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs import strict_json
-from ndcg_spark.inputs.json_stream import JsonStream
-from ndcg_spark.inputs.strict_json import Members
+from ndcg_spark.inputs.strict_json import JsonStream, Members, broken, fault_of, is_text, refused_unless_whole, shown
 from ndcg_spark.inputs.text_blocks import Row
 
 
-def json_columns(columns: Sequence[str], depth: int) -> list[str]:
-    """The columns of an object of this depth, of those that a table has: the outermost key first."""
-    value = "relevance" if "relevance" in columns else "score"
-    return [*(["run"] if depth == 3 else []), "query_id", "doc_id", *([value] if value in columns else [])]
+def columns_of_object(names: Sequence[str], depth: int) -> list[str]:
+    """The columns of an object of this depth, of the `names` that a table has: the outermost key first."""
+    value = "relevance" if "relevance" in names else "score"
+    return [*(["run"] if depth == 3 else []), "query_id", "doc_id", *([value] if value in names else [])]
 
 
 def rows(columns: Sequence[str], depth: int, text: TextIO, where: str) -> Iterator[Row]:
     """The values of an object of this depth as rows of `columns`, the outermost key first.
 
     A value that is neither text nor a number is a broken row, and so is what should be the documents of a query, or the
-    queries of a run, and is not.
-
-    Raises
-    ------
-    InputError
-        The text is not one whole object of strict JSON. `where` is the table and the file, for this message.
+    queries of a run, and is not. InputError if the text is not one whole object; `where` is the table and the file.
     """
     stream = JsonStream(text)
-    try:
+    with refused_unless_whole(where):
         yield from _rows(columns, depth, stream, ())
         if stream.next():
             raise ValueError("there is more after its end")
-    except (ValueError, RecursionError) as error:
-        # Positions are those in what was read of it, which would mislead.
-        said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
-        reason = "its values nest too deep" if isinstance(error, RecursionError) else said
-        raise InputError(f"{where} is not one whole JSON object, {reason}; write it again") from error
 
 
 def _rows(columns: Sequence[str], depth: int, stream: JsonStream, outer: tuple[str, ...]) -> Iterator[Row]:
@@ -52,19 +38,17 @@ def _rows(columns: Sequence[str], depth: int, stream: JsonStream, outer: tuple[s
                 yield row
             # A run without documents would vanish.
             if row is None:
-                yield strict_json.broken(columns, strict_json.shown(Members([(key, Members())])))
+                yield broken(columns, shown(Members([(key, Members())])))
         else:
             yield from _of_query(columns, (*outer, key), stream.value())
 
 
 def _of_query(columns: Sequence[str], keys: tuple[str, ...], documents: Any) -> Iterator[Row]:
     if not isinstance(documents, Members) or len(keys) + 2 < len(columns):
-        yield strict_json.broken(columns, strict_json.shown(Members([(keys[-1], documents)])))
+        yield broken(columns, shown(Members([(keys[-1], documents)])))
         return
-    for document, value in documents:
-        values = (*keys, document, value)
-        if (value is None or isinstance(value, str)) and strict_json.is_whole(values):
-            yield Row(values)
-        else:
-            inner = Members([(document, value)])
-            yield strict_json.row_of(columns, values, strict_json.shown(Members([(keys[-1], inner)])))
+    for member in documents:
+        values = (*keys, *member)
+        # Most values are text, for which this is quicker.
+        fault = None if isinstance(member[1], str) and is_text(values) else fault_of(values)
+        yield broken(columns, shown(Members([(keys[-1], Members([member]))])), fault) if fault else Row(values)

@@ -1,72 +1,79 @@
-"""The shape of JSON: one object a line, one object of all queries, or queries with their documents in an array."""
+"""The shape of JSON: one object a line, one object of all queries, or an export of a search tool."""
 
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import layouts, nested_json
-from ndcg_spark.inputs.aliases import is_known
-from ndcg_spark.inputs.column_names import refuse_other
-from ndcg_spark.inputs.shapes import Shape, named, numbers_of_fields, whole_lines
+from ndcg_spark.inputs import tool_exports, trec_layouts
+from ndcg_spark.inputs.column_names import is_known, refuse_other
+from ndcg_spark.inputs.shapes import Shape, TableContext, whole_lines
 
 _SHOWN_KEYS = 10
 
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
-def kind_of_json(text: str, kind: str, names: Iterable[str], where: str) -> str:
+def of_json_text(text: str, kind: str, table: TableContext) -> Shape:
+    """The shape of JSON that begins with this text, in a file whose name says `kind`.
+
+    Raises
+    ------
+    InputError
+        It is JSON of another shape, or no key is one of ours.
+    ConfigurationError
+        Columns of one object are mapped to names, which it lacks, or not all are.
+    """
+    if table.config.format in (None, "json") and text.lstrip().startswith("{"):
+        kind = _kind_of(text, kind, table)
+    if kind == "export":
+        has = frozenset({*tool_exports.COLUMNS[table.name], *table.folders} & set(table.names))
+        return Shape("export", {"query_id": table.config.columns.get("query_id", "query_id")}, has=has)
+    return _of_object(text, table) if kind == "json" else _of_json_lines(text, table)
+
+
+def _kind_of(text: str, kind: str, table: TableContext) -> str:
     """Which kind of JSON a file is that begins with an object."""
     keys = _keys_in(whole_lines(text)[:1])
-    if any(is_known(name, key) for name in names for key in keys):
+    if any(is_known(name, key) for name in table.names for key in keys):
         return "jsonl"
-    if where in nested_json.COLUMNS and nested_json.is_nested(text):
-        return "nested"
+    if table.name in tool_exports.COLUMNS and tool_exports.is_export(text):
+        return "export"
     return "json" if kind == "json" or _depth_of(text) > 1 else "jsonl"
 
 
-def of_json_lines(text: str, folders: Sequence[str], config: TableConfig, names: Sequence[str], place: str) -> Shape:
-    """The shape of JSON lines that begin with this text; InputError for other JSON, or if no key is one of ours."""
+def _of_json_lines(text: str, table: TableContext) -> Shape:
     some = whole_lines(text)
     keys = _keys_in(some)
-    shape = named("jsonl", keys, folders, config, names, place)
-    wanted = [shape.columns.get(name, name) for name in names]
+    shape = table.shape("jsonl", keys)
+    wanted = [shape.columns.get(name, name) for name in table.names]
     kept = [name for name in wanted if name in keys]
     other = _other_json(some[0] if some else "", bool(kept))
     if other:
-        told = ", ".join(name for name in wanted if name != "dataset")
+        expected = ", ".join(name for name in wanted if name != "dataset")
         raise InputError(
-            f"{place} is {other}, not JSON lines; write one object a line, with the keys {told}, or TREC text"
+            f"{table.place} is {other}, not JSON lines; write one object a line, with the keys {expected}, or TREC text"
         )
     if not keys:
-        raise InputError(f"{place}: no line is a JSON object; give the format with format if it is another")
-    refuse_other(keys, wanted, place)
+        raise InputError(f"{table.place}: no line is a JSON object; give the format with format if it is another")
+    refuse_other(keys, wanted, table.place)
     if not kept:
         shown = ", ".join(keys[:_SHOWN_KEYS]).encode("utf-8", "replace").decode()
         raise InputError(
-            f"{place}: none of {', '.join(wanted)} is a key of the first lines; they have {shown}; map names in the "
-            "configuration with columns"
+            f"{table.place}: none of {', '.join(wanted)} is a key of the first lines; they have {shown}; map names in "
+            "the configuration with columns"
         )
     documents = shape.columns.get("doc_id", "doc_id")
     rows = (row for row in map(_object_in, some) if row and row.get(documents) is not None)
     return dataclasses.replace(shape, has_lists=isinstance(next(rows, {}).get(documents), list))
 
 
-def of_json(text: str, config: TableConfig, names: Iterable[str], place: str) -> Shape:
-    """The shape of one JSON object that begins with this text.
-
-    Raises
-    ------
-    InputError
-        It has another depth.
-    ConfigurationError
-        Columns are mapped to names, which it lacks, or not all are.
-    """
-    numbered = numbers_of_fields(config)
-    if config.columns and not numbered:
+def _of_object(text: str, table: TableContext) -> Shape:
+    """The shape of one JSON object of all queries."""
+    names, place, numbers = table.names, table.place, table.numbers_of_fields
+    if table.config.columns and not numbers:
         raise ConfigurationError(
             f"{place}: columns are mapped, and one JSON object has no names; leave columns out, or give the number of "
             "each: 1 for the outermost key"
@@ -79,11 +86,11 @@ def of_json(text: str, config: TableConfig, names: Iterable[str], place: str) ->
             f"{place} is one JSON object of depth {depth}, and {{query: {{document: number}}}}{runs} is read; write it "
             "so, or as JSON lines"
         )
-    if numbered:
-        layout = layouts.given(numbered, [" ".join("?" * (depth + 1))], place)
+    if numbers:
+        layout = trec_layouts.layout_by_numbers(numbers, [" ".join("?" * (depth + 1))], place)
         if len(layout.positions) <= depth:
             raise ConfigurationError(
-                f"{place}: {len(numbered)} columns are mapped of {depth + 1}; give the number of each"
+                f"{place}: {len(numbers)} columns are mapped of {depth + 1}; give the number of each"
             )
         return Shape("json", {}, layout, frozenset(layout.positions), depth=depth)
     has = {"query_id", "doc_id", "relevance" if "relevance" in names else "score", *(["run"] if depth == 3 else [])}

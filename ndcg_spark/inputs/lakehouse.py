@@ -5,13 +5,12 @@ import re
 
 from pyspark.errors import PySparkException
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import delta, discover, iceberg
 from ndcg_spark.inputs.files import TABLES, File, Snapshot
-from ndcg_spark.inputs.table_formats import KeptByLogError
-from ndcg_spark.table_config import moment
+from ndcg_spark.inputs.table_logs import TableLogError
+from ndcg_spark.table_config import TableConfig, moment
 
 _CATALOG = "table:"
 _COMMIT = re.compile(r"_delta_log/(\d{20})\.(json|checkpoint)")
@@ -25,7 +24,7 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     InputError
         As `discover.find`; a table cannot be read, or needs a library that is not installed.
     ConfigurationError
-        A version is asked for, or the format is that of a table, and there is no table.
+        A version or the format of a table is configured, and the path is not such a table.
     """
     catalog = next((path for path in paths if path.startswith(_CATALOG)), None)
     if catalog and len(paths) > 1:
@@ -58,7 +57,7 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
         return [_of_catalog(engine, path, config.as_of, where)]
     try:
         return discover.find(engine, path, where)
-    except KeptByLogError as kept:
+    except TableLogError as kept:
         if not kept.is_all_of(path) or kept.format not in TABLES:
             raise
         if config.format not in (None, kept.format):
@@ -77,7 +76,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     name = path.removeprefix(_CATALOG)
     asked = "" if as_of is None else f" as of {as_of}"
     refused: Exception | None = None
-    # The embedded engine would read a table as it is, whatever version is asked for.
+    # The embedded engine would read a table as it is, whatever `as_of` says.
     if as_of is None or engine.reads_lakehouses:
         try:
             table = engine.session.read.options(**_options(as_of)).table(name)
@@ -93,8 +92,8 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
 
 
-def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: KeptByLogError) -> File:
-    """The table as the engine's own reader of Delta has it; of the last version there is now, if none is asked for."""
+def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLogError) -> File:
+    """The table as the engine's own reader of Delta has it; at its last version if `as_of` is None."""
     version = _last_version(engine, path) if as_of is None else as_of
     if version is None:
         raise InputError(f"{kept}; its log has no commit that the engine sees")

@@ -10,32 +10,30 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
-from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
-from ndcg_spark.conforming import refuse_own
 from ndcg_spark.engine import Engine
-from ndcg_spark.inputs import (
-    aliases,
-    discover,
-    engine_files,
-    file_formats,
-    lakehouse,
-    recognise,
-    run_names,
-    staging,
-)
-from ndcg_spark.inputs.column_names import names_in, renamed
-from ndcg_spark.inputs.file_formats import BINARY
-from ndcg_spark.inputs.files import TABLES, File, refuse_folders
-from ndcg_spark.inputs.lists import unlisted
-from ndcg_spark.inputs.shapes import named
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import column_names, columnar, discover, engine_files, lakehouse, run_names
+from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
+from ndcg_spark.inputs.lists import rows_of
+from ndcg_spark.inputs.recognise import of_text
+from ndcg_spark.inputs.run_names import Runs
+from ndcg_spark.inputs.shapes import Shape, TableContext
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
-from ndcg_spark.inputs.typed_files import footers_of, read_typed
-from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, WRITTEN
+from ndcg_spark.schemas import (
+    EXCLUDE,
+    FAULT,
+    INTERNAL,
+    JUDGMENTS,
+    LINE,
+    QUERY_ATTRIBUTES,
+    QUERY_WEIGHTS,
+    RESULTS,
+    WRITTEN,
+)
+from ndcg_spark.table_config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 
-#: Runs by dataset (None if rows tell it) and name.
-Runs = tuple[tuple[str | None, str], ...]
 #: The schema of a table whose files have these columns.
 SchemaOf = Callable[[Sequence[str]], StructType]
 
@@ -120,9 +118,28 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
 
 
-def read_query_table(engine: Engine, name: str, config: TableConfig, paths: list[str], schema: SchemaOf) -> Source:
-    """A table about queries: those columns that are stored of the schema for what its files have. Raises as above."""
-    return _read(engine, name, config, paths, schema)
+def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
+    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text.
+
+    `config` may map columns and name the format. InputError if the files cannot be read, or a line is broken.
+    """
+    config = config or AttributesConfig.model_validate({"path": paths})
+
+    def schema(has: Sequence[str]) -> StructType:
+        """All columns as text, the query under our own name, unless the table has a row per attribute."""
+        if {"attribute", "value"} & {*has, *config.columns}:
+            return QUERY_ATTRIBUTES
+        key = column_names.resolve(config.columns, ["dataset", "query_id"], has, "query_attributes")
+        names = [*key, *(name for name in has if name not in key.values())]
+        return StructType([StructField(name, StringType()) for name in names])
+
+    return _without_faults(_read(engine, "query_attributes", config, paths, schema))
+
+
+def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
+    """QUERY_WEIGHTS as the files have it. Runs a job for text. As `read_attributes`."""
+    config = config or WeightsConfig.model_validate({"path": paths})
+    return _without_faults(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
 
 
 def _read(
@@ -133,54 +150,65 @@ def _read(
     schema_of: SchemaOf,
     needed: Sequence[str] | None = None,
 ) -> Source:
-    found, left_out = discover.without_backups(lakehouse.find(engine, config, paths, name), paths, name)
-    wanted, notes = list(needed or config.names), (*lakehouse.versions(found), *left_out)
-    if found[0].snapshot and found[0].snapshot.table is not None:
-        return _of_engine_table(found[0], found[0].snapshot.table, config, wanted, schema_of, name, notes)
-    kind = config.format or file_formats.format_of(found, name)
-    file_formats.refuse_unreadable(found, kind, name)
-    refuse_folders(found, name)
-    known = footers_of(engine, found, kind, name)
-    if kind in (*BINARY, *TABLES):
-        shape = recognise.of_columns(found, known, kind, config, wanted, name)
-    else:
-        shape = recognise.of_text(found, kind, config, wanted, name)
-    has = [*shape.fields, *(key for key, _ in found[0].partition)]
+    files, left_out = discover.without_backups(lakehouse.find(engine, config, paths, name), paths, name)
+    notes = (*lakehouse.versions(files), *left_out)
+    folders = [key for key, _ in files[0].partition]
+    context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders)
+    if files[0].snapshot and files[0].snapshot.table is not None:
+        return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
+    kind = config.format or format_of(files, name)
+    refuse_unlike(files, kind, name)
+    footers = columnar.footers_of(engine, files, kind, name)
+    shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
+    has = [*shape.fields, *folders]
     schema = schema_of(has)
-    named_runs: list[str] = []
+    run_notes: list[str] = []
     runs: Runs = ()
     if isinstance(config, ResultsConfig):
-        found, named_runs, runs = run_names.with_runs(found, shape, config)
-    if kind in (*BINARY, *TABLES):
-        table, rows = read_typed(engine, found, shape, config, schema, known, name)
+        files, run_notes, runs = run_names.with_runs(files, shape, config)
+    rows: int | None
+    if footers:
+        table, rows = columnar.read_typed(engine, files, shape, config, schema, footers, name)
     else:
         if shape.fields:
-            names_in(has, shape, config, schema, f"{name}: {found[0].path}")
-        written = text_to_parquet(shape, found, schema.names, engine.scratch, name)
-        table, rows = staging.given(engine, written, name), written.rows
-    notes = (*notes, *shape.notes(config), *named_runs)
-    folders = [key for key, _ in found[0].partition]
-    doubtful = aliases.doubtful_run(shape.columns, config.columns, folders) if schema is RESULTS else None
+            column_names.names_in(has, shape.columns, config, schema, context.place)
+        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name)
+        table, rows = engine_files.read_copy(engine, copy, name), copy.rows
+    notes = (*notes, *shape.notes(config), *run_notes)
     materialize = engine_files.materializer(engine, name)
-    return Source(table, name, shape.kind, found, rows, materialize, notes=notes, runs=runs, doubtful_run=doubtful)
+    doubtful = _doubtful_run(shape, context, schema)
+    return Source(table, name, shape.kind, files, rows, materialize, notes=notes, runs=runs, doubtful_run=doubtful)
 
 
-def _of_engine_table(
-    file: File,
-    table: DataFrame,
-    config: TableConfig,
-    wanted: Sequence[str],
-    schema_of: SchemaOf,
-    name: str,
-    notes: Sequence[str],
+def _of_engine(
+    file: File, table: DataFrame, context: TableContext, schema_of: SchemaOf, notes: tuple[str, ...]
 ) -> Source:
     """A table that the engine reads by its name or its log."""
-    place = f"{name}: {file.path}"
-    refuse_own(table.columns, place)
-    schema = schema_of(table.columns)
-    shape = named("table", table.columns, [], config, wanted, place)
-    rows = unlisted(renamed(table, shape, config, schema, place), schema is RESULTS, name)
-    doubtful = aliases.doubtful_run(shape.columns, config.columns, []) if schema is RESULTS else None
-    files = [file] if file.content else []
-    said = (*notes, *shape.notes(config))
-    return Source(rows, name, file.content or file.path, files, notes=said, doubtful_run=doubtful)
+    schema, shape = schema_of(table.columns), context.shape("table", table.columns)
+    rows = rows_of(table, shape.columns, context.config, schema, context.place)
+    return Source(
+        rows,
+        context.name,
+        file.content or file.path,
+        [file] if file.content else [],
+        notes=(*notes, *shape.notes(context.config)),
+        doubtful_run=_doubtful_run(shape, context, schema),
+    )
+
+
+def _doubtful_run(shape: Shape, table: TableContext, schema: StructType) -> str | None:
+    return column_names.doubtful_run(shape.columns, table.config.columns, table.folders) if schema is RESULTS else None
+
+
+def _without_faults(source: Source) -> DataFrame:
+    """The table, of which no line is broken. Runs a job if a line may be."""
+    table = source.table
+    if FAULT in table.columns:
+        counted = table.where(F.col(FAULT).isNotNull())
+        broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
+        if broken is not None and broken["lines"]:
+            raise InputError(
+                f"{source.name}: {broken['lines']:,} line(s) of {source.place} that are not rows, e.g. "
+                f"{broken['example'][:100]!r}; correct them"
+            )
+    return table.select(*(name for name in table.columns if name not in INTERNAL))

@@ -4,17 +4,37 @@ import dataclasses
 import re
 from pathlib import PurePosixPath
 
-from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.table_config import ResultsConfig
 
+#: Runs by dataset (None if rows tell it) and name.
+Runs = tuple[tuple[str | None, str], ...]
 #: The ends of a file's name that tell its format and not its run.
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
 #: The names of the files of parallel writes, by Spark, Hadoop and Dask; DuckDB; BigQuery and Polars; pysail.
 _PART = re.compile(r"(part[-_.]([rm]-)?\d|data_\d+\.|0\d{5,}[._]|[A-Za-z0-9]{16}_\d+\.)[^/]*")
 #: The part of such a name that tells the write.
 _WRITE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|^[A-Za-z0-9]{16}(?=_\d+\.)")
+
+
+def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], list[str], Runs]:
+    """The files with the names of their runs, where files name them; what is said of it; and the runs of folders."""
+    column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
+    notes = []
+    if config.run is None and config.run_from == "column" and "run" not in shape.has:
+        raise InputError(
+            f"results: run_from is column, and {files[0].path} has no column {column}; map it, or name runs by files"
+        )
+    if config.run is None and (config.run_from == "file" or "run" not in shape.has):
+        files = named_by_file(files, column, "results")
+        names = list(dict.fromkeys(dict(file.partition)[column] for file in files))
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        notes = [f"runs are named by their files: {names[0]}{more}"]
+    folders = [dict(file.partition) for file in files] if config.run is None else []
+    runs = ((folder.get(dataset), name) for folder in folders if (name := folder.get(column)))
+    return files, notes, tuple(dict.fromkeys(runs))
 
 
 def named_by_file(files: list[File], column: str, where: str) -> list[File]:
@@ -25,8 +45,7 @@ def named_by_file(files: list[File], column: str, where: str) -> list[File]:
     named = []
     units: dict[str, str] = {}
     for file in files:
-        unit = _unit_of(file.path)
-        name = run_name(file.path)
+        unit, name = _unit_of(file.path), run_name(file.path)
         if units.setdefault(name, unit) != unit:
             raise InputError(
                 f"{where}: two files give the run {name}, {units[name]} and {unit}; rename one of them, or evaluate "
@@ -37,26 +56,14 @@ def named_by_file(files: list[File], column: str, where: str) -> list[File]:
     return named
 
 
-def of_files(files: list[File], run: str | None, dataset: str) -> tuple[tuple[str | None, str], ...]:
-    """The runs that the folders of files name, each with its dataset if they name that too, in the files' order.
-
-    `run` and `dataset` are the names of these folders; `run` is None if the configuration names the run.
-    """
-    found = (dict(file.partition) for file in files)
-    pairs = ((given.get(dataset), given.get(run or "")) for given in found)
-    return tuple(dict.fromkeys((of, name) for of, name in pairs if name))
-
-
 def run_name(path: str) -> str:
     """The name of a file without .gz and the end that tells its format; of a part file, that of its folder."""
     place = PurePosixPath(path)
     if _unit_of(path) != path:
         folders = [part for part in place.parent.parts if "=" not in part]
         return run_name(folders[-1]) if folders else place.name
-    name = place.name.removeprefix("table:").removesuffix(".gz")
-    stem, dot, _ = name.rpartition(".")
-    known = dot and stem and PurePosixPath(name).suffix.lower() in _SUFFIXES
-    return stem if known else name
+    name = PurePosixPath(place.name.removeprefix("table:").removesuffix(".gz"))
+    return name.stem if name.suffix.lower() in _SUFFIXES else name.name
 
 
 def _unit_of(path: str) -> str:
@@ -66,23 +73,3 @@ def _unit_of(path: str) -> str:
         return path
     written = _WRITE.search(name)
     return written.group() if written else folder
-
-
-def with_runs(
-    files: list[File], shape: Shape, config: ResultsConfig
-) -> tuple[list[File], list[str], tuple[tuple[str | None, str], ...]]:
-    """The files with the names of their runs, where files name them; what is said of it; and the runs of folders."""
-    column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
-    if config.run is not None:
-        return files, [], of_files(files, None, dataset)
-    if config.run_from == "column" and "run" not in shape.has:
-        raise InputError(
-            f"results: run_from is column, and {files[0].path} has no column {column}; map it, or name runs by files"
-        )
-    if config.run_from != "file" and "run" in shape.has:
-        return files, [], of_files(files, column, dataset)
-    named = named_by_file(files, column, "results")
-    names = list(dict.fromkeys(dict(file.partition)[column] for file in named))
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    notes = [f"runs are named by their files: {names[0]}{more}"]
-    return named, notes, of_files(named, column, dataset)

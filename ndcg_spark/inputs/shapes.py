@@ -1,12 +1,12 @@
 """How the files of one table are to be read."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ndcg_spark.config import TableConfig
-from ndcg_spark.inputs import layouts
-from ndcg_spark.inputs.aliases import resolved
-from ndcg_spark.inputs.layouts import Layout
+from ndcg_spark.inputs import trec_layouts
+from ndcg_spark.inputs.column_names import resolve
+from ndcg_spark.inputs.trec_layouts import Layout
+from ndcg_spark.table_config import TableConfig
 
 _LINES = 200
 
@@ -16,7 +16,7 @@ class Shape:
     """How the files of one table are to be read."""
 
     #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries;
-    #: nested: JSON of queries with their documents in an array, as OpenSearch and Quepid write it.
+    #: export: JSON of queries with their documents in an array, as OpenSearch and Quepid write it.
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
     columns: Mapping[str, str]
@@ -38,7 +38,7 @@ class Shape:
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
         sentences = []
-        if self.layout and self.layout.words not in (layouts.QRELS.words, layouts.RUN.words):
+        if self.layout and self.layout.words not in (trec_layouts.QRELS.words, trec_layouts.RUN.words):
             what = "one JSON object" if self.kind == "json" else "lines without a header"
             sentences.append(f"{what}, read as: {self.layout.words}")
         renamed = [
@@ -49,25 +49,31 @@ class Shape:
         return sentences
 
 
-def named(
-    kind: str,
-    fields: Sequence[str],
-    folders: Sequence[str],
-    config: TableConfig,
-    names: Iterable[str],
-    place: str,
-) -> Shape:
-    """The shape of a table whose columns have names, in its files or as those of their folders."""
-    known = [*fields, *folders]
-    columns = resolved(config.columns, names, known, place)
-    has = frozenset(name for name, column in columns.items() if column in known)
-    return Shape(kind, columns, has=has, fields=tuple(fields))
+@dataclasses.dataclass(frozen=True)
+class TableContext:
+    """What is known of a table whose shape is to be recognised."""
 
+    name: str
+    #: The table and its first file, for messages.
+    place: str
+    config: TableConfig
+    #: The columns that the table may have.
+    names: Sequence[str]
+    #: The columns that folders give.
+    folders: Sequence[str] = ()
 
-def numbers_of_fields(config: TableConfig) -> dict[str, str]:
-    """The columns that are mapped, if they are mapped to numbers of fields."""
-    numbers = all(field.isascii() and field.isdecimal() for field in config.columns.values())
-    return dict(config.columns) if numbers else {}
+    def shape(self, kind: str, fields: Sequence[str]) -> Shape:
+        """The shape of files whose fields have these names."""
+        known = [*fields, *self.folders]
+        columns = resolve(self.config.columns, self.names, known, self.place)
+        has = frozenset(name for name, column in columns.items() if column in known)
+        return Shape(kind, columns, has=has, fields=tuple(fields))
+
+    @property
+    def numbers_of_fields(self) -> dict[str, str]:
+        """The columns that are mapped, if they are mapped to numbers of fields."""
+        numbers = all(field.isascii() and field.isdecimal() for field in self.config.columns.values())
+        return dict(self.config.columns) if numbers else {}
 
 
 def whole_lines(text: str) -> list[str]:

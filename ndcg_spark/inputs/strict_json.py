@@ -1,12 +1,18 @@
-"""Strict JSON (RFC 8259) in which numbers stay the text they are written as."""
+"""Strict JSON (RFC 8259) in which numbers stay the text they are written as, whole or a piece of a file at a time."""
 
+import contextlib
 import json
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
 
+from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.text_blocks import Row
 
 _LONGEST_TEXT = 1000
+_PIECE = 1 << 20
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class Members(list[tuple[str, Any]]):
@@ -21,30 +27,115 @@ def _refused(name: str) -> NotANumber:
     raise ValueError(f"{name} is no value of JSON")
 
 
+_PLAIN = {str, type(None)}
 #: Objects as dictionaries, in which the last of equal keys counts; ValueError for NaN and Infinity.
 LINE = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refused)
 #: Objects as Members.
-DECODER = json.JSONDecoder(
+_DECODER = json.JSONDecoder(
     object_pairs_hook=Members, parse_int=str, parse_float=str, parse_constant=lambda _: NotANumber()
 )
 
 
+class JsonStream:
+    """A cursor in a text with one or more JSON values. What is not strict JSON raises ValueError."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
+        self._buffer = ""
+        self._at = 0
+
+    def next(self) -> str:
+        """The next character that is no blank, which stays the next; empty at the end."""
+        while True:
+            self._at = _BLANKS.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # it matches nothing too
+            if self._at < len(self._buffer) or not self._read_on():
+                return self._buffer[self._at : self._at + 1]
+
+    def members(self) -> Iterator[str]:
+        """The keys of the object that is next. The caller reads the value of each before it takes the next key."""
+        for _ in self._parts("{", "}"):
+            if self.next() != '"':
+                raise ValueError(f"a key is expected, and there is {self.next() or 'no more'!r}")
+            key = self.value()
+            self._take(":")
+            yield key
+
+    def entries(self) -> Iterator[None]:
+        """Stands before each entry of the array that is next. The caller reads each entry."""
+        return self._parts("[", "]")
+
+    def value(self) -> Any:
+        """The value that is next, whole: text for numbers, `Members` for objects, `NotANumber` for NaN."""
+        self.next()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._buffer, self._at)
+            except json.JSONDecodeError as error:
+                if not self._may_go_on(error.pos) or not self._read_on():
+                    raise
+                continue
+            # A number may go on: of 1.5e+3, 1 and 1.5 are numbers, too.
+            if end < len(self._buffer) - len("e+") or not self._read_on():
+                self._at = end
+                return value
+
+    def _may_go_on(self, at: int) -> bool:
+        """Whether an error at this place may be only that the buffer ends: within an escape, a word or a string."""
+        is_string = self._buffer[at : at + 1] == '"' and not _STRING.match(self._buffer, at)
+        return is_string or at >= len(self._buffer) - len("-Infinity")
+
+    def _parts(self, opening: str, closing: str) -> Iterator[None]:
+        self._take(opening)
+        is_first = True
+        while self.next() != closing:
+            if not is_first:
+                self._take(",")
+            is_first = False
+            yield
+        self._at += 1
+
+    def _take(self, expected: str) -> None:
+        found = self.next()
+        if found != expected:
+            raise ValueError(f"{expected!r} is expected, and there is {found or 'no more'!r}")
+        self._at += 1
+
+    def _read_on(self) -> bool:
+        """Read as much again as is left, so that a long value is not parsed often. False at the end of the text."""
+        rest = len(self._buffer) - self._at
+        read = self._text.read(max(_PIECE, rest))
+        if read:
+            self._buffer, self._at = self._buffer[self._at :] + read, 0
+        return bool(read)
+
+
+@contextlib.contextmanager
+def refused_unless_whole(where: str) -> Iterator[None]:
+    """InputError, with the table and the file `where`, for text that is not whole JSON."""
+    try:
+        yield
+    except (ValueError, RecursionError) as error:
+        # Positions are those in what was read of it, which would mislead.
+        said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
+        reason = "its values nest too deep" if isinstance(error, RecursionError) else said
+        raise InputError(f"{where} is not whole JSON, {reason}; write it again") from error
+
+
 def broken(names: Sequence[str], text: str, fault: str = "broken_line") -> Row:
-    """A row that is none, for these columns, with as much of its text as a message may show."""
+    """A broken row of these columns, with as much of its text as a message may show."""
     return Row([None] * len(names), fault, text.encode("utf-8", "backslashreplace").decode()[:_LONGEST_TEXT])
 
 
-def row_of(names: Sequence[str], values: Sequence[Any], text: str) -> Row:
-    """A row of these values of JSON: text, numbers and nulls. Any other makes it broken, and `text` shows it."""
-    if any(isinstance(value, NotANumber) for value in values):
-        return broken(names, text)
-    if not all(value is None or isinstance(value, str) for value in values):
-        return broken(names, text, "value_is_no_scalar")
-    return Row(values) if is_whole(values) else broken(names, text)
+def fault_of(values: Sequence[Any]) -> str | None:
+    """What is wrong with these values of a row, which must be text, numbers or null; None if nothing is."""
+    kinds = {*map(type, values)}
+    if kinds <= _PLAIN:
+        return None if is_text(values) else "broken_line"
+    return "broken_line" if NotANumber in kinds else "value_is_no_scalar"
 
 
-def is_whole(values: Sequence[str | None]) -> bool:
-    """Whether no text has half of a surrogate pair, which is no character."""
+def is_text(values: Sequence[str | None]) -> bool:
+    """Whether no value has half of a surrogate pair, which is no character."""
     try:
         "".join(value for value in values if value).encode()
     except UnicodeEncodeError:

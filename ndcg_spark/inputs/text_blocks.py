@@ -1,4 +1,4 @@
-"""Text read in blocks of whole lines, and the rows that become of it: columns as they were written, and what is wrong.
+"""Text in blocks of whole lines, and its rows: values as they were written, and what is wrong with a line.
 
 A format has a rule in plain Python, which makes rows of the lines of a block, and a quick way by Arrow for blocks in
 which nothing is odd. Both give the same columns.
@@ -60,7 +60,7 @@ def blocks(file: File, where: str, size: int = BLOCK_BYTES) -> Iterator[bytes]:
 
 
 def _blocks(file: File, where: str, size: int) -> Iterator[bytes]:
-    with file.opened(where) as stream:
+    with file.open(where) as stream:
         rest = b""
         while part := stream.read(size):
             end = part.rfind(b"\n") + 1
@@ -104,6 +104,36 @@ def lines(block: bytes, around: str) -> Iterator[tuple[str, bool]]:
         line = raw.decode("utf-8", "replace").strip(around)
         if line.strip(" "):
             yield line, "\ufffd" not in line or _is_text(raw)
+
+
+def read_csv(
+    block: bytes, names: Sequence[str], separator: str, kinds: dict[str, pa.DataType], quote: str | bool = False
+) -> pa.Table | None:
+    """The columns in `kinds`, in these types, of lines with these fields; None if a line or a number does not fit."""
+    from pyarrow import csv
+
+    try:
+        return csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(delimiter=separator, quote_char=quote),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds,
+                include_columns=list(kinds),
+                null_values=[""] if quote else [],
+                strings_can_be_null=bool(quote),
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def column_type(name: str, *, as_text: bool) -> pa.DataType:
+    """The type in which a column is read: few grades are quicker as text, and Arrow would read 0x1F as a rank."""
+    if name in ("score", "rank") and not as_text:
+        return pa.float64()
+    return pa.string() if name in ("doc_id", "score") else pa.dictionary(pa.int32(), pa.string())
 
 
 def columns_of(names: Sequence[str], rows: Iterator[Row]) -> Iterator[Columns]:

@@ -8,22 +8,22 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.inputs import json_object, nested_json
-from ndcg_spark.inputs.conversion import Converted, converted
-from ndcg_spark.inputs.delimited import SEPARATORS, Delimited
+from ndcg_spark.inputs import json_object, tool_exports
+from ndcg_spark.inputs.csv_text import SEPARATORS, CsvText
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.json_lines import JsonLines
-from ndcg_spark.inputs.json_object import json_columns
-from ndcg_spark.inputs.lines import Lines
+from ndcg_spark.inputs.json_object import columns_of_object
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.text_blocks import Columns, TextFormat, blocks, columns_of
-from ndcg_spark.inputs.values import Constants, numbered, odd_rows, schema_of, table_of
+from ndcg_spark.inputs.trec_text import TrecText
+from ndcg_spark.inputs.values import Constants, numbers_of, odd_rows, schema_of, table_of
 from ndcg_spark.schemas import FAULT, WRITTEN
 
 
 def text_to_parquet(
     shape: Shape, files: Sequence[File], names: Sequence[str], scratch: Scratch, where: str
-) -> Converted:
+) -> ParquetCopy:
     """The rows of the files, with those columns of `names` that they or their folders have; see `values`.
 
     What a folder gives counts before what a file has. Raises as `conversion.converted`; InputError for a file that
@@ -49,44 +49,44 @@ def text_to_parquet(
         return _without_empty(table) if shape.is_of_quepid else table
 
     if form is None:
-        return converted(files, partial(_entries, shape, read, where), of_entries, schema, scratch, where)
-    return converted(files, partial(blocks, where=where), of_block, schema, scratch, where)
+        return write_copy(files, partial(_entries, shape, read, where), of_entries, schema, scratch, where)
+    return write_copy(files, partial(blocks, where=where), of_block, schema, scratch, where)
 
 
 def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
-    """The reader of lines; None for JSON whose lines mean nothing."""
-    if shape.kind in ("json", "nested"):
+    """The reader of lines; None for JSON that is not one object a line."""
+    if shape.kind in ("json", "export"):
         return None
     if shape.layout is not None:
-        return Lines(shape.layout)
+        return TrecText(shape.layout)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
     present = {ours: theirs for ours, theirs in called.items() if theirs in shape.fields}
     if shape.kind in SEPARATORS:
-        return Delimited(SEPARATORS[shape.kind], shape.header, present)
+        return CsvText(SEPARATORS[shape.kind], shape.header, present)
     absent = [theirs for ours, theirs in called.items() if ours not in present]
     is_ranked = shape.has_lists and "rank" in names and "rank" not in present
     return JsonLines(present, absent, shape.has_lists, is_ranked)
 
 
 def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
-    """Our columns in the rows of JSON whose lines mean nothing."""
-    if shape.kind == "nested":
-        return nested_json.COLUMNS[where]
-    return json_columns(names, shape.depth) if shape.layout is None else shape.layout.names
+    """Our columns in the rows of JSON that is not one object a line."""
+    if shape.kind == "export":
+        return tool_exports.COLUMNS[where]
+    return columns_of_object(names, shape.depth) if shape.layout is None else shape.layout.names
 
 
 def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iterator[Columns]:
     place = f"{where}: {file.path}"
-    with file.opened(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        if shape.kind == "nested":
-            rows = nested_json.rows(text, where, place, shape.columns["query_id"])
+    with file.open(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+        if shape.kind == "export":
+            rows = tool_exports.rows(text, where, place, shape.columns["query_id"])
         else:
             rows = json_object.rows(names, shape.depth, text, place)
         yield from columns_of(names, rows)
 
 
 def _without_empty(table: pa.Table) -> pa.Table:
-    """The rows of Quepid's exports but those of documents that nobody rated, and of queries that found none."""
+    """The rows of Quepid's exports without those of unrated documents, and of queries that found nothing."""
     name = WRITTEN["relevance"] if "relevance" in table.column_names else "doc_id"
     return table.filter(compute.or_(table.column(name).is_valid(), table.column(FAULT).is_valid()))
 
@@ -95,7 +95,7 @@ def _of_block(form: TextFormat, block: bytes, constants: Constants, schema: pa.S
     """The rows of a block, the quick way where its lines are regular, else line by line."""
     columns = form.quick(block, as_text=False)
     if columns is not None:
-        numbers = numbered(columns, constants)
+        numbers = numbers_of(columns, constants)
         odd = odd_rows(columns, numbers, constants)
         if odd is None:
             return table_of(columns, numbers, None, constants, schema)
@@ -115,5 +115,5 @@ def _of_lines(form: TextFormat, block: bytes, constants: Constants, schema: pa.S
 
 
 def _of_text(columns: Columns, constants: Constants, schema: pa.Schema) -> pa.Table:
-    numbers = numbered(columns, constants)
+    numbers = numbers_of(columns, constants)
     return table_of(columns, numbers, odd_rows(columns, numbers, constants), constants, schema)

@@ -1,5 +1,6 @@
 """Whether files have changed while they were evaluated: whatever was checked must be what was scored."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -31,34 +32,31 @@ def refuse_changed(sources: Iterable[Source], before: Mapping[str, Stamp]) -> No
 
 
 def _stamps(source: Source) -> dict[str, Stamp]:
-    by_system: dict[int, tuple[fs.FileSystem, dict[str, str]]] = {}
     # The version of a table never changes, and what was copied of it is what is scored.
-    for file in (file for file in source.files if file.found and file.snapshot is None):
-        system, place = file.located(source.name)
-        by_system.setdefault(id(system), (system, {}))[1][place] = file.path
+    files = [file for file in source.files if file.found and file.snapshot is None]
     stamps: dict[str, Stamp] = {}
-    for system, paths in by_system.values():
+    for system, of_system in itertools.groupby(files, key=lambda file: file.location(source.name)[0]):
+        places = {file.location(source.name)[1]: file.path for file in of_system}
         try:
-            found = system.get_file_info(list(paths))
+            found = system.get_file_info(list(places))
+            stamps |= {path: _stamp(info, system) for path, info in zip(places.values(), found, strict=True)}
         except (OSError, pa.ArrowException) as error:
-            example = next(iter(paths.values()))
+            example = next(iter(places.values()))
             raise InputError(
                 f"{source.name}: {example} cannot be looked at, {first_line(error)}; check its rights"
             ) from error
-        stamps |= {
-            path: _stamp(info, isinstance(system, fs.LocalFileSystem))
-            for path, info in zip(paths.values(), found, strict=True)
-        }
     return stamps
 
 
-def _stamp(info: fs.FileInfo, is_local: bool) -> Stamp:
+def _stamp(info: fs.FileInfo, system: fs.FileSystem) -> Stamp:
     if info.type == fs.FileType.NotFound:
         return None
-    # Locally a file of the same size and time may still be another: it has another number, or was changed since.
+    if not isinstance(system, fs.LocalFileSystem):
+        return info.size, info.mtime_ns or 0
+    # A file of the same size and time may still be another: it has another number, or was changed since.
     try:
-        found = Path(info.path).stat() if is_local else None
+        found = Path(info.path).stat()
     except FileNotFoundError:
         # It was removed since it was listed.
         return None
-    return info.size, info.mtime_ns or 0, *((found.st_ino, found.st_ctime_ns) if found else ())
+    return info.size, info.mtime_ns or 0, found.st_ino, found.st_ctime_ns

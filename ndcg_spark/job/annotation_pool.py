@@ -5,7 +5,7 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
+from ndcg_spark.contract.check import check_tables
 from ndcg_spark.job.adapting import adapted
 from ndcg_spark.job.duplicates import without_duplicates
 from ndcg_spark.job.failures import translated_failures
@@ -35,7 +35,7 @@ def documents_to_judge(config: EvaluationConfig, most: int, tell: Tell) -> list[
         evaluation = evaluation.under(config.convention.replace(unjudged="zero"))
         with translated_failures(sources):
             # No sum of a list is computed here, which would meet a document that is returned twice.
-            checked = without_duplicates(validation.check(*sources, config), sources, config)
+            checked = without_duplicates(check_tables(*sources, config), sources, config)
             tell_rows_read(sources, checked, tell)
             table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
             first = (

@@ -6,7 +6,8 @@ import io
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import excluding, validation
+from ndcg_spark.contract import exclusions
+from ndcg_spark.contract.check import check_tables, typed_tables
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job import late_inputs
 from ndcg_spark.job.adapting import adapted
@@ -38,7 +39,7 @@ def check(config: EvaluationConfig, tell: Tell) -> dict[str, Any]:
         config = adapted(config, sources, tell)
         deepest = dataclasses.replace(evaluation_of(opened, config), cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         with translated_failures(sources):
-            checked = validation.check(*sources, config)
+            checked = check_tables(*sources, config)
         checked = without_duplicates(checked, sources, config)
         tell_rows_read(sources, checked, tell)
         tell_doubts(sources, checked, config, tell)
@@ -62,9 +63,9 @@ def explain(config: EvaluationConfig) -> str:
     with engine_for(config) as opened:
         sources = sources_of(opened, config)
         config = adapted(config, sources, lambda *_: None)
-        judgments, results = validation.typed(*sources, config)
+        judgments, results = typed_tables(*sources, config)
         excluded = sources[1].without
-        results = excluding.kept(results, excluded) if excluded else results
+        results = exclusions.remove_excluded(results, excluded) if excluded else results
         evaluation = evaluation_of(opened, config)
         runs = count_unjudged_queries(judgments, results)
         printed = io.StringIO()

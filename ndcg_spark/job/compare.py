@@ -10,16 +10,15 @@ from ndcg_spark.comparison.compare import Comparison, compare_tables
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.config_values import LAST_GOOD
 from ndcg_spark.config_values import date as date_value
-from ndcg_spark.convention.cutoffs import Cutoff, order_of
+from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.query_tables import read_attributes, read_weights
+from ndcg_spark.inputs.read import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import Tell
 from ndcg_spark.nights.choosing import chosen, left_out, unknown_run
 from ndcg_spark.nights.read import dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.tables.table import at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,15 +80,13 @@ def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
     _refuse_unknown_runs(request, tonight, baselines)
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
-    for sentence in doubts_of(tonight, baselines):
-        tell("note", sentence)
     every = [*tonight, *baselines.values()]
     with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
         tell("engine", engine.name)
         found = _compared(engine, request, tonight, baselines)
     absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
-    if absent:
-        found = dataclasses.replace(found, warnings=[absent, *found.warnings])
+    warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *found.warnings]
+    found = dataclasses.replace(found, warnings=warnings)
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         of_date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""
@@ -179,11 +176,13 @@ def _evaluated_measures(
             continue
         absent = set(cutoffs or ()) - has[name] if cutoffs else set() if has[name] else {None}
         if absent:
-            there = ", ".join(f"{each}@{at(k)}" for each, own in has.items() for k in sorted(own, key=order_of))
-            missing = name if cutoffs is None else f"{name}@{at(min(absent, key=order_of))}"
+            there = ", ".join(
+                f"{each}@{format_cutoff(k)}" for each, own in has.items() for k in sorted(own, key=by_depth)
+            )
+            missing = name if cutoffs is None else f"{name}@{format_cutoff(min(absent, key=by_depth))}"
             raise ConfigurationError(
                 f"measures: {missing} was not evaluated in this night; it has {there or 'no scores'}"
             )
         if cutoffs is None and name != "ndcg":
-            found[name] = sorted(has[name], key=order_of)
+            found[name] = sorted(has[name], key=by_depth)
     return found

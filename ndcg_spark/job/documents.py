@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.job.preparing import results_to_score
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import QUERY_SCORES, RANKED_DOCUMENTS, query_key
@@ -27,7 +27,7 @@ def queries_table(lists: Sequence[tuple[str, str, str]], session: SparkSession) 
 
 def stage_documents(
     publication: Publication,
-    checked: Checked,
+    checked: CheckedTables,
     evaluation: Evaluation,
     session: SparkSession,
     only: DataFrame | None = None,

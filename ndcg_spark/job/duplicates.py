@@ -4,23 +4,25 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract import duplicates
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 
 _Result = TypeVar("_Result")
 
 
-def without_duplicates(checked: Checked, sources: Sequence[Source], config: EvaluationConfig) -> Checked:
-    """The checked tables after the search; an action. Raises as `validation.without_duplicates`."""
+def without_duplicates(checked: CheckedTables, sources: Sequence[Source], config: EvaluationConfig) -> CheckedTables:
+    """The checked tables without duplicates. Runs Spark jobs, and raises, as `duplicates.without_duplicates`."""
     judgments, results = sources
     with translated_failures(sources):
-        return validation.without_duplicates(checked, judgments, results, config)
+        return duplicates.without_duplicates(checked, judgments, results, config)
 
 
 def searched_if_met(
-    compute: Callable[[Checked], _Result], checked: Checked, search: Callable[[Checked], Checked]
+    compute: Callable[[CheckedTables], _Result],
+    checked: CheckedTables,
+    search: Callable[[CheckedTables], CheckedTables],
 ) -> _Result:
     """What `compute` makes of checked tables; if it meets a duplicate, what it makes of them after the `search`.
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import stamps_of
 from ndcg_spark.job import late_inputs, under_way
@@ -93,7 +93,7 @@ def run_on(
     evaluation = evaluation_of(opened, config)
     work = Work(opened, config, sources, stamps_of(sources), evaluation, tell, clock, release, wanted, accepted, slices)
     with clock.step("check", under_way.reading(sources)), translated_failures(sources):
-        checked = validation.check(*sources, config)
+        checked = check_tables(*sources, config)
     config = with_highest_grade(config, checked.judgment_counts.best_grade)
     work = dataclasses.replace(work, config=config, evaluation=work.evaluation.under(config.convention))
     tell_rows_read(sources, checked, tell)
@@ -101,7 +101,7 @@ def run_on(
     if wanted:
         wanted.expect([run.run for run in checked.result_counts.runs])
 
-    def search(checked: Checked) -> Checked:
+    def search(checked: CheckedTables) -> CheckedTables:
         with clock.step("check again", under_way.reading(sources)):
             searched = without_duplicates(checked, sources, config)
         tell_rows_rejected(sources, searched, tell)
@@ -110,7 +110,7 @@ def run_on(
     return searched_if_met(partial(_outcome, work), checked, search)
 
 
-def _outcome(work: Work, checked: Checked) -> Outcome:
+def _outcome(work: Work, checked: CheckedTables) -> Outcome:
     """The scores of checked tables. PlanRefusedError if duplicates must be looked for; raises as `run` otherwise."""
     try:
         return _scored(work, checked)
@@ -121,7 +121,7 @@ def _outcome(work: Work, checked: Checked) -> Outcome:
             raise counted(refusal, checked, runs_table(work.engine, checked), work.evaluation) from refusal
 
 
-def _scored(work: Work, checked: Checked) -> Outcome:
+def _scored(work: Work, checked: CheckedTables) -> Outcome:
     config = work.config
     output = config.dated(config.output) if config.output else None
     with translated_failures(work.sources):
@@ -143,7 +143,7 @@ def _scored(work: Work, checked: Checked) -> Outcome:
     )
 
 
-def _collected(work: Work, checked: Checked) -> list[dict[str, Any]]:
+def _collected(work: Work, checked: CheckedTables) -> list[dict[str, Any]]:
     """The dataset scores of checked tables, not published."""
     runs = runs_table(work.engine, checked)
     with work.clock.step("evaluate", under_way.evaluating(checked)):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import deepest_finite
+from ndcg_spark.convention.cutoffs import deepest_finite, format_cutoff
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
@@ -15,7 +15,6 @@ from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_na
 from ndcg_spark.job.night_rows import NightRows
 from ndcg_spark.nights.choosing import chosen
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.tables.table import at
 
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
@@ -113,10 +112,10 @@ def _cutoff(night: CommittedNight, scores: Iterable[Row], request: ExplainReques
     ranks = known if deepest is None else [each for each in known if each is not None]
     cutoff = request.cutoff_or(measure_set_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
-        kept = ", ".join(at(each) for each in sorted(each for each in known if each is not None)) or "all"
+        kept = ", ".join(format_cutoff(each) for each in sorted(each for each in known if each is not None)) or "all"
         raise ConfigurationError(
-            f"cutoff: the night keeps the documents down to {at(deepest)}, and scores at {kept}; {at(cutoff)} is not "
-            "one of these, so explain it from --judgments and --results"
+            f"cutoff: the night keeps the documents down to {format_cutoff(deepest)}, and scores at {kept}; "
+            f"{format_cutoff(cutoff)} is not one of these, so explain it from --judgments and --results"
         )
     return cutoff
 

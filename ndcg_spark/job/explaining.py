@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import validation
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import explained_of, facts_of
@@ -48,17 +48,17 @@ def explain_query(config: EvaluationConfig, asked: ExplainRequest, tell: Tell) -
         cutoff = asked.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
         evaluation = dataclasses.replace(evaluation_of(opened, config), cutoffs=(cutoff,), rank=by_window)
         with translated_failures(sources):
-            checked = validation.check(*sources, config)
+            checked = check_tables(*sources, config)
         tell_rows_read(sources, checked, tell)
 
-        def explained(checked: Checked) -> Explained:
+        def explained(checked: CheckedTables) -> Explained:
             with translated_failures(sources):
                 return _explained(opened, checked, evaluation, asked)
 
         return searched_if_met(explained, checked, partial(without_duplicates, sources=sources, config=config))
 
 
-def _explained(opened: Engine, checked: Checked, evaluation: Evaluation, asked: ExplainRequest) -> Explained:
+def _explained(opened: Engine, checked: CheckedTables, evaluation: Evaluation, asked: ExplainRequest) -> Explained:
     key = query_key(checked.judgments.columns)
     has_dataset = "dataset" in key
     known = [name for name in checked.judgment_counts.queries if name is not None] if has_dataset else []

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import engine
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.preparing import scores_of
@@ -83,7 +83,9 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
         raise EngineError(f"engine: {reason}; its log may say more{damage}") from error
 
 
-def counted(refusal: PlanRefusedError, checked: Checked, runs: DataFrame, evaluation: Evaluation) -> NdcgSparkError:
+def counted(
+    refusal: PlanRefusedError, checked: CheckedTables, runs: DataFrame, evaluation: Evaluation
+) -> NdcgSparkError:
     """The error to raise for a refusal. If queries are refused, it says how many, which takes an action."""
     if refusal.code == NOT_FINITE.code:
         return ConventionError(str(refusal))

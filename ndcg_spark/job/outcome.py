@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import Row
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import thresholds
-from ndcg_spark.contract.checked import Checked
-from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.gate.verdict import Verdict, exit_code_of
@@ -58,7 +58,7 @@ class Outcome:
         return exit_code_of(self.verdicts)
 
 
-def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:
+def tell_rows_read(sources: Sequence[Source], checked: CheckedTables, tell: Tell) -> None:
     """Tell how many rows of each table were read, and which were rejected."""
     judgments, results = sources
     judged, returned = checked.judgment_counts, checked.result_counts
@@ -69,15 +69,15 @@ def tell_rows_read(sources: Sequence[Source], checked: Checked, tell: Tell) -> N
     tell_rows_rejected(sources, checked, tell)
 
 
-def tell_rows_rejected(sources: Sequence[Source], checked: Checked, tell: Tell) -> None:
+def tell_rows_rejected(sources: Sequence[Source], checked: CheckedTables, tell: Tell) -> None:
     """Tell how many rows of each table were rejected, and why; nothing if none were."""
     for source, counts in zip(sources, checked.both_counts, strict=True):
         if counts.breaches:
             rows = sum(breach.rows for breach in counts.breaches)
-            tell("rejected", f"{rows:,} rows of {source.name}: {thresholds.in_words(counts.breaches)}")
+            tell("rejected", f"{rows:,} rows of {source.name}: {limits.summary(counts.breaches)}")
 
 
-def rejected(checked: Checked) -> list[dict[str, Any]]:
+def rejected(checked: CheckedTables) -> list[dict[str, Any]]:
     """The breaches of both tables as dictionaries, for JSON."""
     return [dataclasses.asdict(breach) for breach in checked.breaches]
 
@@ -86,8 +86,7 @@ def sorted_rows(
     rows: Iterable[Row | dict[str, Any]], names: Sequence[str] = measure_first(DATASET_SCORES)
 ) -> list[dict[str, Any]]:
     """Rows of dataset scores as dictionaries of these columns, sorted by dataset, run and cutoff."""
-    ordered = sorted(rows, key=lambda row: (row["dataset"], row["run"], order_of(row["cutoff"])))
-    return [{name: row[name] for name in names} for row in ordered]
+    return sorted(({name: row[name] for name in names} for row in rows), key=by_run)
 
 
 def refuse_unjudged(rows: Sequence[dict[str, Any]], config: EvaluationConfig) -> None:
@@ -99,4 +98,4 @@ def refuse_unjudged(rows: Sequence[dict[str, Any]], config: EvaluationConfig) ->
         for row in rows
         if row["cutoff"] == deepest
     }
-    thresholds.refuse_unjudged(rates, deepest, config.min_judged_rate)
+    limits.refuse_unjudged(rates, deepest, config.min_judged_rate)

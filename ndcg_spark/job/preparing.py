@@ -7,16 +7,23 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark.config import EvaluationConfig, TableConfig
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.inputs.query_tables import read_attributes, read_weights
-from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results
+from ndcg_spark.inputs.read import (
+    Source,
+    read_attributes,
+    read_excluded,
+    read_judgments,
+    read_results,
+    read_weights,
+)
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import brought_together, by_window, list_by_list
+from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
@@ -83,7 +90,7 @@ def evaluation_of(opened: Engine, config: EvaluationConfig) -> Evaluation:
     )
 
 
-def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
     # Where results are not brought together, leaving some out does so.
@@ -92,25 +99,25 @@ def scores_of(checked: Checked, runs: DataFrame, evaluation: Evaluation) -> Data
     return query_scores(checked.judgments, results, runs, evaluation)
 
 
-def results_of(checked: Checked, evaluation: Evaluation) -> DataFrame:
+def results_of(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
     """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
     return results_to_score(checked, _pruned(checked, evaluation))
 
 
-def results_to_score(checked: Checked, results: DataFrame) -> DataFrame:
-    """Checked results without those of queries that nobody judged."""
+def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
+    """CheckedTables results without those of queries that nobody judged."""
     return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
-def _pruned(checked: Checked, evaluation: Evaluation) -> DataFrame:
-    """Checked results without what the check has pruned."""
+def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
+    """CheckedTables results without what the check has pruned."""
     results = checked.pruned_results
     if _brings_together(checked, evaluation):
         return brought_together(results, query_key(checked.judgments.columns))
     return results
 
 
-def _brings_together(checked: Checked, evaluation: Evaluation) -> bool:
+def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
     """Whether the results are cut down by their ranks, and no much smaller part of them is of judged queries.
 
     Others move fewer rows where Spark cuts them down itself, before it moves any.
@@ -120,7 +127,7 @@ def _brings_together(checked: Checked, evaluation: Evaluation) -> bool:
     return evaluation.rank is by_window and cut and 2 * checked.unjudged_rows <= counts.rows
 
 
-def runs_table(opened: Engine, checked: Checked) -> DataFrame:
+def runs_table(opened: Engine, checked: CheckedTables) -> DataFrame:
     """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
     runs = checked.result_counts.runs
     columns = {

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark import interrupts
-from ndcg_spark.contract import thresholds
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job import under_way
@@ -22,10 +22,10 @@ from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 from ndcg_spark.scoring.evaluation import dataset_scores, rejected_rows
 
 
-def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str, Any]], Sequence[Verdict]]:
+def published(work: Work, checked: CheckedTables, output: str) -> tuple[list[dict[str, Any]], Sequence[Verdict]]:
     """The dataset scores of checked tables, which are published, and the verdict on each night."""
     counts = checked.counts(len(work.evaluation.cutoffs))
-    thresholds.refuse_names([name for name in checked.datasets if name is not None] or [work.config.dataset])
+    limits.refuse_names([name for name in checked.datasets if name is not None] or [work.config.dataset])
     for sentence in remove(output, waste(output)):
         work.tell("recover", sentence)
     publication = Publication(output, work.evaluation.evaluation_id)
@@ -52,7 +52,7 @@ def published(work: Work, checked: Checked, output: str) -> tuple[list[dict[str,
 
 
 def _gated(
-    work: Work, checked: Checked, publication: Publication, output: str, rows: list[dict[str, Any]]
+    work: Work, checked: CheckedTables, publication: Publication, output: str, rows: list[dict[str, Any]]
 ) -> GatedNights:
     """The verdicts on what is staged; none without a gate."""
     gate = work.config.gate
@@ -69,7 +69,7 @@ def _gated(
         )
 
 
-def _keep_worst(work: Work, checked: Checked, publication: Publication, judged: GatedNights) -> None:
+def _keep_worst(work: Work, checked: CheckedTables, publication: Publication, judged: GatedNights) -> None:
     """Stage the documents of the queries that lost most, if they are to be kept and there are such queries."""
     if work.config.documents == "worst" and judged.lost:
         session = work.engine.session
@@ -78,7 +78,9 @@ def _keep_worst(work: Work, checked: Checked, publication: Publication, judged: 
         work.tell("documents", f"kept for {len(judged.lost):,} lists, of the queries that lost most")
 
 
-def _staged(work: Work, checked: Checked, publication: Publication, counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def _staged(
+    work: Work, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]
+) -> list[dict[str, Any]]:
     """The dataset scores, read back from staging, after every table was written there and verified."""
     evaluation, clock, session = work.evaluation, work.clock, work.engine.session
     runs = runs_table(work.engine, checked)

@@ -10,7 +10,7 @@ import pyspark
 
 import ndcg_spark
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.masking import masked_within
@@ -22,7 +22,7 @@ def commit_record(
     evaluation: Evaluation,
     opened: Engine,
     sources: Sequence[Source],
-    checked: Checked,
+    checked: CheckedTables,
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:
     """The record of a night as JSON values without secrets; `seconds` has the duration of each step so far."""

@@ -5,7 +5,7 @@ Neither engine tells through the API that all share how far a query is, so nothi
 
 from collections.abc import Callable, Sequence
 
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 
 #: Called when a step begins, with what it does.
@@ -26,7 +26,7 @@ def reading(sources: Sequence[Source]) -> str:
     return f"reading {' and '.join(map(_table, sources))}"
 
 
-def evaluating(checked: Checked) -> str:
+def evaluating(checked: CheckedTables) -> str:
     """What is evaluated."""
     counts = checked.result_counts
     return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"

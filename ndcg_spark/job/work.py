@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import thresholds
-from ndcg_spark.contract.checked import Checked
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed
 from ndcg_spark.job.clock import Clock
@@ -45,9 +45,9 @@ def shown_columns(work: Work) -> tuple[str, ...]:
     return measure_first(DATASET_SCORES, work.evaluation.measures.columns)
 
 
-def refuse_scores(work: Work, checked: Checked, rows: list[dict[str, Any]]) -> None:
+def refuse_scores(work: Work, checked: CheckedTables, rows: list[dict[str, Any]]) -> None:
     """InputError if the scores are not of the tables that were checked, or if too few documents are judged."""
     refuse_changed(work.sources, work.stamps)
-    thresholds.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
+    limits.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(rows, work.config)
     tell_unjudged_runs(rows, work.config, work.tell)

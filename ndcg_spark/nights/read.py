@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ndcg_spark.convention.cutoffs import order_of
+from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
@@ -190,4 +190,4 @@ def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
     for row in read_rows(nights, "dataset_scores", columns).to_pylist():
         date = row["evaluated_on"].isoformat()
         of[row["dataset"], date].append({**row, "evaluated_on": date})
-    return [sorted(rows, key=lambda row: (row["run"], order_of(row["cutoff"]))) for rows in of.values()]
+    return [sorted(rows, key=by_run) for rows in of.values()]

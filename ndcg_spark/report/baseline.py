@@ -103,7 +103,7 @@ def compare_with_baseline(
         other = night if date_of is None else _night(known, night.dataset, date_of)
         warnings = [*(doubts_of([night], {night.dataset: other}) if other else []), *found.warnings]
         comparisons[night.dataset] = NightComparison(
-            rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=warnings
+            rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=list(dict.fromkeys(warnings))
         )
     return comparisons
 

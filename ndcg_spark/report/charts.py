@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.trend_data import TrendLine
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.trends import best_runs
-from ndcg_spark.tables.table import at
 from ndcg_spark.text import printable
 
 #: A specification of Vega-Lite.
@@ -209,7 +209,7 @@ def _nights(line: TrendLine) -> list[dict[str, Any]]:
         stretch += bool(point.breaks)
         rows.append(
             {
-                "panel": f"{line.dataset} {line.measure}@{at(line.cutoff)}",
+                "panel": f"{line.dataset} {line.measure}@{format_cutoff(line.cutoff)}",
                 "run": line.run,
                 "stretch": f"{line.run} {stretch}",
                 "date": point.date,

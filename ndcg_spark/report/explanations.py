@@ -5,11 +5,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.explanation.diff import Change, compare
 from ndcg_spark.explanation.model import Explanation, Facts, RankLine
 from ndcg_spark.explanation.request import Explained
 from ndcg_spark.report.printing import print_result
-from ndcg_spark.tables.table import TextColumn, TextTable, at, name, number, rounded, shortest, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, shortest, text_table
 
 
 def print_explanations(explained: Explained, style: str) -> None:
@@ -24,7 +25,7 @@ def print_explanations(explained: Explained, style: str) -> None:
 def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list[TextTable]:
     """What there is to say about one run, without the parts that have nothing to say."""
     facts = explanation.facts
-    score = f"ndcg@{at(facts.cutoff)} {rounded(facts.score.ndcg)}"
+    score = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(facts.score.ndcg)}"
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {score}"
     lines = text_table(_RANKS, explanation.lines, title=title, sentences=_summary(explanation), is_first=True)
     lost = math.fsum(each.loss for each in explanation.losses)
@@ -42,7 +43,7 @@ def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list
     ]
     tables = [text_table(columns, rows, title=t, sentences=s) for t, s, columns, rows in parts if rows]
     if baseline is not None:
-        moved = f"ndcg@{at(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
+        moved = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
         dcg, before = facts.score.dcg, baseline.score.dcg
         changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
         against = f"Compared with {baseline.run}"

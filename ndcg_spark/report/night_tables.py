@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
-from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, signed, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.text import message
 
@@ -54,7 +55,7 @@ def _score_columns(data: NightData) -> list[TextColumn]:
         for cutoff in cutoffs:
             if any(row[column] is not None for row in every if row["cutoff"] == cutoff):
                 measure = _MEASURE_NAMES.get(column)
-                heading = written(measure, cutoff) if measure else f"{column}@{at(cutoff)}"
+                heading = written(measure, cutoff) if measure else f"{column}@{format_cutoff(cutoff)}"
                 shown.setdefault((column, cutoff), heading)
     values = {(row["run"], row["cutoff"]): row for row in every}
 

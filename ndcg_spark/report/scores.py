@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.job.compare_presets import PresetScores
 from ndcg_spark.job.outcome import Outcome
@@ -14,7 +15,7 @@ from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
 from ndcg_spark.tables.sorting import Order, in_order
-from ndcg_spark.tables.table import TextTable, at, cells, counted, name, number, text_table
+from ndcg_spark.tables.table import TextTable, cells, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
 from ndcg_spark.text import message
@@ -80,7 +81,14 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions
             return
         scores = [number(score) for score in ("ndcg", *companions, "dcg", "ideal_dcg")]
         counts = [number(count, form=counted) for count in ("returned", "judged")]
-        columns = [name("dataset"), name("run"), name("query_id"), number("cutoff", form=at), *scores, *counts]
+        columns = [
+            name("dataset"),
+            name("run"),
+            name("query_id"),
+            number("cutoff", form=format_cutoff),
+            *scores,
+            *counts,
+        ]
         columns.append(name("status"))
         numbers = [place for place, column in enumerate(columns) if column.is_number]
         headings = [column.heading for column in columns]
@@ -98,7 +106,7 @@ def print_check(found: Mapping[str, Any], style: str) -> None:
         several = len({row["dataset"] for row in found["judged_rate"]}) > 1
         names = [name("dataset")] if several else []
         counts = [name("counted", 0, lambda count: count.replace("_", " ")), number("number", 1, counted)]
-        rates = [*names, name("run"), number("cutoff", form=at), number("judged rate")]
+        rates = [*names, name("run"), number("cutoff", form=format_cutoff), number("judged rate")]
         return [text_table(counts, found["counts"].items()), text_table(rates, found["judged_rate"])]
 
     print_result(style, tables, lambda: found)

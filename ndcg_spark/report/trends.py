@@ -8,11 +8,12 @@ from typing import Any
 
 from ndcg_spark.comparison.trend import Level, Point, last_stretch
 from ndcg_spark.comparison.trend_data import TrendLine
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.tables.sorting import best_first
-from ndcg_spark.tables.table import TextTable, at, counted, name, number, signed, text_table
+from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
 
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
@@ -123,7 +124,7 @@ def best_runs(lines: Sequence[TrendLine]) -> list[str]:
 
 
 def _measure(line: TrendLine) -> str:
-    return f"{line.measure}@{at(line.cutoff)}"
+    return f"{line.measure}@{format_cutoff(line.cutoff)}"
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:

@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import order_of as by_depth
+from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
-from ndcg_spark.tables.comparisons import mark, notes_of_test
+from ndcg_spark.tables.comparison_notes import notes_of_test, stars
 from ndcg_spark.tables.sorting import Order, comparable, in_order
-from ndcg_spark.tables.table import TextColumn, TextTable, at, counted, name, number, rounded, text_table
+from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, text_table
 
 Rows = Sequence[Mapping[str, Any]]
 #: A dataset, a run, the column of a measure, and a cutoff.
@@ -77,7 +77,7 @@ def paper_table(
 def marks_of(compared: Rows) -> dict[_Cell, str]:
     """The stars of rows of COMPARISONS, of all queries and without weights."""
     return {
-        (row["dataset"], row["run"], row["measure"], row["cutoff"]): mark(row["p_adjusted"])
+        (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)
         for row in compared
         if row["attribute"] is None and row["weight_effective_n"] is None
     }
@@ -109,7 +109,7 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
     if any(column not in known for column, _ in listed):
         return None
     pairs = tuple((known[column], cutoff) for column, cutoff in listed)
-    notes = notes_of_test(compared, compared, correction)
+    notes = notes_of_test(compared, correction)
     return paper_table(list(means.values()), None, notes, MeasureSet(pairs, first=pairs[0]), marks_of(compared))
 
 
@@ -130,7 +130,7 @@ def _scores(rows: Rows, asked: MeasureSet) -> list[TextColumn]:
     for measure, cutoff in _pairs(rows, asked):
         columns.append(number(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
         bounds = ("low", "high") if measure == "ndcg" and asked.bounds else ()
-        columns += [number(f"{bound}@{at(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
+        columns += [number(f"{bound}@{format_cutoff(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
     return columns
 
 

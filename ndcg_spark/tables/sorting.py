@@ -5,11 +5,10 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import order_of as by_depth
+from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.tables.table import at
 from ndcg_spark.text import did_you_mean
 
 _DIRECTIONS = {"asc": False, "desc": True}
@@ -77,7 +76,7 @@ def order_of(
         raise ConfigurationError(f"sort: {column} is not computed; ask for its measure with --measures")
     if colon and direction not in _DIRECTIONS:
         raise ConfigurationError(f"sort: {direction!r} is not a direction; write {named}:asc or {named}:desc")
-    known = [at(each) for each in cutoffs]
+    known = [format_cutoff(each) for each in cutoffs]
     if sign and cutoff not in known:
         raise ConfigurationError(f"sort: no score at {cutoff!r} is computed; the cutoffs are {', '.join(known)}")
     return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
@@ -97,12 +96,14 @@ def in_order(
     runs = [by_run[key] for key in sorted(by_run)]
     every = [row for of_run in runs for row in of_run]
     headline, depth = asked.headline(row["cutoff"] for row in every)
-    wanted = order or Order(MEASURES[headline].column, at(depth), descending=True)
+    wanted = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)
     valued = [row["cutoff"] for row in every if row.get(wanted.column) is not None]
-    cutoff = wanted.cutoff or at(asked.main_cutoff(wanted.column, valued))
+    cutoff = wanted.cutoff or format_cutoff(asked.main_cutoff(wanted.column, valued))
 
     def value(of_run: list[Mapping[str, Any]]) -> Any:
-        return comparable(next((row.get(wanted.column) for row in of_run if at(row["cutoff"]) == cutoff), None))
+        return comparable(
+            next((row.get(wanted.column) for row in of_run if format_cutoff(row["cutoff"]) == cutoff), None)
+        )
 
     with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=wanted.descending)
     return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))

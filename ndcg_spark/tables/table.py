@@ -17,6 +17,8 @@ class TextTable:
     numbers: Collection[int]
     #: Sentences below the table.
     notes: Sequence[str] = ()
+    #: A line below each row, if there are any; only text shows them.
+    below: Sequence[str] = ()
     #: Stands above the table, with sentences below it.
     title: str = ""
     sentences: Sequence[str] = ()
@@ -33,7 +35,8 @@ class TextTable:
         more = len(self.rows) - most
         if more <= 0 or self.is_whole:
             return self
-        return dataclasses.replace(self, rows=self.rows[:most], notes=[f"and {more:,} more {where}", *self.notes])
+        notes = [f"and {more:,} more {where}", *self.notes]
+        return dataclasses.replace(self, rows=self.rows[:most], below=self.below[:most], notes=notes)
 
 
 def rounded(value: float | None) -> str:
@@ -54,11 +57,6 @@ def counted(value: int | None) -> str:
 def shortest(value: float | None) -> str:
     """A number with as many digits as it needs, six at most; a dash if there is none."""
     return "-" if value is None else f"{value:g}"
-
-
-def at(cutoff: int | None) -> str:
-    """A cutoff: its rank, or all for the whole ranking."""
-    return str(cutoff or "all")
 
 
 _Value = str | int | Callable[[Any], Any] | None

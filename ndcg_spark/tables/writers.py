@@ -8,7 +8,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.tables.table import TextTable, at
+from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.tables.table import TextTable
 from ndcg_spark.text import printable
 
 #: What could be markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
@@ -67,7 +68,9 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
 def text(table: TextTable) -> list[str]:
     """The lines of a table with aligned columns, below its title; the notes stand below it after a blank line."""
     lines = [table.title, *table.sentences] if table.title else []
-    lines += aligned(table.headings, table.rows, table.numbers)
+    headings, *rows = aligned(table.headings, table.rows, table.numbers)
+    below = [[line] for line in table.below] or [[]] * len(rows)
+    lines += [headings, *(line for row, more in zip(rows, below, strict=True) for line in (row, *more))]
     return [*lines, *(["", *table.notes] if table.notes else [])]
 
 
@@ -145,7 +148,7 @@ def as_json(value: Any) -> str:
 
 def _csv_cell(column: str, value: Any, guarded: Any) -> str:
     if column == "cutoff":
-        return at(value)
+        return format_cutoff(value)
     if isinstance(value, str):
         return str(guarded(value))
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ndcg_spark.comparison.conclusions import conclusion, rules_out_drop
-from ndcg_spark.comparison.statistics import DOUBTS, Moments, doubts, paired_t
+from ndcg_spark.comparison.moments import Moments
+from ndcg_spark.comparison.statistics import DOUBTS, doubts, paired_t
 
 
 def row(**more):

@@ -8,7 +8,7 @@ from paired import pairs_of
 from scipy import stats
 
 from ndcg_spark.comparison import statistics
-from ndcg_spark.comparison.statistics import Moments
+from ndcg_spark.comparison.moments import Moments
 
 KINDS = ("normal", "skewed", "discrete", "zeros")
 SIZES = (2, 3, 5, 10, 25, 50, 200, 500)

@@ -11,7 +11,7 @@ from tables import judgment, result, results, table
 from ndcg_spark import Convention
 from ndcg_spark.contract.counting import breaches_of, count_judgments, count_results
 from ndcg_spark.contract.counts import Breach, RunCounts
-from ndcg_spark.contract.rejecting import rejected
+from ndcg_spark.contract.rows import rejected_rows
 from ndcg_spark.rules import broken_judgments, broken_results, reason_of
 from ndcg_spark.schemas import FAULT, LINE
 
@@ -225,7 +225,7 @@ def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
         f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string",
     )
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    found = {row["reason"]: row.asDict() for row in rejected(read, reason, "results").collect()}
+    found = {row["reason"]: row.asDict() for row in rejected_rows(read, reason, "results").collect()}
     nothing = {"table": "results", "dataset_read": None, "relevance": None, "rank": None}
     bad = {"reason": "score_is_no_number", "run": "r", "query_id": "q1", "doc_id": "d1", "score": "best", "line": None}
     line = {"reason": "broken_line", "run": "r", "query_id": "", "doc_id": None, "score": None, "line": "q1 Q0"}

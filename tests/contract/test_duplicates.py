@@ -18,7 +18,7 @@ def test_of_a_document_that_stands_twice_no_row_stays(spark, monkeypatch, most):
     rows = [judgment("d1", 1.0), judgment("d1", 2.0), judgment("d2"), judgment("d1", query_id="q2")]
     table = judgments(spark, rows)
     found, queries = duplicates.in_judgments(table)
-    once, copies = found.set_aside(table)
+    once, copies = found.split(table)
     assert queries == {None: 2}
     assert sorted((row["query_id"], row["doc_id"]) for row in once.collect()) == [("q1", "d2"), ("q2", "d1")]
     assert sorted((row["reason"], row["doc_id"], row["relevance"]) for row in copies.collect()) == [
@@ -55,10 +55,10 @@ def test_a_document_of_two_runs_or_two_queries_is_no_duplicate(spark, judged):
 def test_the_ranks_of_two_documents_are_counted_and_what_is_left_without_them(spark, judged):
     rows = [result("d1", rank=1), result("d2", rank=1), result("d3", rank=2), result("d4", query_id="q2", rank=1)]
     table = results(spark, rows)
-    found, runs = duplicates.in_ranks(table, judged)
+    found, runs = duplicates.in_results(table, judged, "rank")
     assert (found.different, found.breach) == (1, Breach("results", "rank_twice", 2, "run=r query_id=q1 rank=1"))
     assert runs == [RunCounts(None, "r", 2, 1, 1, 1)]
-    once, copies = found.set_aside(table)
+    once, copies = found.split(table)
     assert sorted(row["doc_id"] for row in once.collect()) == ["d3", "d4"]
     assert sorted((row["doc_id"], row["reason"]) for row in copies.collect()) == [
         ("d1", "rank_twice"),
@@ -68,4 +68,4 @@ def test_the_ranks_of_two_documents_are_counted_and_what_is_left_without_them(sp
 
 def test_a_document_that_has_its_rank_twice_shares_it_with_no_other(spark, judged):
     rows = [result("d1", rank=1), result("d1", rank=1), result("d2", rank=2)]
-    assert duplicates.in_ranks(results(spark, rows), judged)[0] is None
+    assert duplicates.in_results(results(spark, rows), judged, "rank")[0] is None

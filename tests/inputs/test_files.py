@@ -5,12 +5,7 @@ from input_files import file, names
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.discover import files_of
-from ndcg_spark.inputs.file_formats import format_of
-from ndcg_spark.inputs.files import File
-
-
-def test_a_file_is_found_with_its_size(tmp_path):
-    assert files_of(str(file(tmp_path / "bm25.run", "12345").path), "results") == [File(str(tmp_path / "bm25.run"), 5)]
+from ndcg_spark.inputs.files import File, format_of
 
 
 def test_a_folder_stands_for_the_files_below_it_in_the_order_of_their_names(tmp_path):
@@ -27,12 +22,6 @@ def test_a_glob_stands_for_what_it_matches(tmp_path, glob, expected):
     for name in ("a1.run", "a2.run", "b1.txt", "sub/c.run"):
         file(tmp_path / name)
     assert names(files_of(f"{tmp_path}/{glob}", "results")) == expected
-
-
-def test_a_glob_that_matches_folders_stands_for_their_files(tmp_path):
-    for day in ("2026-11-19", "2026-11-20", "2026-12-01"):
-        file(tmp_path / day / f"{day}.run")
-    assert names(files_of(f"{tmp_path}/2026-11-*", "results")) == ["2026-11-19.run", "2026-11-20.run"]
 
 
 @pytest.mark.parametrize("hidden", ["_SUCCESS", ".a.run.crc", "_staging/b.run", ".git/b.run"])

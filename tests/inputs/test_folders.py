@@ -8,9 +8,9 @@ from input_files import documents, judged, returned, written
 from pyarrow import parquet as pq
 from staying import command_line
 
-from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import read_results
+from ndcg_spark.table_config import ResultsConfig
 
 
 def test_a_folder_is_all_its_files_gzipped_or_not(no_engine, tmp_path):
@@ -67,15 +67,6 @@ def test_folders_named_for_a_column_give_it_in_every_format(no_engine, tmp_path,
     for path in (tmp_path, f"{tmp_path}/dataset=*"):
         rows = read_results(no_engine, ResultsConfig(path=[str(path)]), [str(path)]).table.collect()
         assert {(row["dataset"], row["query_id"]) for row in rows} == {("web", "q1"), ("a/b", "q1")}
-
-
-def test_a_glob_over_folders_of_parquet_gives_their_columns(engine, tmp_path):
-    for name in ("web", "shop"):
-        (tmp_path / f"dataset={name}").mkdir()
-        table = pa.table({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1.0]})
-        pq.write_table(table, tmp_path / f"dataset={name}" / "p.parquet")
-    rows = judged(engine, f"{tmp_path}/dataset=*").table.collect()
-    assert {row["dataset"] for row in rows} == {"web", "shop"}
 
 
 def test_folders_that_give_different_columns_are_refused(no_engine, tmp_path):

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from input_files import file, names
+from input_files import file
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.discover import files_of
@@ -33,11 +33,6 @@ def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypa
     assert storage(given.replace("*", "r"), "output")[1].startswith(str(tmp_path / "real"))
 
 
-def test_a_path_without_two_dots_keeps_its_links(tmp_path):
-    here = outside(tmp_path, "content")
-    assert [each.path for each in files_of(str(here / "link"), "results")] == [f"{here}/link/a.run"]
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -53,13 +48,6 @@ def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, make,
     for given in ("", "*", "*.run", "b.run"):
         with pytest.raises(InputError, match=rf"^results: .* cannot be read, .*{words}; check its rights$"):
             files_of(f"{tmp_path}/runs/{given}", "results")
-
-
-def test_what_is_hidden_may_be_anything(tmp_path):
-    file(tmp_path / "a.run")
-    os.mkfifo(tmp_path / "_pipe")
-    (tmp_path / ".lost").symlink_to("nowhere")
-    assert names(files_of(str(tmp_path), "results")) == ["a.run"]
 
 
 def test_folders_linked_in_a_circle_are_refused(tmp_path):

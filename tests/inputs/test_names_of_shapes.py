@@ -1,52 +1,17 @@
-"""Names: what tools call our columns, what files call their runs, and what fields lines without a header have."""
+"""What files call their runs, what fields lines without a header have, and which files are backups."""
 
 import pytest
 from input_files import file
 
-from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import layouts
-from ndcg_spark.inputs.aliases import doubtful_run, resolved
+from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.discover import without_backups
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file, run_name
+from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
-
-
-@pytest.mark.parametrize(
-    ("has", "found"),
-    [
-        ("query-id corpus-id score", {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}),
-        ("userId movieId rating timestamp", {"query_id": "userId", "doc_id": "movieId", "relevance": "rating"}),
-        ("query_id doc_id relevance rating", {"query_id": "query_id", "doc_id": "doc_id", "relevance": "relevance"}),
-        ("qid docno score rank", {"query_id": "qid", "doc_id": "docno"}),
-        ("qid docno score Tag", {"query_id": "qid", "doc_id": "docno"}),
-        ("text title", {}),
-    ],
-    ids=["BEIR", "MovieLens", "our own name first", "a score beside ranks", "a score beside runs", "none"],
-)
-def test_the_columns_of_judgments_are_found_under_the_names_of_tools(has, found):
-    assert resolved({}, JUDGMENTS.names, has.split(), "judgments") == found
-
-
-@pytest.mark.parametrize(
-    ("has", "found"),
-    [
-        ("qid docid docno rank score", {"query_id": "qid", "doc_id": "docno", "rank": "rank", "score": "score"}),
-        ("qid docid score", {"query_id": "qid", "doc_id": "docid", "score": "score"}),
-        ("user_id item_id score rank model", {"query_id": "user_id", "doc_id": "item_id", "run": "model"}),
-    ],
-)
-def test_the_columns_of_results_are_found_under_the_names_of_tools(has, found):
-    assert found.items() <= resolved({}, RESULTS.names, has.split(), "results").items()
-
-
-def test_two_names_of_one_column_are_refused_unless_one_is_given():
-    has = ["qid", "user_id", "docno", "score"]
-    with pytest.raises(InputError, match=r"runs: 2 columns may be the query_id, qid and user_id; say which, --column"):
-        resolved({}, RESULTS.names, has, "runs")
-    assert resolved({"query_id": "user_id"}, RESULTS.names, has, "runs")["query_id"] == "user_id"
+from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
 
 @pytest.mark.parametrize(
@@ -102,7 +67,7 @@ def test_a_file_s_name_counts_before_that_of_its_folder():
     ],
 )
 def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, words):
-    layout = layouts.recognised(lines, table, graded=table == "judgments")
+    layout = trec_layouts.layout_of(lines, table, graded=table == "judgments")
     assert (layout and layout.words) == words
 
 
@@ -117,12 +82,13 @@ def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, wor
     ],
 )
 def test_the_depth_of_json_is_that_of_its_first_value(tmp_path, text, depth):
-    found = of_text([file(tmp_path / "r.run", text)], "trec", ResultsConfig(path=["r.run"]), RESULTS.names, "results")
+    context = TableContext("results", "r.run", ResultsConfig(path=["r.run"]), RESULTS.names)
+    found = of_text([file(tmp_path / "r.run", text)], "trec", context)
     assert (found.kind, found.depth) == ("json", depth)
 
 
 RANKS, SCORES = (
-    next(layout for layout in layouts.LAYOUTS["results"] if layout.words == f"query document {last}")
+    next(layout for layout in trec_layouts.LAYOUTS["results"] if layout.words == f"query document {last}")
     for last in ("rank", "score")
 )
 
@@ -137,7 +103,7 @@ RANKS, SCORES = (
     ],
 )
 def test_a_file_that_shows_another_layout_than_the_first_is_refused(layout, lines, words):
-    assert words in str(layouts.contradiction(lines, layout, "results", "results: b.txt"))
+    assert words in str(trec_layouts.contradiction(lines, layout, "results", "results: b.txt"))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +117,14 @@ def test_a_file_that_shows_another_layout_than_the_first_is_refused(layout, line
     ],
 )
 def test_a_file_that_shows_the_same_layout_or_bad_lines_is_read(layout, lines):
-    assert layouts.contradiction(lines, layout, "results", "results: b.txt") is None
+    assert trec_layouts.contradiction(lines, layout, "results", "results: b.txt") is None
+
+
+def test_judgments_with_times_are_not_read_beside_those_of_trec(tmp_path):
+    files = [file(tmp_path / "a", "1 0 31 4\n"), file(tmp_path / "b", "1 31 4 881250949\n")]
+    context = TableContext("judgments", "a", JudgmentsConfig(path=["a"]), JUDGMENTS.names)
+    with pytest.raises(InputError, match="b has lines of query document grade time, and other files have query 0 doc"):
+        of_text(files, "trec", context)
 
 
 BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
@@ -169,19 +142,3 @@ def test_backups_and_notes_beside_runs_are_left_out_and_told_by_their_names():
 def test_a_backup_that_the_user_names_is_read(name):
     named = [File(f"/runs/{name}", 1, root=f"/runs/{name}")]
     assert without_backups(named, [f"/runs/{name}"], "results") == (named, [])
-
-
-@pytest.mark.parametrize(
-    ("columns", "given", "folders", "doubtful"),
-    [
-        ({"run": "Tag"}, {}, [], "Tag"),
-        ({"run": "model"}, {"run": "model"}, [], None),
-        ({"run": "system"}, {}, ["system"], None),
-        ({"run": "run_id"}, {}, [], None),
-        ({}, {}, [], None),
-    ],
-)
-def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_names_it(
-    columns, given, folders, doubtful
-):
-    assert doubtful_run(columns, given, folders) == doubtful

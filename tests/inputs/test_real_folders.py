@@ -49,7 +49,6 @@ CASES = {
         "",
         {"a": 2, "c": 2},
     ),
-    "= in a csv name": ({"a.csv": csv("a"), "k=1.csv": csv("b")}, "", {"a": 2, "b": 2}),
     "strange folders": (
         {f"run={name}/a.run": run_lines("x") for name in ("a%2Fb", "007", "é [1]{x}*", "%25", "a'b")},
         "",
@@ -61,29 +60,13 @@ CASES = {
         "",
         "no_run|without a run",
     ),
-    "one run, queries split over files": (
-        {"1.run": run_lines("t", "q1"), "2.run": run_lines("t", "q2")},
-        "",
-        {"t": 4},
-    ),
-    "several runs in files of their own": ({"1.run": run_lines("a"), "2.run": run_lines("b")}, "", {"a": 2, "b": 2}),
     "parts of one write": (
         {f"part-0000{n}-{ID}-c000.parquet": columns("t", documents=(f"d{n}",)) for n in (1, 2)},
         "",
         {"t": 2},
     ),
-    "parts of one write of text": (
-        {f"part-0000{n}": run_lines("t", documents=(f"d{n}",)) for n in (1, 2)},
-        "",
-        {"t": 2},
-    ),
     "delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "t", "table of Delta"),
     "a folder above delta": ({"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")}, "", "t is a table of Delta"),
-    "a file of delta": (
-        {"t/_delta_log/0.json": "{}", "t/a.parquet": columns("a")},
-        "t/a.parquet",
-        "t is a table of Delta",
-    ),
     "a glob into delta": (
         {"t/_delta_log/0.json": "{}", "t/day=1/a.parquet": columns("a")},
         "t/day=*/*.parquet",
@@ -100,19 +83,12 @@ CASES = {
         "table of Iceberg",
     ),
     "hudi": ({"t/.hoodie/hoodie.properties": "x", "t/a.parquet": columns("a")}, "t", "t is a table of Hudi"),
-    "a folder called metadata": ({"metadata/a.run": run_lines("a"), "b.run": run_lines("b")}, "", {"a": 2, "b": 2}),
     "parquet without an extension": ({"bm25": columns("a"), "dense": columns("b")}, "", {"a": 2, "b": 2}),
     "orc without an extension": ({"a.orc.data": columns("a")}, "", {"a": 2}),
     "parquet called run": ({"a.run": columns("a"), "b.run": run_lines("b")}, "", r"2 formats .*parquet \(.*a\.run\)"),
     "gzip without an extension": ({"a.run": gzip.compress(run_lines("a").encode())}, "", {"a": 2}),
-    "gzipped csv without an extension": ({"a.csv": gzip.compress(csv("a").encode())}, "", {"a": 2}),
     "an unused column of two types": (
         {"a.parquet": columns("a", note=["x", "y"]), "b.parquet": columns("b", note=[1, 2])},
-        "",
-        {"a": 2, "b": 2},
-    ),
-    "an unused column of orc of two types": (
-        {"a.orc": columns("a", note=["x", "y"]), "b.orc": columns("b", note=[1, 2])},
         "",
         {"a": 2, "b": 2},
     ),
@@ -126,11 +102,6 @@ CASES = {
         {"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])},
         "",
         r"score is double in .*a\.parquet and int64 in .*b\.parquet; write them alike",
-    ),
-    "scores of two types in orc": (
-        {"a.orc": columns("a", score=[3, 2]), "b.orc": columns("b", score=[3.9, 2.0])},
-        "",
-        r"score is int64 in .*a\.orc and double in .*b\.orc; write them alike",
     ),
     "orc in folders": (
         {f"run={run}/p.orc": columns(None) for run in "ab"},
@@ -178,8 +149,7 @@ def test_a_folder_is_read_whole_or_refused_on_the_embedded_engine(embedded, name
 #: What only a look into the files can tell.
 NEEDS_EYES = {
     *("parquet without an extension", "orc without an extension", "parquet called run", "gzip without an extension"),
-    *("gzipped csv without an extension", "a rank without a value in one file"),
-    *("scores of two types in parquet", "scores of two types in orc"),
+    *("a rank without a value in one file", "scores of two types in parquet"),
 }
 
 

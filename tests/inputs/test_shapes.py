@@ -29,7 +29,7 @@ def test_results_of_a_tool_are_read_as_they_are(embedded, shape):
 
 #: Shapes whose reader is not that of another one.
 VARIED = {
-    *("three fields", "JSON", "lists, Parquet", "files of one tag", "part files without a run"),
+    *("three fields", "JSON", "files of one tag", "part files without a run"),
     *("lists with scores, Parquet", "lists of unequal length, Parquet"),
     *("TREC, a run's name of words", "TREC, a blank in a document's id", "rank and score swapped"),
     *("distances beside ranks", "a category in a column tag"),
@@ -44,11 +44,6 @@ def test_spark_reads_what_the_embedded_engine_reads(engine, embedded, thorough):
 
 @pytest.mark.parametrize("shape", REFUSED)
 def test_what_is_no_row_or_may_be_read_in_two_ways_is_refused(embedded, shape):
-    found = embedded
-    words = REFUSED[shape][1]
-    if words is None:
-        # Duplicates are looked for later, where they could matter; both rows must have been read.
-        assert found["refused"][shape] == 2
-    else:
-        assert words in str(found["refused"][shape])
-        assert found["refused"][shape].startswith("3 results")
+    found = embedded["refused"][shape]
+    assert REFUSED[shape][1] in str(found)
+    assert found.startswith("3 results")

@@ -9,9 +9,9 @@ from input_files import Session, returned, rows, written
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.inputs import staging
-from ndcg_spark.inputs.conversion import Converted
-from ndcg_spark.inputs.staging import given
+from ndcg_spark.inputs import engine_files
+from ndcg_spark.inputs.engine_files import read_copy
+from ndcg_spark.inputs.parquet_copy import ParquetCopy
 
 
 class Told(Session):
@@ -47,30 +47,30 @@ def folder(tmp_path):
 
 
 def written_rows(folder):
-    return Converted(folder, 9, {"doc_id": 9})
+    return ParquetCopy(folder, 9, {"doc_id": 9})
 
 
 def test_an_engine_of_this_machine_reads_what_was_written_in_its_place(engine, folder):
     near = dataclasses.replace(engine, sees_local_files=True)
-    assert len(given(near, written_rows(folder), "results").collect()) == 9
+    assert len(read_copy(near, written_rows(folder), "results").collect()) == 9
     assert near.session.loads == [str(folder)]
 
 
 def test_another_engine_gets_a_small_table_as_arrow(engine, folder):
-    assert len(given(engine, written_rows(folder), "results").collect()) == 9
+    assert len(read_copy(engine, written_rows(folder), "results").collect()) == 9
     assert (engine.session.sent, engine.session.loads) == ([9], [])
 
 
 @pytest.mark.parametrize(("most", "repeated"), [(10, 1), (1 << 16, 100_000)], ids=["in files", "as Arrow"])
 def test_a_larger_one_needs_a_folder_that_both_see(engine, folder, tmp_path, monkeypatch, most, repeated):
-    monkeypatch.setattr(staging, "_MOST_SENT", most)
+    monkeypatch.setattr(engine_files, "_MOST_SENT", most)
     pq.write_table(pa.table({"doc_id": ["d"] * repeated}), folder / "1.parquet")
     with pytest.raises(
         InputError, match=r"^results: more than 0 MB of rows .* a server does not read; .* --staging s3:"
     ):
-        given(engine, written_rows(folder), "results")
+        read_copy(engine, written_rows(folder), "results")
     shared = dataclasses.replace(engine, shared=str(tmp_path / "shared"))
-    assert len(given(shared, written_rows(folder), "results").collect()) == 4 + repeated
+    assert len(read_copy(shared, written_rows(folder), "results").collect()) == 4 + repeated
     (place,) = engine.session.loads
     assert place.startswith(f"{tmp_path}/shared/inputs-")
     assert engine.session.sent == []
@@ -79,11 +79,11 @@ def test_a_larger_one_needs_a_folder_that_both_see(engine, folder, tmp_path, mon
 
 
 def test_a_shared_folder_that_cannot_be_written_is_a_failure_of_the_storage(engine, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(staging, "_MOST_SENT", 10)
+    monkeypatch.setattr(engine_files, "_MOST_SENT", 10)
     (tmp_path / "shared").write_text("a file", encoding="utf-8")
     shared = dataclasses.replace(engine, shared=str(tmp_path / "shared"))
     with pytest.raises(StorageError, match=rf"^results: {tmp_path}/shared/inputs-.* cannot be written, .*; check"):
-        given(shared, written_rows(folder), "results")
+        read_copy(shared, written_rows(folder), "results")
 
 
 def test_the_text_of_a_laptop_is_read_by_a_remote_server(engine, tmp_path):

@@ -150,7 +150,7 @@ def test_what_only_the_engine_sees_is_late_as_long_as_it_is_not_there_or_empty()
 
 @pytest.mark.parametrize("wrong", ["2", "2d", "0s", "-1m", "two hours", ""])
 def test_what_is_no_time_is_refused(wrong):
-    with pytest.raises(ConfigurationError, match=r"wait_for_input: .* is not a time to wait; write 90s, 90m or 2h"):
+    with pytest.raises(ConfigurationError, match=r"wait_for_input: .* is not a duration; write 90s, 90m or 2h"):
         validate({"judgments": {"path": "q"}, "results": {"path": "r"}, "wait_for_input": wrong}, "test")
 
 

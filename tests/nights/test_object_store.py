@@ -87,7 +87,7 @@ def test_a_name_on_an_object_store_is_read_as_it_is(bucket, tmp_path):
     near.write_text("q1 Q0 near 1 2.5 near\n", encoding="utf-8")
     asked = [[f"s3://{folder}"], [f"s3://{folder}", str(near)]]
     program = f"""
-from ndcg_spark.config import ResultsConfig
+from ndcg_spark.table_config import ResultsConfig
 from ndcg_spark.engine import open_engine
 from ndcg_spark.inputs.read import read_results
 with open_engine("embedded") as opened:

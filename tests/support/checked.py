@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ndcg_spark import config
-from ndcg_spark.contract import validation
+from ndcg_spark.contract.check import check_tables
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import read
@@ -21,7 +21,7 @@ def check(engine: Engine, settings: dict) -> dict:
         wanted = config.validate(settings, "test")
         judgments = read.read_judgments(engine, wanted.judgments, wanted.judgments.path)
         results = read.read_results(engine, wanted.results, wanted.results.path)
-        return {run.run: run.rows for run in validation.check(judgments, results, wanted).result_counts.runs}
+        return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}
 

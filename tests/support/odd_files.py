@@ -8,14 +8,12 @@ import functools
 import gzip
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from reading_rules import FIRST, QRELS, RUN, Found, Layout, found
 
-#: What a line of a format must not be, because an engine reads it otherwise: the format, the line, and if it is so.
-Unless = Callable[[str, bytes], bool]
 Values = dict[str, Any]
 
 #: Files of so many lines are large; the document of their longest line is four times LONG characters long.
@@ -206,40 +204,38 @@ FORMATS: Mapping[str, Mapping[str, Format]] = {
 }
 
 
-def tables(
-    seed: int, unless: Unless = lambda *_: False, *, regular: int = 150, some: slice = slice(None)
-) -> dict[str, tuple[Table, Table]]:
+def tables(seed: int, *, regular: int = 150, some: slice = slice(None)) -> dict[str, tuple[Table, Table]]:
     """By name, judgments and results that are evaluated together: every format at least once, or `some` of these pairs.
 
-    The first file of a table has about so many `regular` lines, and no file has a line of which `unless` is true. Of
-    many lines few are odd, and one is longer than what is read at once.
+    The first file of a table has about so many `regular` lines. Of many lines few are odd, and one is longer than what
+    is read at once.
     """
     pairs = {}
     for number, result in [*enumerate(FORMATS["results"])][some]:
         alike = [name for name in FORMATS["judgments"] if ("dataset" in name) == ("dataset" in result)]
         both = {"judgments": alike[number % len(alike)], "results": result}
         rng = random.Random(f"{seed} {both}")  # noqa: S311  # it makes test data
-        judged, returned = (table(name, FORMATS[name][how], rng, unless, regular) for name, how in both.items())
+        judged, returned = (table(name, FORMATS[name][how], rng, regular) for name, how in both.items())
         pairs[" and ".join(both.values())] = (judged, returned)
     return pairs
 
 
-def table(name: str, how: Format, rng: random.Random, unless: Unless, regular: int) -> Table:
+def table(name: str, how: Format, rng: random.Random, regular: int) -> Table:
     """A table of a few files in one format."""
     files: dict[str, bytes] = {}
     for number in range(rng.choice([1, 2, 3, 4])):
         packed = ".gz" if rng.random() < 0.4 else ""
         lines = rng.choice([0, 1, regular, regular // 10]) if number else regular
         is_empty = number and how.kind != "json" and rng.random() < 0.1
-        content = b"" if is_empty else _file(how, rng, unless, lines, first=not number)
+        content = b"" if is_empty else _file(how, rng, lines, first=not number)
         files[f"part-{number:05}{how.suffix}{packed}"] = content
     has_scores, has_ranks = "score" in how.columns, "rank" in how.columns or how.kind == "lists"
     return Table(name, how.kind, files, how.settings(), how.layout, how.constants, has_scores, has_ranks)
 
 
-def _file(how: Format, rng: random.Random, unless: Unless, lines: int, *, first: bool) -> bytes:
+def _file(how: Format, rng: random.Random, lines: int, *, first: bool) -> bytes:
     if how.kind == "json":
-        return _object(how, rng, unless)
+        return _object(how, rng)
     # What the first lines tell of all files is told by regular ones.
     told = FIRST + 1 if how.layout not in (None, QRELS, RUN) else 1
     some = [how.line(_row(how, rng)) for _ in range(min(told + lines, POOL))]
@@ -250,7 +246,7 @@ def _file(how: Format, rng: random.Random, unless: Unless, lines: int, *, first:
     for at in range(told if first else 0, len(good)):
         if rng.random() < share:
             line = _odd(how, rng)
-            good[at] = good[at] if b"\n" in line or unless(how.kind, line) else line
+            good[at] = good[at] if b"\n" in line else line
     if lines >= MANY and how.kind != "lists":
         good.insert(rng.randrange(told, len(good)), how.line({**_row(how, rng), "doc_id": "long" * LONG}))
     if how.layout and rng.random() < 0.2:
@@ -345,10 +341,10 @@ def _damaged(line: bytes, how: Format, rng: random.Random) -> bytes:
     return rng.choice(ways)
 
 
-def _object(how: Format, rng: random.Random, unless: Unless) -> bytes:
+def _object(how: Format, rng: random.Random) -> bytes:
     """One object of all queries, some of whose values are odd."""
     runs = ["a", "b", "é", "a"] if "run" in how.columns else [None]
-    of_runs = [(run, _queries(how, rng, unless, first=not number)) for number, run in enumerate(runs)]
+    of_runs = [(run, _queries(how, rng, first=not number)) for number, run in enumerate(runs)]
     text = ", ".join(f"{json.dumps(run)}: {{{queries}}}" for run, queries in of_runs) if runs[0] else of_runs[0][1]
     if runs[0] and rng.random() < 0.3:
         text += ', "empty": {}'
@@ -356,7 +352,7 @@ def _object(how: Format, rng: random.Random, unless: Unless) -> bytes:
     return b"\xef\xbb\xbf" + content if rng.random() < 0.2 else content
 
 
-def _queries(how: Format, rng: random.Random, unless: Unless, *, first: bool) -> str:
+def _queries(how: Format, rng: random.Random, *, first: bool) -> str:
     parts = ['"q1": {"d1": 1, "d2": 0}'] if first else []
     for _ in range(20):
         query = json.dumps(
@@ -366,8 +362,7 @@ def _queries(how: Format, rng: random.Random, unless: Unless, *, first: bool) ->
         for _ in range(rng.randrange(4)):
             value = rng.choice([str(rng.randrange(4)), "0.5", json.dumps(rng.choice(NUMBERS)), rng.choice(JSON_VALUES)])
             document = json.dumps(rng.choice(["d1", "d2", "é", *IDS]))
-            member = f"{document}: {value if _is_json(value) else 'NaN'}"
-            documents += [] if unless(how.kind, member.encode()) else [member]
+            documents.append(f"{document}: {value if _is_json(value) else 'NaN'}")
         odd = rng.choice(["null", "1", "[1]", "true", '"x"']) if rng.random() < 0.1 and "run" not in how.columns else ""
         parts.append(f"{query}: {odd or '{' + ', '.join(documents) + '}'}")
     return ", ".join(parts)

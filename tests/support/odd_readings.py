@@ -8,7 +8,7 @@ from odd_files import Table
 from reading_rules import COLUMNS
 
 from ndcg_spark import config
-from ndcg_spark.contract import validation
+from ndcg_spark.contract.check import check_tables
 from ndcg_spark.job.preparing import engine_for, sources_of
 
 #: Of a table: the accepted rows as they are shown, which tells -0.0 from 0.0; the breaches by code; and the rejected
@@ -33,7 +33,7 @@ def read(folder: Path, judgments: Table, results: Table) -> list[Reading]:
     }
     configured = config.validate(settings, "test")
     with engine_for(configured) as engine:
-        checked = validation.check(*sources_of(engine, configured), configured)
+        checked = check_tables(*sources_of(engine, configured), configured)
         rejected = [row.asDict() for table in checked.rejected for row in table.collect()]
         return [
             (

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pyspark
 
-from ndcg_spark.engine import archive
-
 SPARK_HOME = Path(pyspark.__file__).parent
 
-#: Makes a Java machine that a test starts end sooner: most of its time would be a compiler's and a collector's, and
-#: reading classes.
-QUICK_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {archive.options()}"
+#: Java options that shorten a test: much of a short Java process is the optimizing compiler and the collector.
+QUICK_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 #: The same for what spark-submit starts, or a Python program, and for Spark's masters and workers.
 QUICK_JAVA = {"SPARK_SUBMIT_OPTS": QUICK_OPTIONS}

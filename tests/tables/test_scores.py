@@ -77,6 +77,7 @@ def comparison(run, mean, p=0.5, baseline_mean=0.4, measure="ndcg", cutoff=10, *
         "weight_effective_n": None,
         "mean": mean,
         "p_adjusted": p,
+        "family_size": 2,
         "flags": [],
         "test": "t",
     }
@@ -134,7 +135,7 @@ def test_a_comparison_is_a_table_of_its_runs_and_their_baseline():
         r"odd & 0.1000 & 0.2000 \\",
     ]
     assert table.notes[0] == "baseline: bm25"
-    assert table.notes[1].endswith("adjusted for 3 comparisons (Holm); * below 0.05, ** below 0.01, *** below 0.001")
+    assert table.notes[1].endswith("adjusted for 2 comparisons (Holm); * below 0.05, ** below 0.01, *** below 0.001")
 
 
 @pytest.mark.parametrize(

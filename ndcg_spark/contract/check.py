@@ -1,0 +1,130 @@
+"""Check both inputs: good rows, rejected rows, counts."""
+
+from functools import partial
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
+
+from ndcg_spark import casting, rules, schemas
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import aggregates, ambiguity, counting, exclusions, limits, run_names
+from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
+from ndcg_spark.contract.rows import InputRows
+from ndcg_spark.contract.tables import CheckedTables, Cut
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.scoring import gains
+from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
+from ndcg_spark.scoring.pruning import Pruning, pruning_of
+
+#: How many results are sampled to tell whether most are of judged queries.
+_SAMPLE = 10_000
+
+
+def typed_tables(judgments: Source, results: Source, config: EvaluationConfig) -> tuple[DataFrame, DataFrame]:
+    """Both tables with all their rows, in their schemas. Nothing is read.
+
+    Raises
+    ------
+    InputError
+        A column is missing or has the wrong type.
+    ConfigurationError
+        The configuration names a dataset, and the tables have a column with their datasets.
+    """
+    typed_judgments = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
+    typed_results = casting.conform(results.table, RESULTS, f"results ({results.place})")
+    rules.require_columns(typed_judgments.columns, typed_results.columns, config.convention, results.place)
+    if "dataset" in typed_judgments.columns and "dataset" in config.model_fields_set:
+        raise ConfigurationError(
+            f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
+            "map the column away"
+        )
+    return typed_judgments, typed_results
+
+
+def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
+    """Both tables without the rows that break a rule, and their counts, by one scan of each.
+
+    Raises
+    ------
+    InputError
+        A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results is
+        judged; or a run lacks more queries than allowed.
+    """
+    allowed, convention = config.max_rejected_fraction, config.convention
+    typed_tables(judgments, results, config)
+    judgment_rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, convention))
+    judgment_counts = judgment_rows.with_breaches(counting.count_judgments(judgment_rows.all, judgment_rows.reason))
+    limits.refuse_lost_rows(judgments, judgment_counts.rows)
+    limits.refuse_breaches("judgments", judgment_counts.breaches, judgment_counts.rows, judgments.place, allowed)
+    good_judgments = judgment_rows.good(judgment_counts)
+    judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
+    result_rows = InputRows(results, RESULTS, _reason_of_result(results.table, convention))
+    result_counts, pruning, cut = _count_results(result_rows, judged_queries, judgment_counts, config)
+    limits.refuse_lost_rows(results, result_counts.rows)
+    limits.refuse_breaches("results", result_counts.breaches, result_counts.rows, results.place, allowed)
+    run_names.refuse_values_as_runs(result_counts, results, config.results)
+    ambiguity.refuse_two_readings(result_rows, result_counts, config)
+    good_results = result_rows.good(result_counts)
+    run_names.refuse_categories_as_runs(good_results, result_counts, results, config.results)
+    tables = CheckedTables(
+        good_judgments,
+        good_results,
+        judgment_counts,
+        counting.with_empty_runs(result_counts, results.runs),
+        (*judgment_rows.rejected(judgment_counts), *result_rows.rejected(result_counts)),
+        pruning,
+        cut,
+    )
+    if results.without:
+        tables = exclusions.without_excluded(tables, results.without)
+    limits.refuse_coverage(tables, config, results.place)
+    return tables
+
+
+def _count_results(
+    rows: InputRows, judged_queries: DataFrame, judged: JudgmentCounts, config: EvaluationConfig
+) -> tuple[ResultCounts, Pruning | None, Cut | None]:
+    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
+    results, columns, convention = rows.source, rows.all.columns, config.convention
+    # A list from which documents are removed needs more of what is below the deepest cutoff.
+    needs_all = results.without is not None
+    pruning = None if needs_all else pruning_of(convention, config.cutoffs, columns)
+    expected, queries, materialize = results.expected_rows or 0, sum(judged.queries.values()), results.materialize
+    floors = None
+    if materialize is not None and not needs_all:
+        floors = floors_of(convention, config.cutoffs, columns, expected, queries)
+    if floors and expected >= MANY_A_QUERY * queries and not _are_mostly_judged(rows.all, judged_queries):
+        floors = None
+    if floors is None or materialize is None:
+        has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
+        further = [aggregates.ranks_beside_scores(rows.all, rows.reason)] if has_both else []
+        counts = counting.count_results(rows.all, rows.reason, judged_queries, pruning, further)
+        return rows.with_breaches(counts), pruning, None
+    counts, of_lists = counting.count_results_and_floors(rows.all, rows.reason, judged_queries, floors, materialize)
+    lists = sum(run.lists for run in counts.runs)
+    unjudged = sum(run.unjudged_rows for run in counts.runs)
+    # Where most results are of unjudged queries, leaving these out is enough.
+    is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
+    hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
+    return rows.with_breaches(counts), None, partial(floors.kept, lists=hinted) if is_worthwhile else None
+
+
+def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
+    """Whether at least half of a sample of the results are of judged queries. Runs a Spark job."""
+    key = schemas.query_key(results.columns)
+    sample = results.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
+    return 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
+
+
+def _reason_of_judgment(table: DataFrame, convention: Convention) -> Column:
+    types = dict(table.dtypes)
+    relevance = F.coalesce(casting.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
+    return rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
+
+
+def _reason_of_result(table: DataFrame, convention: Convention) -> Column:
+    return rules.reason_of(rules.broken_results(dict(table.dtypes), convention))

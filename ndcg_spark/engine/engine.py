@@ -1,0 +1,99 @@
+"""An open engine: its session, and what the rest of the program must know about it."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark.engine.scratch import Scratch
+from ndcg_spark.errors import EngineError, first_line
+from ndcg_spark.masking import masked
+
+#: Whose way of writing paths, formats and plans is needed: Sail's, classic Spark's, or that of a Spark Connect server.
+Kind = Literal["embedded", "spark", "connect"]
+
+#: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
+MEMORY_SHARE = 0.6
+
+#: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time.
+#: A server refuses to change it.
+CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
+
+INSTALL_ADVICE = (
+    "install the embedded engine with: pip install 'ndcg-spark[embedded]', or Java 17 for local Spark "
+    "(Debian: apt-get install openjdk-17-jre-headless)"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """A session, and what the rest of the program must know about it."""
+
+    session: SparkSession
+    kind: Kind
+    #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
+    name: str
+    #: Whether it reads the files that this process sees.
+    sees_local_files: bool
+    #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of a machine.
+    default_storage: str = ""
+    #: A folder that it and this process see, through which this process passes files to it; None if there is none.
+    shared: str | None = None
+    #: Stops everything that was started for it; a second call does nothing.
+    close: Callable[[], None] = lambda: None
+    #: Stops its work without waiting, when a signal ends the process.
+    abort: Callable[[], object] = lambda: None
+    #: Temporary folders that it reads from.
+    scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
+
+    @property
+    def reads_lakehouses(self) -> bool:
+        """Whether it may have readers of Delta and Iceberg that know versions."""
+        return self.kind != "embedded"
+
+    def addressed(self, path: str) -> str:
+        """The path with the engine's default storage, if it names none."""
+        return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path
+
+
+def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
+    """The builder's session; EngineError if it does not start."""
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # a JVM and a gRPC channel raise many kinds while they start
+        raise EngineError(
+            f"engine: {masked(what)} does not start, {masked(first_line(error))}; check its address, Java and logs"
+        ) from error
+
+
+def keep_partition_names(session: SparkSession) -> None:
+    """Read the folder run=007 as the run 007, not as the number 7."""
+    session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+
+
+def join_in_place(session: SparkSession) -> None:
+    """Join rows by query and document without a shuffle where all rows of a query are in one partition already."""
+    session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
+
+
+def machine_memory() -> int:
+    """The memory that this process may use, in bytes: the machine's, or the limit of its control group if lower."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            total = min(total, int(Path(limit).read_text(encoding="ascii")))
+    return total
+
+
+def suppressing(function: Callable[[], object]) -> Callable[[], None]:
+    """The function without its exceptions, for the end, when an evaluation already has its result or its error."""
+
+    def call() -> None:
+        with contextlib.suppress(Exception):
+            function()
+
+    return call

@@ -1,0 +1,157 @@
+"""What other tools call our columns: which names count only where no better one is, and which only in one table."""
+
+import pytest
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolve
+from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
+
+BASIC = ["query", "docid", "rating"]
+DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
+SNAPSHOT = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID", "Doc Position", "rating", "brand"]
+RAGAS = ["user_input", "retrieved_context_ids", "reference_context_ids", "response", "reference"]
+BEIR = ["query-id", "corpus-id", "score"]
+UBI = ["application", "query_id", "client_id", "user_query", "query", "query_response_hit_ids", "timestamp"]
+
+
+def found(table, has, given=()):
+    return resolve(dict(given), table.names, has, "table")
+
+
+@pytest.mark.parametrize(
+    ("has", "columns"),
+    [
+        (BASIC, {"query_id": "query", "doc_id": "docid", "relevance": "rating"}),
+        (DETAILED, {"query_id": "Query Text", "doc_id": "Doc ID", "relevance": "Rating"}),
+        (RAGAS, {"query_id": "user_input", "doc_id": "reference_context_ids"}),
+        (BEIR, {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}),
+        (["qid", "docno", "score", "rank"], {"query_id": "qid", "doc_id": "docno"}),
+        (["qid", "docno", "score", "Tag"], {"query_id": "qid", "doc_id": "docno"}),
+        (["text", "title"], {}),
+    ],
+    ids=["Quepid's basic export", "its detailed export", "RAGAS", "BEIR", "beside ranks", "beside runs", "none"],
+)
+def test_judgments_of_the_field_are_found_under_their_names(has, columns):
+    assert found(JUDGMENTS, has) == columns
+
+
+@pytest.mark.parametrize(
+    ("has", "columns"),
+    [
+        (DETAILED, {"query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"}),
+        (
+            SNAPSHOT,
+            {"run": "Snapshot Name", "query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"},
+        ),
+        (RAGAS, {"query_id": "user_input", "doc_id": "retrieved_context_ids"}),
+        (UBI, {"query_id": "query_id", "doc_id": "query_response_hit_ids"}),
+        (["user_query", "doc-id", "position"], {"query_id": "user_query", "doc_id": "doc-id", "rank": "position"}),
+        (["QUERY TEXT", "Doc-ID", "Score"], {"query_id": "QUERY TEXT", "doc_id": "Doc-ID", "score": "Score"}),
+    ],
+    ids=["Quepid's detailed export", "Quepid's snapshot", "RAGAS", "UBI", "positions", "any case"],
+)
+def test_results_of_the_field_are_found_under_their_names(has, columns):
+    assert found(RESULTS, has) == columns
+
+
+@pytest.mark.parametrize(
+    ("has", "columns"),
+    [
+        ("qid query docno score rank", {"query_id": "qid", "doc_id": "docno", "score": "score", "rank": "rank"}),
+        ("qid docid docno rank score", {"query_id": "qid", "doc_id": "docno", "score": "score", "rank": "rank"}),
+        ("query_id user_query docno score", {"query_id": "query_id", "doc_id": "docno", "score": "score"}),
+        ("topic query docno score position", {"query_id": "topic", "doc_id": "docno", "score": "score"}),
+        ("user item rating position", {"query_id": "user", "doc_id": "item", "score": "rating"}),
+        ("user item rank position", {"query_id": "user", "doc_id": "item", "rank": "rank"}),
+        ("qid docno score retrieved_context_ids", {"query_id": "qid", "doc_id": "docno", "score": "score"}),
+    ],
+    ids=[
+        "PyTerrier",
+        "its number of a document",
+        "our own",
+        "position beside a score",
+        "beside a rating",
+        "beside a rank",
+        "a list beside ids",
+    ],
+)
+def test_a_second_name_never_counts_beside_a_first_one(has, columns):
+    assert found(RESULTS, has.split()) == columns
+
+
+def test_positions_are_no_ranks_where_the_user_has_named_the_scores():
+    assert "rank" not in found(RESULTS, ["qid", "docno", "points", "position"], {"score": "points"})
+
+
+def test_ratings_of_quepid_are_no_scores_even_if_the_user_has_named_the_ranks():
+    assert "score" not in found(RESULTS, DETAILED, {"rank": "Doc Position"})
+
+
+def test_two_second_names_are_refused_unless_one_is_given():
+    has = ["query", "user_query", "docid", "rating"]
+    with pytest.raises(InputError, match="table: 2 columns may be the query_id, query and user_query; say which"):
+        found(JUDGMENTS, has)
+    assert found(JUDGMENTS, has, {"query_id": "query"})["query_id"] == "query"
+
+
+@pytest.mark.parametrize("table", [QUERY_ATTRIBUTES, QUERY_WEIGHTS])
+def test_the_text_of_a_query_names_it_only_where_documents_are_listed(table):
+    assert "query_id" not in found(table, ["id", "query", "lang"])
+
+
+def test_a_list_of_one_table_is_none_of_the_other():
+    assert "doc_id" not in found(JUDGMENTS, ["query_id", "query_response_hit_ids", "relevance"])
+    assert "doc_id" not in found(RESULTS, ["user_input", "reference_context_ids", "score"])
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("query_id", "User Input"),
+        ("rank", "Doc Position"),
+        ("doc_id", "query_response_hit_ids"),
+        ("doc_id", "reference_context_ids"),
+    ],
+)
+def test_every_name_that_may_count_is_known(name, column):
+    assert is_known(name, column)
+
+
+def test_what_may_be_another_thing_is_not_known():
+    assert not is_known("doc_id", "title")
+    assert not is_known("rank", "query")
+
+
+def test_lists_are_refused_where_a_field_is_text():
+    with pytest.raises(InputError, match=r"results: r\.csv: retrieved_context_ids has a list of documents, which CSV"):
+        refuse_list_as_text(found(RESULTS, RAGAS), "results: r.csv")
+    refuse_list_as_text(found(RESULTS, SNAPSHOT), "results: r.csv")
+    refuse_list_as_text({}, "results: r.csv")
+
+
+def test_only_exports_of_quepid_have_rows_for_what_is_not_there():
+    others = (["query", "doc_id", "rating"], ["Query", "DocID", "Rating"], [*BASIC, "judge"], SNAPSHOT, RAGAS)
+    assert all(map(is_of_quepid, (BASIC, DETAILED, [*DETAILED[:5], "Rating"])))
+    assert not any(map(is_of_quepid, others))
+
+
+def test_a_snapshot_names_its_run_beyond_doubt():
+    assert doubtful_run(found(RESULTS, SNAPSHOT), {}, []) is None
+    with pytest.raises(InputError, match="2 columns may be the run, Snapshot Name and model"):
+        found(RESULTS, [*SNAPSHOT, "model"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "folders", "doubtful"),
+    [
+        ({"run": "Tag"}, {}, [], "Tag"),
+        ({"run": "model"}, {"run": "model"}, [], None),
+        ({"run": "system"}, {}, ["system"], None),
+        ({"run": "run_id"}, {}, [], None),
+        ({}, {}, [], None),
+    ],
+)
+def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_names_it(
+    columns, given, folders, doubtful
+):
+    assert doubtful_run(columns, given, folders) == doubtful

@@ -1,0 +1,126 @@
+"""What is not Parquet is written as Parquet once: by all threads, and nothing is left where it fails or is stopped."""
+
+import threading
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from input_files import file, gzipped, returned
+
+from ndcg_spark.engine.scratch import Scratch
+from ndcg_spark.errors import EngineError, InputError
+from ndcg_spark.inputs import parquet_copy
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.parquet_copy import write_copy
+
+SCHEMA = pa.schema([("at", pa.int64())])
+NUMBERS = [File("a", 9), File("b", 1)]
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """Temporary folders in one of the test's own, and two threads whatever the machine has."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    scratch = Scratch()
+    yield scratch
+    scratch.remove()
+
+
+def table_of(part, _):
+    return pa.table([part], SCHEMA)
+
+
+def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monkeypatch):
+    monkeypatch.setattr(parquet_copy, "_TOGETHER", 5)
+
+    def parts(file):
+        yield from ([at, None] for at in range(file.size))
+
+    found = write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
+    assert (found.rows, found.values) == (20, {"at": 10})
+    written = pq.read_table(found.folder)["at"].drop_null().to_pylist()
+    assert sorted(written) == [0, *range(9)]
+
+
+def test_files_without_a_row_are_one_table_without_a_row(scratch):
+    found = write_copy(NUMBERS, lambda _: iter([]), table_of, SCHEMA, scratch, "results")
+    assert (found.rows, pq.read_table(found.folder).schema) == (0, SCHEMA)
+
+
+def test_the_parts_of_one_large_file_are_taken_by_all_threads(scratch):
+    met = threading.Barrier(2, timeout=20)
+
+    def table_of_two(part, _):
+        # Neither thread comes past it alone.
+        met.wait()
+        return pa.table([part], SCHEMA)
+
+    found = write_copy([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch, "results")
+    assert len(list(found.folder.iterdir())) == 2
+
+
+def test_a_failure_of_one_thread_ends_the_others_and_is_the_one_that_is_told(scratch):
+    failed = threading.Event()
+
+    def parts(file):
+        if file.path == "b":
+            raise InputError("b is damaged")
+        for _ in range(10_000_000):
+            failed.wait(0.01)
+            yield [1]
+
+    with pytest.raises(InputError, match="b is damaged"):
+        write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
+    assert [path.name for path in scratch.folder().parent.rglob("*.parquet")] == []
+
+
+def test_a_damaged_file_is_told_and_not_the_end_of_the_others(no_engine, tmp_path, scratch):
+    text = "".join(f"q{at} Q0 d{at * 7919 % 10007} 1 0.5 bm25\n" for at in range(20_000)).encode()
+    file(tmp_path / "a.run", text * 40)
+    file(tmp_path / "b.run.gz", gzipped(text)[:-100])
+    with pytest.raises(InputError, match=r"^results: .*/b\.run\.gz cannot be read, .*; write it again$"):
+        returned(no_engine, tmp_path)
+
+
+def test_no_room_for_the_rows_is_no_fault_of_the_input(no_engine, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    path = file(tmp_path / "a.run", "q1 Q0 d1 1 0.5 bm25\n").path
+    with pytest.raises(EngineError, match=r"results: no temporary files, .*No space left.*; make room, or set TMPDIR"):
+        returned(no_engine, path)
+
+
+def test_when_the_scratch_is_removed_meanwhile_as_by_a_signal_the_threads_end_and_nothing_is_left(scratch, tmp_path):
+    begun = threading.Event()
+    removing = threading.Thread(target=lambda: begun.wait() and scratch.remove())
+    removing.start()
+
+    def parts(_):
+        while True:
+            begun.set()
+            # So that the other thread gets its turn.
+            time.sleep(0.001)
+            yield [1]
+
+    with pytest.raises(EngineError):
+        write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
+    removing.join()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_scratch_that_is_removed_before_every_thread_has_begun_stops_the_work(scratch, tmp_path, monkeypatch):
+    class Interrupted(parquet_copy.ThreadPoolExecutor):
+        def submit(self, *work):
+            begun = super().submit(*work)
+            scratch.remove()
+            return begun
+
+    monkeypatch.setattr(parquet_copy, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(EngineError):
+        write_copy(NUMBERS, lambda _: iter([[1]]), table_of, SCHEMA, scratch, "results")
+    assert list((tmp_path / "temporary").iterdir()) == []
