@@ -118,16 +118,18 @@ class EvaluationConfig(Strict):
         """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
         if not isinstance(settings, dict):
             return handler(settings)
-        completed, measure_set = dict(settings), MeasureSet()
+        completed, measure_set, convention = dict(settings), MeasureSet(), Convention()
+        options: Mapping[str, Any] = {}
         # A value that cannot be parsed is left to the validation of its field.
         with contextlib.suppress(ValueError, TypeError):
             if settings.get("measures"):
                 cutoffs = None if settings.get("cutoffs") is None else parse_cutoffs(settings["cutoffs"])
                 parsed = parse_measures(config_values.texts(settings["measures"]), cutoffs, DEFAULT_CUTOFFS)
                 convention = config_values.convention(settings.get("convention", Convention()))
-                completed |= {"convention": convention.replace(**parsed.options)}
                 completed |= {"measures": parsed.texts, "cutoffs": parsed.cutoffs}
-                measure_set = parsed.measure_set
+                measure_set, options = parsed.measure_set, parsed.options
+        if options:
+            completed["convention"] = convention.replace(**options)
         config = handler(completed)
         config._measure_set = measure_set
         chosen = settings.get("convention")

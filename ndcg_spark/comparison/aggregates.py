@@ -159,13 +159,13 @@ def aggregates(rows: Iterable[Row], places: Sequence[Place], measures: int) -> l
     together: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         together.setdefault((row["place"], row["slice"]), []).append(row)
-    in_order = sorted(together.items(), key=lambda item: item[0])
-    for (number, slice_), of_place in in_order:
+    sorted_runs = sorted(together.items(), key=lambda item: item[0])
+    for (number, slice_), of_place in sorted_runs:
         if slice_ == ALL:
             _refuse_repeated(of_place, places[number].own.run)
     return [
         Aggregate(places[number], number, slice_, measure, of_place)
-        for (number, slice_), of_place in in_order
+        for (number, slice_), of_place in sorted_runs
         for measure in range(measures)
     ]
 

@@ -7,14 +7,16 @@ from ndcg_spark.gate.history import History
 from ndcg_spark.gate.rehearsal import rehearse
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.gate import refuse_unknown_measures
-from ndcg_spark.job.outcome import Tell
-from ndcg_spark.job.preparing import slice_tables
-from ndcg_spark.nights.choosing import nights_of
+from ndcg_spark.job.gate import refuse_unusable_gate
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.setup import slice_tables
 from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.nights.selection import nights_of_dataset
 
 
-def rehearse_published(config: EvaluationConfig, output: str, dataset: str | None, tell: Tell) -> list[Verdict]:
+def rehearse_published(
+    config: EvaluationConfig, output: str, dataset: str | None, report_step: ReportStep
+) -> list[Verdict]:
     """The verdicts of the configured gate on every published night, of all datasets or of one.
 
     Raises
@@ -27,17 +29,17 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
     gate = config.gate
     if gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
-    refuse_unknown_measures(gate)
+    refuse_unusable_gate(gate, None)
 
     def verdicts() -> list[Verdict]:
         nights = committed(output)
-        nights_of(nights, output, dataset)
+        nights_of_dataset(nights, output, dataset)
         with open_engine(config.engine, config.remote) as engine, translated_failures(()):
-            tell("engine", engine.name)
+            report_step("engine", engine.name)
             tables = slice_tables(engine, config)
             found = []
             for verdict in rehearse(gate, History(nights, engine.session), dataset, tables.attributes, tables.weights):
-                tell("rehearsed", f"{verdict.dataset} of {verdict.evaluated_on}: {verdict.in_words}")
+                report_step("rehearsed", f"{verdict.dataset} of {verdict.evaluated_on}: {verdict.in_words}")
                 found.append(verdict)
             return found
 

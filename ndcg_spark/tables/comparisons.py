@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.tables.comparison_notes import PRIMARY, Row, Rows, comparison_notes, counts, stars
-from ndcg_spark.tables.sorting import Order, comparable
+from ndcg_spark.tables.sorting import Order, sort_value
 from ndcg_spark.tables.table import (
     TextColumn,
     TextTable,
@@ -119,7 +119,7 @@ def _in_order(rows: Rows, order: Order | None) -> list[Row]:
     without_weights = {_key(row): row[column] for row in rows if row["weight_effective_n"] is None}
 
     def value(row: Row) -> Any:
-        return comparable(without_weights.get(_key(row), row[column]))
+        return sort_value(without_weights.get(_key(row), row[column]))
 
     def place(row: Row) -> Any:
         return row["dataset"], kinds[row["measure"], row["cutoff"]], row["attribute"] or "", value(row) is None

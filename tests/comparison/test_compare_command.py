@@ -325,7 +325,7 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
         (
             ["--baseline", "old", "--explain-plan"],
-            "--explain-plan prints text and computes nothing; leave out --format, --per-query, --baseline",
+            "--explain-plan prints text and computes nothing; omit --format, --per-query, --baseline",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

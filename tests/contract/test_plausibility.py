@@ -15,7 +15,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import refuse_other
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.noticing import tell_doubts
+from ndcg_spark.job.progress import warn_of_input
 from ndcg_spark.rules import RULES, broken_results, reason_of
 from ndcg_spark.table_config import ResultsConfig
 
@@ -99,7 +99,7 @@ def told(judged=None, runs=(), measures=None, **settings):
     )
     said = []
     sources = [Source(None, name, "trec", []) for name in ("judgments", "results")]
-    tell_doubts(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
+    warn_of_input(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
     return said
 
 

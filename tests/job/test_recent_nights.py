@@ -112,7 +112,7 @@ def test_the_same_results_of_one_dataset_are_noticed_beside_new_ones_of_another(
 
 def codes_of_nights(_, *nights):
     from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluating import run
+    from ndcg_spark.job.evaluate import run
 
     found = []
     for night in nights:

@@ -91,9 +91,9 @@ def rows(table):
 
 
 def test_the_columns_are_the_measures_that_were_asked_for_as_the_field_writes_them():
-    asked = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
+    requested = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
     found = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
-    table = paper_table(found, asked=asked)
+    table = paper_table(found, measure_set=requested)
     assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]
     assert table.rows == [["a", "0.5000", "0.4000", "0.3000", "0.2000"]]
 
