@@ -43,13 +43,15 @@ def rules_out_drop(row: Row, drop: float, alpha: float) -> bool:
     2 % of queries lose 0.75, 13 % of samples of 100 have none of these and an interval close to 0. The other way round,
     where hardly any of very many queries changed, it is proved even if all of these had lost everything.
     """
+    if OTHER_JUDGMENTS in row["flags"]:
+        return False
     is_bounded = row["measure"] in _BOUNDED
     n = row["weight_effective_n"] if row["weight_effective_n"] is not None else row["queries"]
     is_weighted = row["weight_effective_n"] is not None
     if n and is_bounded and not is_weighted and share_bound(row["changed_queries"], n, alpha / 2) <= drop:
         return True
     low = row["interval_low"]
-    if low is None or low <= -drop or is_doubted(row["flags"]) or OTHER_JUDGMENTS in row["flags"]:
+    if low is None or low <= -drop or is_doubted(row["flags"]):
         return False
     return not is_bounded or share_bound(0, n, alpha / 2) <= drop
 

@@ -43,6 +43,12 @@ def test_a_conclusion_is_drawn_from_the_interval_the_adjusted_p_value_and_the_fl
     assert conclusion(row(**values), 0.05, margin) == expected
 
 
+def test_where_judgments_differ_not_even_hardly_changed_scores_prove_anything():
+    few = {"queries": 10_000, "changed_queries": 20}
+    assert rules_out_drop(row(**few, flags=["few_changed"]), 0.01, 0.05)
+    assert not rules_out_drop(row(**few, flags=["few_changed", "other_judgments"]), 0.01, 0.05)
+
+
 @pytest.mark.parametrize("flag", [*sorted(DOUBTS), "other_judgments"])
 def test_an_interval_that_a_flag_doubts_rules_nothing_out(flag):
     assert rules_out_drop(row(), 0.01, 0.05)
