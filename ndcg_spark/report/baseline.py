@@ -169,7 +169,7 @@ def _newest_comparable(night: CommittedNight, nights: Iterable[CommittedNight]) 
     """The newest earlier night with the same judgments and convention."""
 
     def meaning(each: CommittedNight) -> tuple[str | None, str]:
-        return fingerprint(each.record, "judgments"), convention_key(each.record)
+        return fingerprint(each.record, "judgments", night.dataset), convention_key(each.record)
 
     before = reversed(earlier(nights, night.dataset, night.evaluated_on))
     return next((each for each in before if meaning(each) == meaning(night)), None)

@@ -72,7 +72,8 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
         words = f"{counted(row['wins'])} won, {counted(row['losses'])} lost, {counted(row['ties'])} tied"
         shown.append(Point("Which queries?", f"{words}{'; the largest losses: ' if largest else '.'}", largest))
         shown.append(Point("Why?", _why(data)))
-    judgments = [fingerprint(night.record, "judgments") for night in (data.night, found.night) if night]
+    nights = [night for night in (data.night, found.night) if night]
+    judgments = [fingerprint(night.record, "judgments", data.night.dataset) for night in nights]
     if found.date and len(set(judgments)) == 1 < len(judgments):
         shown.append(Point("Comparable?", " ".join(["The judgments are the same.", *found.warnings])))
     elif found.warnings:
