@@ -1,4 +1,4 @@
-"""Where the program starts, for `ndcg-spark`, `python -m ndcg_spark` and spark-submit."""
+"""The entry point of `ndcg-spark`, `python -m ndcg_spark` and spark-submit."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from ndcg_spark import interrupts
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code. From here on, a signal ends the process cleanly."""
-    # Before any import that takes long or starts threads.
+    # Before any import that is slow or starts threads.
     interrupts.watch()
     try:
         from ndcg_spark.cli.app import main as command_line
@@ -23,8 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
 def program(arguments: list[str] | None = None) -> NoReturn:
     """As `main`, and end the process as soon as its output is written.
 
-    Everything that was opened is closed by then. Python would go on to take its modules apart, which takes as long as
-    an evaluation of little data.
+    Everything that was opened is closed by then. Python's own shutdown takes as long as a small evaluation.
     """
     code = 0
     try:
@@ -34,7 +33,7 @@ def program(arguments: list[str] | None = None) -> NoReturn:
             raise
         code = end.code or 0
     for stream in (sys.stdout, sys.stderr):
-        # What cannot be written has been told already, or nobody is left to be told.
+        # A failure to write was reported already, or nobody reads.
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)

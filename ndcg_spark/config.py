@@ -34,21 +34,8 @@ from ndcg_spark.table_config import (
     JudgmentsConfig,
     ResultsConfig,
     Strict,
-    TableConfig,
     WeightsConfig,
 )
-
-__all__ = [
-    "AttributesConfig",
-    "EvaluationConfig",
-    "ExcludeConfig",
-    "JudgmentsConfig",
-    "ResultsConfig",
-    "TableConfig",
-    "WeightsConfig",
-    "load",
-    "validate",
-]
 
 #: The names of the input tables in the configuration.
 TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
@@ -101,24 +88,18 @@ class EvaluationConfig(Strict):
     gate: GateConfig | None = None
 
     _notes: tuple[str, ...] = PrivateAttr(default=())
-    _chooses_convention: bool = PrivateAttr(default=False)
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def chosen_options(self) -> frozenset[str]:
-        """The options of the convention that are set by name, not by the preset."""
+        """The options of the convention that the configuration names, and `preset` if it names one."""
         return self._chosen_options
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Decisions that were made while the configuration was loaded, in sentences for users."""
         return self._notes
-
-    @property
-    def chooses_convention(self) -> bool:
-        """Whether the configuration has a preset or options; measures and results may change options, too."""
-        return self._chooses_convention
 
     @property
     def measure_set(self) -> MeasureSet:
@@ -137,19 +118,22 @@ class EvaluationConfig(Strict):
         """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
         if not isinstance(settings, dict):
             return handler(settings)
-        completed, measure_set = dict(settings), MeasureSet()
+        completed, measure_set, convention = dict(settings), MeasureSet(), Convention()
+        options: Mapping[str, Any] = {}
         # A value that cannot be parsed is left to the validation of its field.
         with contextlib.suppress(ValueError, TypeError):
             if settings.get("measures"):
                 cutoffs = None if settings.get("cutoffs") is None else parse_cutoffs(settings["cutoffs"])
                 parsed = parse_measures(config_values.texts(settings["measures"]), cutoffs, DEFAULT_CUTOFFS)
                 convention = config_values.convention(settings.get("convention", Convention()))
-                completed |= {"convention": convention.replace(**parsed.options)}
                 completed |= {"measures": parsed.texts, "cutoffs": parsed.cutoffs}
-                measure_set = parsed.measure_set
+                measure_set, options = parsed.measure_set, parsed.options
+        if options:
+            completed["convention"] = convention.replace(**options)
         config = handler(completed)
         config._measure_set = measure_set
-        config._chooses_convention = "convention" in settings
+        chosen = settings.get("convention")
+        config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
         return config
 
     @model_validator(mode="after")
@@ -225,31 +209,23 @@ def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]
 
 def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
     """The settings as an EvaluationConfig, or one ConfigurationError that names every problem in them."""
+    cause: ValidationError | None = None
     try:
         config = EvaluationConfig.model_validate(settings)
+        problems = _contradictions(config)
     except ValidationError as error:
-        problems = problems_of(error, EvaluationConfig)
-        raise _refused(problems, where) from error
-    options = settings.get("convention")
-    config._chosen_options = frozenset(options) if isinstance(options, Mapping) else frozenset()
-    has_tables = (config.query_attributes is not None, config.query_weights is not None)
-    problems = contradictions(config.gate, config.cutoffs, *has_tables) if config.gate else _unused(config)
+        problems, cause = problems_of(error, EvaluationConfig), error
     if problems:
-        raise _refused(problems, where)
+        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from cause
     return config
 
 
-def _unused(config: EvaluationConfig) -> list[str]:
-    """Problems with tables that only a gate uses, if there is no gate."""
-    return [
-        f"{name}: only a gate uses it; add [gate], or remove it"
-        for name in ("query_attributes", "query_weights")
-        if getattr(config, name) is not None
-    ]
-
-
-def _refused(problems: list[str], where: str) -> ConfigurationError:
-    return ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
+def _contradictions(config: EvaluationConfig) -> list[str]:
+    """Problems of the gate with the rest of the configuration, or of tables that only a gate uses."""
+    tables = {name: getattr(config, name) is not None for name in ("query_attributes", "query_weights")}
+    if config.gate:
+        return contradictions(config.gate, config.cutoffs, *tables.values())
+    return [f"{name}: only a gate uses it; add [gate], or remove it" for name, is_there in tables.items() if is_there]
 
 
 def _read(file: Path) -> dict[str, Any]:

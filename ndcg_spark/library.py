@@ -143,18 +143,18 @@ def evaluate(
     0.5
     """
     session = session_of(judgments, results)
-    chosen = Convention.preset(convention) if isinstance(convention, str) else convention
-    if not isinstance(chosen, Convention):
+    options = Convention.preset(convention) if isinstance(convention, str) else convention
+    if not isinstance(options, Convention):
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
-    given = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
-    parsed = parse_measures(measures, given, DEFAULT_CUTOFFS)
-    judgments = _graded(judgments, session, chosen, relevance)
+    ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
+    parsed = parse_measures(measures, ranks, DEFAULT_CUTOFFS)
+    judgments = _graded(judgments, session, options, relevance)
     results = frame(results, RESULTS.names, session, "results", needed=_IDS)
-    chosen = chosen.replace(**parsed.options, **rules.options_without_scores(chosen, results.columns))
+    options = options.replace(**parsed.options, **rules.options_without_scores(options, results.columns))
     evaluation = Evaluation(
-        chosen,
+        options,
         parsed.cutoffs,
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
@@ -166,11 +166,11 @@ def evaluate(
         results = results.withColumn("run", F.lit(RUN))
     typed_judgments = conform_rows(judgments, JUDGMENTS, "judgments")
     typed_results = conform_rows(results, RESULTS, "results")
-    rules.require_columns(typed_judgments.columns, typed_results.columns, chosen)
-    grades = gain(F.coalesce("relevance", F.lit(0.0)), chosen)
-    broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, chosen)
+    rules.require_columns(typed_judgments.columns, typed_results.columns, options)
+    grades = gain(F.coalesce("relevance", F.lit(0.0)), options)
+    broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, options)
     good_judgments = refuse_rows(typed_judgments, broken, "judgments")
-    broken = rules.broken_results(dict(typed_results.dtypes), chosen)
+    broken = rules.broken_results(dict(typed_results.dtypes), options)
     good_results = refuse_rows(typed_results, broken, "results")
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
@@ -180,7 +180,7 @@ def evaluate(
 
 
 def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:
-    """The judgments; every one has the grade `relevance` if it is given, or 1 where no grades are needed or there."""
+    """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
     needs_grades = relevance is None and convention.gain != "judged"
     known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
     needed = [*_IDS, "relevance"] if needs_grades else _IDS
@@ -197,16 +197,16 @@ def _finite(relevance: Any) -> float:
 
 
 def session_of(*tables: Any) -> SparkSession:
-    """The session of the first table that has one; the running session, or a new one, if none has."""
-    found = next((table.sparkSession for table in tables if is_dataframe(table)), None)
-    return found or SparkSession.getActiveSession() or open_session()
+    """The session of the first table that has one, else the running session, else a new one."""
+    session = next((table.sparkSession for table in tables if is_dataframe(table)), None)
+    return session or SparkSession.getActiveSession() or open_session()
 
 
 def as_list(cutoffs: Any) -> list[Any]:
-    """The cutoffs as a list, if one is given alone too; whole numbers of any kind, such as numpy's, as ints."""
-    given = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
+    """One or several cutoffs as a list; whole numbers of any type, such as numpy's, become ints."""
+    several = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
     plain = []
-    for cutoff in given:
+    for cutoff in several:
         is_whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
         plain.append(operator.index(cutoff) if is_whole else cutoff)
     return plain

@@ -28,7 +28,6 @@ def _table(*columns: tuple[str, DataType]) -> StructType:
 
 _TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
 
-
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` is optional.
 JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
 
@@ -180,8 +179,12 @@ COMPARISONS = _table(
     ("interval_high", _NUMBER),
     ("p_value", _NUMBER),
     ("p_adjusted", _NUMBER),
+    ("family", _TEXT),
+    ("family_size", _COUNT),
+    ("conclusion", _TEXT),
     ("effect_size", _NUMBER),
     ("minimum_detectable", _NUMBER),
+    ("queries_needed", _COUNT),
     ("weight_effective_n", _NUMBER),
 )
 
@@ -205,9 +208,8 @@ RANKED_DOCUMENTS = _table(
 )
 
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
-#: without a gate; `accepted` is the reason why somebody accepted the night as a baseline. `committed_at` is in UTC, as
-#: ISO 8601; `seconds` has the duration of every step by its name, `counts` rows and queries, `record` the whole
-#: record as JSON.
+#: without a gate; `accepted` is the reason why it is a baseline all the same. `committed_at` is in UTC, as ISO 8601;
+#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),

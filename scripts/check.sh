@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
 #     scripts/check.sh               everything that matters, in some minutes
-#     scripts/check.sh --thorough    more random inputs and more cases for the live tools; other arguments go to pytest too
+#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, and coverage; other arguments go to
+#                                    pytest too
 set -euo pipefail
 # Another checkout that is on this path would be tested in place of this one.
 unset PYTHONPATH
@@ -50,5 +51,10 @@ wait "$object_store"
 wait "$parity"
 wait "$package"
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
-pytest --numprocesses 2 --slow --cov --cov-report= "$@"
-echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
+if [[ " $* " == *" --thorough "* ]]; then
+    # Measuring coverage nearly doubles the processor time of a test without an engine.
+    pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
+else
+    pytest --numprocesses 2 --slow "$@"
+fi

@@ -10,7 +10,7 @@ import pytest
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import COMPARISONS, KEPT
-from ndcg_spark.tables.comparisons import FLAGS
+from ndcg_spark.tables.comparison_notes import FLAGS
 
 ROOT = Path(__file__).parents[1]
 GUIDES = {

@@ -10,7 +10,7 @@ from ndcg_spark.cli.app import main
 from ndcg_spark.cli.configuration import _columns, _input_paths
 from ndcg_spark.config import load, validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job import checking
+from ndcg_spark.job import check as job
 
 DATE = datetime.date(2026, 11, 20)
 
@@ -90,7 +90,7 @@ def read(monkeypatch, capsys):
 
     def of(*arguments):
         found = []
-        monkeypatch.setattr(checking, "check", lambda config, _: found.append(config) or {"judged_rate": []})
+        monkeypatch.setattr(job, "check", lambda config, _: found.append(config) or {"judged_rate": []})
         with pytest.raises(SystemExit):
             main(["check", *arguments, "--format", "json"])
         for config in found:

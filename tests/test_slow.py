@@ -46,8 +46,6 @@ def folder(tmp_path_factory):
     [
         ([], 2, 1),
         (["-m", "not spark", "-n", "1"], 1, 1),
-        (["-k", "quick"], 1, 0),
-        (["--slow"], 3, 0),
         (["test_it.py::test_slow"], 1, 0),
     ],
 )

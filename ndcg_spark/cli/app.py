@@ -1,6 +1,6 @@
 """The program: its commands, and how it ends.
 
-Modules that take long to import are imported inside the commands, so that help answers at once.
+Slow modules are imported inside the commands, so that help is instant.
 """
 
 import logging
@@ -33,18 +33,18 @@ app = Commands(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; a failure that can be explained prints one message."""
+    """Run the command line and exit with its code; a failure with a known cause prints one message."""
     prepare_streams()
-    # What libraries log about a failure is left out, as our own message says it once.
+    # Libraries log failures that our own message already reports.
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
-    given = sys.argv[1:] if arguments is None else arguments
-    with reported_errors(given):
-        raise SystemExit(app(args=list(map(_utf8, given)), prog_name="ndcg-spark", standalone_mode=False) or 0)
+    words = sys.argv[1:] if arguments is None else arguments
+    with reported_errors(words):
+        raise SystemExit(app(args=list(map(_utf8, words)), prog_name="ndcg-spark", standalone_mode=False) or 0)
 
 
 def _utf8(argument: str) -> str:
-    """An argument as UTF-8 reads it: names of files and runs are UTF-8, whatever the locale."""
+    """An argument decoded as UTF-8: names of files and runs are UTF-8, whatever the locale."""
     try:
         return os.fsencode(argument).decode()
     except UnicodeEncodeError:

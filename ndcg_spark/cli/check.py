@@ -1,4 +1,4 @@
-"""The commands `check` and `judge-next`: what is in the input, and which documents to have judged next."""
+"""The commands `check` and `judge-next`: what the input contains, and which documents to judge next."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import load_arguments
 
-#: Options that concern scores, which a check does not compute; and those that a list of documents does not have.
+#: Options that concern scores, which a check does not compute; and those that do not concern a list of documents.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
 _OF_MEASURES = ("output", "documents", "measures", "bounds", "wait_for_input")
 
@@ -21,14 +21,14 @@ def check(style: str, **arguments: Any) -> None:
 
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
-    from ndcg_spark.job.checking import check as check_input
+    from ndcg_spark.job.check import check as check_input
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_check
 
     config = load_arguments(arguments)
     with Progress(style).running() as progress:
-        found = check_input(config, progress.report_step)
-    print_check(found, style)
+        counts = check_input(config, progress.report_step)
+    print_check(counts, style)
 
 
 @click.command("judge-next", cls=Command, epilog=EXIT_CODES)
@@ -38,8 +38,8 @@ def check(style: str, **arguments: Any) -> None:
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
-    These are the documents that most runs rank highest, within the deepest cutoff. With --format csv the list is a file
-    that judging tools can load.
+    These are the documents that most runs rank highest, within the deepest cutoff. Judging tools can load the output of
+    --format csv.
     """
     from ndcg_spark.job.annotation_pool import documents_to_judge
     from ndcg_spark.report.progress import Progress
@@ -47,5 +47,5 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     config = load_arguments(arguments)
     with Progress(style).running() as progress:
-        found = documents_to_judge(config, documents, progress.report_step)
-    print_documents(found, style)
+        rows = documents_to_judge(config, documents, progress.report_step)
+    print_documents(rows, style)

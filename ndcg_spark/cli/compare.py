@@ -28,6 +28,10 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @_default("--correction", "holm|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
 @_default("--test", "t|randomization", "Significance test; t is replaced where it cannot be trusted.", "t")
 @options.number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
+@click.option("--margin", metavar="DIFFERENCE", type=float, help="Largest difference that does not matter, e.g. 0.01.")
+@click.option("--unchanged-queries", is_flag=True, help="Leave out queries whose judgments changed since the baseline.")
+@click.option("--sort", metavar="COLUMN[:asc|desc]", help="Order of the runs. [default: difference:asc, worst first]")
+@click.option("--top", metavar="N", type=click.IntRange(min=1), help="Show the first N comparisons of a table.")
 @options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
 @options.output_format(*options.FORMATS)
 @options.engine
@@ -40,20 +44,29 @@ def compare(
     correction: str,
     test: str,
     alpha: float,
+    margin: float | None,
+    unchanged_queries: bool,
+    sort: str | None,
+    top: int | None,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
 
-    Prints differences, confidence intervals and p values. The baseline is a run of the same night, another night, or a
-    run of another night.
+    Prints differences, confidence intervals, p values and conclusions. The baseline is a run of the same night, another
+    night, or a run of another night. With --margin, runs that differ by less are found to be the same.
     """
     from ndcg_spark.comparison.options import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.progress import Progress
+    from ndcg_spark.tables.comparisons import SORT_COLUMNS
+    from ndcg_spark.tables.sorting import order_of
 
-    chosen = ComparisonOptions(measures_of(measures), alpha, correction, test)
+    chosen = ComparisonOptions(
+        measures_of(measures), alpha, correction, test, margin=margin, unchanged_queries=unchanged_queries
+    )
+    order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)
     with Progress(style).running() as progress:
         found = compare_nights(request, progress.report_step)
-    print_compared(found, style, correction, alpha, chosen.names)
+    print_compared(found, style, chosen, order, top)

@@ -1,4 +1,4 @@
-"""The arguments of a command become a configuration: options override what is in the file."""
+"""The configuration of a command: its arguments over the configuration file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _TABLES = ("judgments", "results", "exclude")
 
 
 def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
-    """The configuration that the options of `evaluation_options` describe, over that of --config.
+    """The configuration that the options of `options.of_evaluations` describe, over that of --config.
 
     Raises
     ------
@@ -55,17 +55,17 @@ def is_night(arguments: Mapping[str, Any]) -> bool:
     Raises
     ------
     ConfigurationError
-        Beside such a folder there is an option that says how judgments and results are read or scored.
+        There is also an option that concerns judgments and results.
     """
     paths = arguments["paths"]
     if len(paths) != 1 or any(arguments.get(name) for name in ("judgments", "results", "config")):
         return False
-    given = [name for name, value in arguments.items() if value not in (None, ())]
-    options = [name.replace("_", "-") for name in given if name not in ("paths", "date", "engine", "remote")]
+    used = [name for name, value in arguments.items() if value not in (None, ())]
+    options = [name.replace("_", "-") for name in used if name not in ("paths", "date", "engine", "remote")]
     if options:
         raise ConfigurationError(
             f"arguments: --{options[0]} is for judgments and results, and only {paths[0]} is given; give the "
-            f"judgments, then the results, or leave out --{options[0]}"
+            f"judgments, then the results, or omit --{options[0]}"
         )
     return True
 
@@ -73,7 +73,7 @@ def is_night(arguments: Mapping[str, Any]) -> bool:
 def _input_paths(
     paths: Sequence[str], judgments: Sequence[str], results: Sequence[str]
 ) -> tuple[list[str] | None, list[str] | None]:
-    """The paths of the judgments and of the results, as positions or as options; None for what is not given."""
+    """The paths of the judgments and of the results, from positions or options; None for what is absent."""
     if not paths:
         return list(judgments) or None, list(results) or None
     if judgments or results:
@@ -104,7 +104,7 @@ def _versions(texts: Iterable[str]) -> dict[str, str]:
 
 def _columns(texts: Iterable[str]) -> dict[str, dict[str, str]]:
     """The names of our columns in the files of each table, of texts like ``doc_id=docno``, ``results.doc_id=docno``."""
-    from ndcg_spark.config import JudgmentsConfig, ResultsConfig
+    from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
     known = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
     columns: dict[str, dict[str, str]] = {}

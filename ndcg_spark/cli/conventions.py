@@ -1,4 +1,4 @@
-"""The command `conventions`: the presets, one of them, or all of them side by side on somebody's data."""
+"""The command `conventions`: the presets, one of them, or all of them side by side on your data."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ def show_conventions(
     name: str | None, compare: tuple[str, str] | None, style: str, input_format: str | None, **arguments: Any
 ) -> None:
     """List the presets, explain one, or compare all on your data."""
-    given = {option: value for option, value in arguments.items() if value is not None}
+    settings = {option: value for option, value in arguments.items() if value is not None}
     if compare is None:
-        if style != "table" or given or input_format:
+        if style != "table" or settings or input_format:
             raise ConfigurationError(
                 "arguments: --cutoffs, --measures, --input-format, --engine and --format are for comparisons; add "
                 "--compare"
@@ -42,8 +42,8 @@ def show_conventions(
     from ndcg_spark.report.scores import print_presets
 
     judgments, results = ({"path": path, "format": input_format} for path in compare)
-    default = {} if "measures" in given else {"cutoffs": "10"}
-    config = validate({**default, **given, "judgments": judgments, "results": results}, "arguments")
+    default = {} if "measures" in settings else {"cutoffs": "10"}
+    config = validate({**default, **settings, "judgments": judgments, "results": results}, "arguments")
     with Progress(style).running() as progress:
-        found = compare_presets(config, progress.report_step)
-    print_presets(found, style, config.measure_set)
+        scores = compare_presets(config, progress.report_step)
+    print_presets(scores, style, config.measure_set)

@@ -16,24 +16,24 @@ from ndcg_spark.report.console import echo
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
-    from ndcg_spark.job.inline_comparison import InlineComparison
-    from ndcg_spark.job.outcome import Outcome
+    from ndcg_spark.job.consumers import InlineComparison
+    from ndcg_spark.job.record import Outcome
     from ndcg_spark.tables.sorting import Order
 
-#: What query scores are printed in: they are too many for a page.
-_OF_QUERIES = ("table", "json", "csv", "spreadsheet")
+#: The formats of query scores, of which there are too many for a page.
+_QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 
 
 @click.command(cls=Command, epilog=GATE_CODES)
 @options.of_evaluations()
 @options.output_format(*options.FORMATS)
-@click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON has an object per line.")
+@click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON is one object per line.")
 @click.option("--sort", metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of the printed rows.")
 @click.option("--report", type=options.FILE, metavar="FILE", help="Also write an HTML report of the scores.")
 @click.option("--explain-plan", is_flag=True, help="Print how the scores would be computed; compute nothing.")
 @options.accept_baseline
 @options.junit
-@click.option("--baseline", metavar="RUN", help="Compare the scores of every other run with this run's.")
+@click.option("--baseline", metavar="RUN", help="Compare every other run with this one.")
 def evaluate(
     style: str,
     per_query: bool,
@@ -49,9 +49,8 @@ def evaluate(
 
     Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
     """
-    from ndcg_spark.job.checking import explain
-    from ndcg_spark.job.evaluating import run as run_job
-    from ndcg_spark.job.handing_over import QueryScores, Taker
+    from ndcg_spark.job import consumers
+    from ndcg_spark.job import evaluate as job
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
@@ -60,24 +59,19 @@ def evaluate(
     config = load_arguments(arguments)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
-    beside = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
-    _refuse_contradictions(style, per_query, explain_plan, {**beside, "--sort": sort}, config)
+    extras = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
+    _refuse_contradictions(style, per_query, explain_plan, {**extras, "--sort": sort}, config)
     if explain_plan:
-        echo(explain(config).split("\n"))
+        echo(job.explain_plan(config).split("\n"))
         return
     if junit is not None:
         refuse_unwritable(junit)
-    comparison = None
-    if baseline is not None:
-        # Without a baseline, nothing that compares is even imported.
-        from ndcg_spark.job.inline_comparison import InlineComparison
-
-        comparison = InlineComparison(baseline, config.measure_set)
+    comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
     print_rows = functools.partial(print_query_scores, style=style, companions=config.measure_set.columns)
-    taker: Taker | None = QueryScores(print_rows, order) if per_query else comparison
+    consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
         with Progress(style).running() as progress:
-            evaluated = functools.partial(run_job, wanted=taker, accepted=accept_baseline, doing=progress.doing)
+            evaluated = functools.partial(job.run, consumer=consumer, accepted=accept_baseline, announce=progress.doing)
             if report is None:
                 outcome = evaluated(config, progress.report_step)
             else:
@@ -85,7 +79,7 @@ def evaluate(
 
                 writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
-        # The last is written first, and each whatever becomes of the others.
+        # The last is written first, and each one even if another fails.
         if not per_query:
             outputs.callback(_print, outcome, comparison, style, order)
         if report is not None:
@@ -96,27 +90,27 @@ def evaluate(
 
 
 def _refuse_contradictions(
-    style: str, per_query: bool, explain_plan: bool, beside: Mapping[str, object], config: "EvaluationConfig"
+    style: str, per_query: bool, explain_plan: bool, extras: Mapping[str, object], config: "EvaluationConfig"
 ) -> None:
-    if per_query and style not in _OF_QUERIES:
-        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_OF_QUERIES)}, not {style}")
-    if per_query and beside["--baseline"]:
-        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; leave one out")
-    if explain_plan and (style != "table" or per_query or any(value is not None for value in beside.values())):
+    if per_query and style not in _QUERY_FORMATS:
+        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
+    if per_query and extras["--baseline"]:
+        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one of them")
+    if explain_plan and (style != "table" or per_query or any(value is not None for value in extras.values())):
         raise ConfigurationError(
-            "arguments: --explain-plan prints text and computes nothing; leave out --format, --per-query, "
-            f"{', '.join(beside)}"
+            "arguments: --explain-plan prints text and computes nothing; omit --format, --per-query, "
+            f"{', '.join(extras)}"
         )
-    if beside["--junit"] is not None and config.gate is None:
+    if extras["--junit"] is not None and config.gate is None:
         raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
 
 
 def _print(outcome: "Outcome", comparison: "InlineComparison | None", style: str, order: "Order | None") -> None:
-    if comparison and comparison.found:
+    if comparison and comparison.result:
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.report.comparisons import print_with_comparison
 
-        print_with_comparison(outcome, comparison.found, style, order)
+        print_with_comparison(outcome, comparison.result, style, order)
     else:
         from ndcg_spark.report.scores import print_outcome
 

@@ -1,4 +1,4 @@
-"""The commands `recover` and `expire`: what is removed from the folder that keeps the scores."""
+"""The commands `recover` and `expire`, which remove what is no longer needed from an output."""
 
 import datetime
 
@@ -16,7 +16,7 @@ _DAYS = click.IntRange(min=0)
 @click.command(cls=Command)
 @options.output
 def recover(output: str) -> None:
-    """Remove what killed evaluations left and what was superseded.
+    """Remove what killed and superseded evaluations left.
 
     Every evaluation does this first.
     """
@@ -29,7 +29,7 @@ def recover(output: str) -> None:
 
 @click.command(cls=Command)
 @options.output
-@click.option("--keep-days", type=_DAYS, metavar="DAYS", required=True, help="Remove nights dated longer ago.")
+@click.option("--keep-days", type=_DAYS, metavar="DAYS", required=True, help="Remove nights that are older than this.")
 @options.dataset
 @click.option("--baselines", is_flag=True, help="Also remove baselines of the gate.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")

@@ -8,7 +8,7 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import is_night, load_arguments
 
-#: The options of evaluations that this command does not have, or has with another meaning.
+#: The options of evaluations that this command lacks, or has with another meaning.
 _NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for_input")
 
 
@@ -31,7 +31,7 @@ def explain_query(
 ) -> None:
     """Explain the score of one query, document by document.
 
-    Takes judgments and results, or the folder that keeps a night with its documents (--date, else the newest).
+    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest).
 
     Shows what each document adds and loses, what would help most, which relevant documents are missing, and how the
     unjudged documents could change the score.
@@ -44,10 +44,10 @@ def explain_query(
     if is_night(arguments):
         from ndcg_spark.job.explain_night import explain_night
 
-        found = explain_night(arguments["paths"][0], arguments["date"], request)
+        explained = explain_night(arguments["paths"][0], arguments["date"], request)
     else:
-        from ndcg_spark.job.explaining import explain_query as explain_inputs
+        from ndcg_spark.job.explain import explain_query as explain_inputs
 
         with Progress(style).running() as progress:
-            found = explain_inputs(load_arguments(arguments), request, progress.report_step)
-    print_explanations(found, style)
+            explained = explain_inputs(load_arguments(arguments), request, progress.report_step)
+    print_explanations(explained, style)

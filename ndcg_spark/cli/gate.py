@@ -37,7 +37,7 @@ def run_gate(
     """
     from ndcg_spark.config import load_gate
     from ndcg_spark.gate.verdict import exit_code_of
-    from ndcg_spark.job.gate_nights import gate_published, newest_date
+    from ndcg_spark.job.gate import gate_published, newest_date
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
 

@@ -1,4 +1,4 @@
-"""The commands `nights` and `trend`: what has been published."""
+"""The commands `nights` and `trend`, which show what was published."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ def list_nights(output: str, measures: str | None, style: str) -> None:
     from ndcg_spark.report.nights import print_nights, shown_measures
 
     shown = shown_measures(measures, style)
-    found, scores = read_again_if_replaced(lambda: (nights := committed(output), dataset_scores(nights)))
-    print_nights(found, scores, style, shown)
+    published, scores = read_again_if_replaced(lambda: (nights := committed(output), dataset_scores(nights)))
+    print_nights(published, scores, style, shown)
 
 
 @click.command("trend", cls=Command)
@@ -35,11 +35,13 @@ def list_nights(output: str, measures: str | None, style: str) -> None:
 @click.option("--run", metavar="RUN", help="Only this run.")
 @click.option("--measures", metavar="MEASURE[@CUTOFF],...", help="Measures to follow. [default: the headline]")
 @options.number("--last", "N", _LAST, click.IntRange(min=1), 60)
-@click.option("--since", "anchor", metavar="YYYY-MM-DD", help="The anchor. [default: the first comparable nights]")
+@click.option(
+    "--since", "anchor", metavar="YYYY-MM-DD", help="Date of the anchor. [default: the first comparable nights]"
+)
 @options.number("--max-drop", "DIFFERENCE", _MAX_DROP, click.FloatRange(min=0), 0.02)
 @options.output_format("table", "json", "csv", "spreadsheet", "png", "svg")
 def show_trend(output: str, style: str, max_drop: float, **request: Any) -> None:
-    """Show the scores of the nights as lines, and unusual nights.
+    """Plot the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.
     """

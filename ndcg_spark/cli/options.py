@@ -1,4 +1,4 @@
-"""The options that several commands have, each declared once."""
+"""The options that several commands share, each declared once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +26,15 @@ def _texts(option: str, metavar: str, words: str) -> _Option:
 
 
 def number(option: str, metavar: str, words: str, kind: Any, default: float) -> _Option:
-    """An option with a number of this kind, and a default that its help shows."""
+    """An option that takes a number of this type; its help shows the default."""
     return click.option(option, metavar=metavar, help=words, type=kind, default=default, show_default=True)
 
 
 def _choice(what: str, values: tuple[str, ...]) -> dict[str, Any]:
-    """One of these values, the first by default. ConfigurationError for any other, which names the nearest."""
+    """Settings of an option that takes one of these values, the first by default.
+
+    Any other value is a ConfigurationError that names the nearest.
+    """
 
     def chosen(_context: Any, _option: Any, value: str) -> str:
         if value in values:
@@ -45,21 +48,23 @@ def _choice(what: str, values: tuple[str, ...]) -> dict[str, Any]:
 
 
 def output_format(*formats: str) -> _Option:
-    """The option --format, which chooses one of these formats; the first is the default. It becomes `style`."""
+    """The option --format, passed on as `style`; the first of these formats is the default."""
     words = f"Output format: {', '.join(formats[:-1])} or {formats[-1]}."
     return click.option("--format", "style", metavar="FORMAT", help=words, **_choice("format", formats))
 
 
-output = click.argument("output", metavar="OUTPUT", help="Folder that keeps the scores.")
-night = _text("--date", "YYYY-MM-DD", "Which night. [default: the newest]")
+output = click.argument("output", metavar="OUTPUT", help="Folder with the published scores.")
+night = _text("--date", "YYYY-MM-DD", "Date of the night. [default: the newest]")
 dataset = _text("--dataset", "NAME", "Only this dataset.")
 engine = _text(
     "--engine", "ENGINE", "Engine: auto, embedded or spark.", **_choice("engine", ("auto", "embedded", "spark"))
 )
 remote = _text("--remote", "URL", "Spark Connect server, sc://host:port.")
-accept_baseline = _text("--accept-baseline", "REASON", "Accept this night as a baseline of later nights, and why.")
+accept_baseline = _text(
+    "--accept-baseline", "REASON", "Accept this night as a baseline of later nights, for this reason."
+)
 junit = _text("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
-#: The engine where a configuration decides if the option is not given, and says what is wrong with it.
+#: The engine of commands with a configuration, which decides if the option is not given and validates it.
 config_engine = _text("--engine", "ENGINE", "Engine: auto, embedded or spark. [default: auto]")
 input_format = _text(
     "--input-format",
@@ -72,32 +77,34 @@ def _fraction(option: str, words: str) -> _Option:
     return _text(option, "FRACTION", words, type=float)
 
 
-#: Every option that becomes part of a configuration, in the order of the help. Those that are not given are None or
-#: empty, and the configuration file or its default decides.
+#: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
+#: and the configuration file or its default decides.
 _OF_EVALUATIONS: dict[str, _Option] = {
     "paths": click.argument(
         "paths",
         nargs=-1,
         metavar="[JUDGMENTS RESULTS...]",
-        help="Judgments, then all results, in place of the options.",
+        help="Judgments, then all results, instead of --judgments and --results.",
     ),
     "judgments": _texts(
         "--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."
     ),
-    "results": _texts("--results", "PATH", "Results (runs): likewise. TREC files contain the name of their run."),
-    "exclude": _texts(
-        "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the lists before ranking: likewise."
+    "results": _texts(
+        "--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."
     ),
-    "output": _text("--output", "FOLDER", "Folder that keeps the scores. Without it they are only printed."),
+    "exclude": _texts(
+        "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking, in the same way."
+    ),
+    "output": _text("--output", "FOLDER", "Folder to publish the scores in. Without it they are only printed."),
     "documents": _text(
-        "--documents", "top|worst", "Keep the ranked documents, too: of all queries, or of those that lost most."
+        "--documents", "top|worst", "Also keep the ranked documents: of all queries, or of those that lost most."
     ),
     "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     "measures": _text(
         "--measures",
         "MEASURE[,...]",
-        "Measures to compute and show beside NDCG: precision, recall, ap, rr, success, rbp, err, bpref, judged, at "
-        "every cutoff; or as papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
+        "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or as "
+        "papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
     "bounds": click.option(
         "--bounds",
@@ -105,12 +112,14 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         default=None,
         help="Compute the lowest and the highest NDCG that judging the unjudged documents could give.",
     ),
-    "convention": _text("--convention", "PRESET", "Which NDCG. [default: standard]"),
+    "convention": _text("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
     "set": _texts("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
     "dataset": _text("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),
     "date": _text("--date", "YYYY-MM-DD", "Date of the scores. [default: today, UTC]"),
-    "run": _text("--run", "NAME", "Name of the run, whatever the results say."),
-    "run_from": _text("--run-from", "file|column|NAME", "What names the runs. [default: column, if there is one]"),
+    "run": _text("--run", "NAME", "Name of the run; overrides what the results say."),
+    "run_from": _text(
+        "--run-from", "file|column|NAME", "Where the names of runs come from. [default: column, if there is one]"
+    ),
     "column": _texts(
         "--column",
         "[TABLE.]OURS=YOURS",
@@ -121,13 +130,13 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         "TABLE=VERSION|TIME",
         "Version of a Delta or Iceberg table to read, e.g. results=12. [default: the latest]",
     ),
-    "relevance": _text("--relevance", "GRADE", "Grade of every judgment, whatever the files say.", type=float),
+    "relevance": _text("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
     "input_format": input_format,
     "max_rejected_fraction": _fraction(
         "--max-rejected-fraction", "Fraction of a table's rows that may be rejected. [default: 0]"
     ),
     "max_missing_fraction": _fraction(
-        "--max-missing-fraction", "Fraction of the judged queries that a run may have no results for. [default: 1]"
+        "--max-missing-fraction", "Fraction of the judged queries that a run may lack. [default: 1]"
     ),
     "max_unjudged_fraction": _fraction(
         "--max-unjudged-fraction", "Fraction of a run's queries that may be unjudged. [default: 1]"
@@ -136,17 +145,19 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         "--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"
     ),
     "wait_for_input": _text("--wait-for-input", "DURATION", "Wait for inputs that are late, e.g. 90m or 2h."),
-    "config": _text("--config", "FILE", "TOML file; options override what it says.", type=FILE),
+    "config": _text("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     "engine": config_engine,
     "remote": remote,
     "staging": _text(
-        "--staging", "FOLDER", "Folder that this machine and the engine see, for text. [default: in the output]"
+        "--staging",
+        "FOLDER",
+        "Folder for converted text that this machine and the engine share. [default: in the output]",
     ),
 }
 
 
 def of_evaluations(*without: str) -> Callable[[_Command], _Command]:
-    """Gives a command all options that become a configuration, except these; `load_arguments` takes their values."""
+    """Decorator: all options that become a configuration, except these; `load_arguments` takes their values."""
 
     def with_options(command: _Command) -> _Command:
         for name in reversed(_OF_EVALUATIONS):

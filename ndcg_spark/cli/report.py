@@ -18,7 +18,7 @@ from ndcg_spark.report.console import echo
 @options.night
 @options.dataset
 @click.option("--run", metavar="RUN", help="Run to show in detail. [default: one that fails, else the best]")
-@click.option("--baseline", metavar="RUN", help="Run to compare with. [default: as the gate did]")
+@click.option("--baseline", metavar="RUN", help="Run to compare with. [default: that of the gate]")
 @click.option("--baseline-date", metavar="YYYY-MM-DD|last_good", help="Night to compare with.")
 @click.option("--slices", metavar="FILE", help="Also compare these slices of queries: query_id, attribute, value.")
 @click.option("--png", type=options.FILE, metavar="FOLDER", help="Also write the plots to this folder.")
@@ -46,8 +46,8 @@ def write_report(
     is_compared = baseline or baseline_date
     if slices and not is_compared:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
-    against = Baseline(baseline, baseline_date, slices, engine, remote) if is_compared else None
+    compared_with = Baseline(baseline, baseline_date, slices, engine, remote) if is_compared else None
     set_outcome("run it again")
     with Progress().running() as progress:
-        written: list[Path] = write(output, **arguments, baseline=against, report_step=progress.report_step)
+        written: list[Path] = write(output, **arguments, baseline=compared_with, report_step=progress.report_step)
     echo(map(str, written))

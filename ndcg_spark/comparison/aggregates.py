@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.comparison.pairing import STATUSES
+from ndcg_spark.comparison.moments import Moments
+from ndcg_spark.comparison.pairing import REJUDGED, STATUSES
 from ndcg_spark.comparison.places import Place
 from ndcg_spark.comparison.slices import ALL
-from ndcg_spark.comparison.statistics import Moments
 from ndcg_spark.errors import InputError
 
 Row = Mapping[str, Any]
@@ -29,8 +29,8 @@ def aggregated(table: DataFrame, measures: int, tie: float, losses: Sequence[flo
     """One row per place, slice and pair of statuses of a table of `pairing.paired` with slice and weight, in no order.
 
     Columns: rows; repeated and baseline_repeated, the rows too many of each side; attributed and weighed, the rows with
-    an attribute and with a weight; and for each measure what `_of_measure` has, numbered. Variance and skewness are the
-    engine's own, which adds up distances from the mean.
+    an attribute and with a weight; rejudged, the pairs with other judgments; and for each measure what `_of_measure`
+    has, numbered. Variance and skewness are the engine's own, which adds up distances from the mean.
     """
     return table.groupBy("place", "slice", "status", "baseline_status").agg(
         F.count(F.lit(1)).alias("rows"),
@@ -38,6 +38,7 @@ def aggregated(table: DataFrame, measures: int, tie: float, losses: Sequence[flo
         F.sum(F.greatest(F.col("baseline_times") - 1, F.lit(0))).alias("baseline_repeated"),
         F.count("weight").alias("weighed"),
         F.count_if("attributed").alias("attributed"),
+        F.count_if("rejudged").alias("rejudged"),
         *(column for number in range(measures) for column in _of_measure(number, tie, losses)),
     )
 
@@ -113,6 +114,11 @@ class Aggregate:
         """How many queries either side has, with a value or without."""
         return sum(row["rows"] for row in self.rows)
 
+    @property
+    def rejudged(self) -> int:
+        """How many queries that both sides have were judged differently, and are not left out for it."""
+        return sum(row["rejudged"] for row in self.rows if STATUSES.get(row["status"]) != REJUDGED)
+
     def has(self, status: str) -> bool:
         """Whether the side of this status, `status` or `baseline_status`, has any query."""
         return any(row[status] is not None for row in self.rows)
@@ -124,13 +130,21 @@ class Aggregate:
         return self.total("sum") / scores - self.total("baseline_sum") / baselines if scores and baselines else None
 
     def transitions(self) -> list[tuple[str | None, str | None, int, float | None]]:
-        """For every pair of statuses, None where a side lacks the query: its queries, and their part of `change`."""
+        """For every pair of statuses, None where a side lacks the query: its queries, and their part of `change`.
+
+        Scores count from the baseline's mean, so that a query that is new or gone changes the mean by as much as it is
+        better or worse than usual.
+        """
         scores, baselines = self.total("scores"), self.total("baselines")
+        center = self.total("baseline_sum") / baselines if baselines else 0.0
         found = []
         for row in self.rows:
             change = None
             if scores and baselines:
-                ours, theirs = (row[f"{name}_{self.measure}"] or 0.0 for name in ("sum", "baseline_sum"))
+                ours, theirs = (
+                    (row[f"{total}_{self.measure}"] or 0.0) - row[f"{count}_{self.measure}"] * center
+                    for total, count in (("sum", "scores"), ("baseline_sum", "baselines"))
+                )
                 change = ours / scores - theirs / baselines
             statuses = STATUSES.get(row["baseline_status"]), STATUSES.get(row["status"])
             found.append((*statuses, row["rows"], change))
@@ -145,13 +159,13 @@ def aggregates(rows: Iterable[Row], places: Sequence[Place], measures: int) -> l
     together: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         together.setdefault((row["place"], row["slice"]), []).append(row)
-    in_order = sorted(together.items(), key=lambda item: item[0])
-    for (number, slice_), of_place in in_order:
+    sorted_runs = sorted(together.items(), key=lambda item: item[0])
+    for (number, slice_), of_place in sorted_runs:
         if slice_ == ALL:
             _refuse_repeated(of_place, places[number].own.run)
     return [
         Aggregate(places[number], number, slice_, measure, of_place)
-        for (number, slice_), of_place in in_order
+        for (number, slice_), of_place in sorted_runs
         for measure in range(measures)
     ]
 

@@ -22,7 +22,7 @@ from ndcg_spark.tables.writers import html
 #: As many rows are shown in a notebook.
 _MOST_ROWS = 100
 #: The columns of QUERY_SCORES that are used, beside the measure.
-_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
+_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id", "judgments_hash")
 
 
 def compare(
@@ -38,6 +38,8 @@ def compare(
     attributes: Any = None,
     weights: Any = None,
     seed: int = 0,
+    margin: float | None = None,
+    unchanged_queries: bool = False,
 ) -> DataFrame:
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
@@ -48,8 +50,8 @@ def compare(
     ----------
     query_scores : table
         What `evaluate` returns, QUERY_SCORES of `read_scores`, or any table with the columns run, query_id and the
-        measure, and perhaps dataset, evaluated_on, cutoff, status and evaluation_id. Each query once per run, cutoff
-        and night.
+        measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and judgments_hash. Each query once
+        per run, cutoff and night.
     baseline : str or table
         The name of one of its runs, which every other one is compared with; or such a table of another night, whose
         runs are paired by name.
@@ -61,10 +63,10 @@ def compare(
     alpha : float
         The interval is that of 1 - alpha.
     correction : str
-        How p values are adjusted for the number of comparisons: `holm`, `bh` (Benjamini-Hochberg) or `none`.
+        How p values are adjusted for the number of comparisons of a family: `holm`, `bh` (Benjamini-Hochberg), `none`.
     test : str
-        `t`: the paired t test, or where its assumptions are doubtful (flags) the randomization test, which
-        `randomization` takes everywhere.
+        `t`: the paired t test, or where its assumptions are doubtful (flags) the randomization test or a t test that is
+        corrected for skewness; `randomization`: that test everywhere.
     tie : float
         Queries whose scores differ by at most this are ties.
     attributes : table, optional
@@ -74,6 +76,10 @@ def compare(
         query_id and weight, perhaps dataset. Every comparison then has a second row, with `weight_effective_n`.
     seed : int
         Of the random signs.
+    margin : float, optional
+        The largest difference that does not matter: rows whose interval is within it are concluded to be the same.
+    unchanged_queries : bool
+        Leave out queries whose judgments are not those of another night's baseline (columns judgments_hash).
 
     Returns
     -------
@@ -119,7 +125,9 @@ def compare(
         scores,
         None if named else frame(baseline, wanted, session, "baseline"),
         baseline if named else None,
-        ComparisonOptions(measures, alpha, correction, test, tie, seed=seed),
+        ComparisonOptions(
+            measures, alpha, correction, test, tie, seed=seed, margin=margin, unchanged_queries=unchanged_queries
+        ),
         attributes=None if attributes is None else frame(attributes, None, session, "query_attributes"),
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
     )

@@ -55,7 +55,7 @@ def doubts(dataset: str, ours: Record, theirs: Record, date: str) -> list[str]:
             f"{ours.get('convention')}: their scores cannot be compared"
         )
     if fingerprint(ours, "judgments") != fingerprint(theirs, "judgments"):
-        sentences.append(f"the judgments of {dataset} are not those of {date}, which changes scores too")
+        sentences.append(f"the judgments of {dataset} are not those of {date}")
     return sentences
 
 

@@ -13,8 +13,8 @@ from ndcg_spark.comparison import table as comparisons
 from ndcg_spark.comparison import weights as weighing
 from ndcg_spark.comparison.aggregates import Aggregate, aggregated, aggregates
 from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.partitions import SIMPSON, contradictions, slices_differ
 from ndcg_spark.comparison.places import places
-from ndcg_spark.comparison.simpson import SIMPSON, contradictions
 from ndcg_spark.comparison.slices import ALL, Slices
 from ndcg_spark.comparison.table import Estimate
 from ndcg_spark.comparison.weights import Weights
@@ -39,6 +39,9 @@ class Comparison:
     queries: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, attribute, slices, p_value: whether the differences of the
+    #: slices of an attribute differ, where every query is in one of them; slices that are too small do not take part.
+    slices_differ: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: Of each of `rows`, how many queries lost so much or more, by the sizes of losses that were requested.
     losses: list[dict[float, int]] = dataclasses.field(default_factory=list)
 
@@ -94,7 +97,7 @@ def compare_tables(
     found = places(own, other, baseline_run, runs, options.cutoffs)
     if not found:
         return Comparison([], [], [], [])
-    paired = pairing.paired(own, own if other is None else other, found, measures)
+    paired = pairing.paired(own, other, found, measures, options.unchanged_queries)
     if slices.names_datasets or of_queries.names_datasets:
         paired = pairing.with_dataset(paired, found)
     table = slices.cut(of_queries.put_on(paired))
@@ -107,6 +110,7 @@ def compare_tables(
     plain = [comparisons.unweighted(each, options.min_queries) for each in every]
     weighted = [] if weights is None else _weighted(table, plain, len(measures))
     _randomize(table, plain, weighted, options)
+    warnings += _other_judgments(every)
     for aggregate, sentence in contradictions(every, slices.names, measures):
         warnings.append(sentence)
         next(each for each in plain if each.aggregate is aggregate).flags.append(SIMPSON)
@@ -117,6 +121,7 @@ def compare_tables(
         _transitions(every, measures, baseline_run),
         [row for row in extremes if options.has(row["measure"], row["cutoff"])],
         warnings,
+        slices_differ(every, slices.names, measures, baseline_run, options.min_queries),
         [
             {loss: int(each.aggregate.total(f"lost_{size}")) for size, loss in enumerate(options.losses)}
             for both in zip_longest(plain, weighted)
@@ -166,21 +171,35 @@ def _unknown_queries(aggregates: Sequence[Aggregate], slices: Slices, weights: W
 def _weighted(table: DataFrame, plain: Sequence[Estimate], measures: int) -> list[Estimate]:
     """Each estimate with its weights. Runs a job."""
     weighed = [each.aggregate for each in plain if each.aggregate.total("weight")]
-    squares = dict(zip(map(id, weighed), second_pass.squares(table, weighed, measures), strict=True))
-    return [comparisons.weighted(each, squares.get(id(each.aggregate), 0.0)) for each in plain]
+    spreads = dict(zip(map(id, weighed), second_pass.spreads(table, weighed, measures), strict=True))
+    return [comparisons.weighted(each, *spreads.get(id(each.aggregate), (0.0, 0.0))) for each in plain]
 
 
 def _randomize(
     table: DataFrame, plain: Sequence[Estimate], weighted: Sequence[Estimate], options: ComparisonOptions
 ) -> None:
     """Give doubtful estimates, or all, the p value of the randomization test. Runs a job."""
-    tested = [each for each in plain if each.is_tested and (options.test == "randomization" or each.is_doubtful)]
-    aggregates = [each.aggregate for each in tested]
+    tested = [each for each in (*plain, *weighted) if each.needs_randomization(options.test)]
+    aggregates = list({id(each.aggregate): each.aggregate for each in tested}.values())
     p_values = second_pass.randomized(table, aggregates, len(options.measures), options.seed)
     found = dict(zip(map(id, aggregates), p_values, strict=True))
-    for each in (*plain, *weighted):
-        if id(each.aggregate) in found:
-            each.randomized = found[id(each.aggregate)][each.weighted]
+    for each in tested:
+        each.randomized = found[id(each.aggregate)][each.weighted]
+
+
+def _other_judgments(aggregates: Iterable[Aggregate]) -> list[str]:
+    """How many queries of each dataset have other judgments than the baseline's night."""
+    sentences: dict[str, str] = {}
+    for each in aggregates:
+        left_out, rejudged = sum(row["rejudged"] for row in each.rows) - each.rejudged, each.rejudged
+        if each.slice == ALL and (left_out or rejudged):
+            what = "and were left out" if left_out else "which changes scores, too; unchanged_queries leaves them out"
+            sentences.setdefault(
+                each.place.own.dataset,
+                f"{each.place.own.dataset}: {left_out or rejudged:,} of {each.queries:,} queries have other judgments "
+                f"than on {each.place.baseline_night}, {what}",
+            )
+    return [*sentences.values()]
 
 
 def _transitions(

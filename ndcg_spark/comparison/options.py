@@ -25,9 +25,9 @@ class ComparisonOptions:
     measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
     #: Intervals are those of 1 - alpha.
     alpha: float = 0.05
-    #: How p values are adjusted, over all rows without weights, and over all with: `holm`, `bh` or `none`.
+    #: How p values are adjusted within their families: `holm`, `bh` or `none`.
     correction: str = "holm"
-    #: `t`, or `randomization` for all; with `t`, rows flagged few_changed or skewed are randomized too.
+    #: `t`, or `randomization` for all; with `t`, rows whose flags doubt it have another test (COMPARING.md).
     test: str = "t"
     #: Differences of at most this size are ties.
     tie: float = 1e-9
@@ -37,6 +37,10 @@ class ComparisonOptions:
     min_queries: int = 10
     #: Of the random signs.
     seed: int = 0
+    #: The largest difference that does not matter; without it no comparison is concluded to be the same.
+    margin: float | None = None
+    #: Leave out queries whose judgments are not those of the baseline's night.
+    unchanged_queries: bool = False
 
     def __post_init__(self) -> None:
         _refuse_unknown("correction", self.correction, tuple(CORRECTIONS))
@@ -49,8 +53,15 @@ class ComparisonOptions:
             raise ConfigurationError(
                 f"tie: {self.tie!r} is not a difference of 0 or more; 1e-9 makes ties of equal scores"
             )
+        if self.margin is not None and not 0 < self.margin < float("inf"):
+            raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
         if not all(0 < loss < float("inf") for loss in self.losses):
             raise ConfigurationError(f"losses: {self.losses!r} are not differences above 0; 0.2 is usual")
+
+    @property
+    def wanted(self) -> float:
+        """The difference for which the number of needed queries is planned: the margin, else 0.01."""
+        return 0.01 if self.margin is None else self.margin
 
     @property
     def names(self) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType, StringType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType
 
 from ndcg_spark.casting import as_type
 from ndcg_spark.comparison.places import NO_NIGHT, Place, Scored
@@ -20,8 +20,11 @@ from ndcg_spark.text import did_you_mean
 
 #: The name of the dataset of tables that name none.
 DATASET = "default"
+#: The status on both sides of a query that is left out because its judgments differ.
+REJUDGED = "other_judgments"
 #: The statuses of a query by their numbers; 4 is whatever else a table has.
-STATUSES = {1: "scored", 2: "no_relevant", 3: "missing", 4: "other"}
+STATUSES = {1: "scored", 2: "no_relevant", 3: "missing", 4: "other", 5: REJUDGED}
+_OWN_NAMES = {"evaluated_on": "night", "judgments_hash": "judgments"}
 _NUMBERS = ("double", "float", "decimal", "tinyint", "smallint", "int", "bigint", "void")
 
 
@@ -32,6 +35,8 @@ def numbered(name: str, measures: Sequence[str]) -> list[str]:
 
 def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
     """What of a table QUERY_SCORES is compared: the columns of Scored, query_id, status, evaluation_id, score_0...
+
+    Beside these, judgments: the hash of the query's judgments, null if the table has none.
 
     Columns other than run, query_id and the measures may be absent; a score then is `scored` and no score `missing`.
     Numbers that are not finite become null.
@@ -55,6 +60,7 @@ def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
         "cutoff": F.coalesce(as_type(F.col("cutoff"), IntegerType(), has.get("cutoff", "int")), F.lit(0)),
         "evaluation_id": F.col("evaluation_id").cast("string"),
         "status": _status_number(F.col("status")),
+        "judgments_hash": as_type(F.col("judgments_hash"), LongType(), has.get("judgments_hash", "bigint")),
     }
     otherwise = {
         "dataset": F.lit(DATASET),
@@ -62,36 +68,43 @@ def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
         "cutoff": F.lit(0),
         "evaluation_id": F.lit(None).cast("string"),
         "status": F.when(values[0].isNull(), 3).otherwise(1),
+        "judgments_hash": F.lit(None).cast("bigint"),
     }
     found = {name: column if name in has else otherwise[name] for name, column in optional.items()}
     return table.select(
-        *(column.alias("night" if name == "evaluated_on" else name) for name, column in found.items()),
+        *(column.alias(_OWN_NAMES.get(name, name)) for name, column in found.items()),
         *(as_type(F.col(name), StringType(), has[name]).alias(name) for name in ("run", "query_id")),
         *(value.alias(name) for value, name in zip(values, numbered("score", measures), strict=True)),
     )
 
 
-def paired(own: DataFrame, baseline: DataFrame, places: Sequence[Place], measures: Sequence[str]) -> DataFrame:
+def paired(
+    own: DataFrame, baseline: DataFrame | None, places: Sequence[Place], measures: Sequence[str], leave_out: bool
+) -> DataFrame:
     """One row per place and query that a side has, in no order: place, query_id, and the columns of both sides.
 
     Columns: status, score_0..., baseline_status, baseline_0..., null where that side does not have the query; times and
-    baseline_times, how many rows each side had.
+    baseline_times, how many rows each side had; rejudged, whether the judgments of the query differ. With `leave_out`,
+    such a query has no scores. The judgments of one night (no `baseline`) do not differ.
 
     A full outer join as a union that is grouped: it takes no longer than a left join, and counts duplicates.
     """
     of_run = {"status": "int", **dict.fromkeys(numbered("score", measures), "double")}
+    if baseline is not None:
+        of_run["judgments"] = "bigint"
     of_baseline = {f"baseline_{name.removeprefix('score_')}": kind for name, kind in of_run.items()}
     absent = {name: F.lit(None).cast(kind).alias(name) for name, kind in (of_run | of_baseline).items()}
     ours = _at_places(own, enumerate(place.own for place in places)).select(
         "place", "query_id", *of_run, *(absent[name] for name in of_baseline)
     )
-    theirs = _at_places(baseline, ((n, place.baseline) for n, place in enumerate(places) if place.baseline)).select(
+    of_places = ((number, place.baseline) for number, place in enumerate(places) if place.baseline)
+    theirs = _at_places(own if baseline is None else baseline, of_places).select(
         "place",
         "query_id",
         *(absent[name] for name in of_run),
         *(F.col(name).alias(other) for name, other in zip(of_run, of_baseline, strict=True)),
     )
-    return (
+    both = (
         ours.union(theirs)
         .groupBy("place", "query_id")
         .agg(
@@ -100,6 +113,15 @@ def paired(own: DataFrame, baseline: DataFrame, places: Sequence[Place], measure
             F.count("baseline_status").alias("baseline_times"),
         )
     )
+    if baseline is None:
+        return both.withColumn("rejudged", F.lit(False))
+    rejudged = F.coalesce(F.col("judgments") != F.col("baseline_judgments"), F.lit(False))
+    both = both.withColumn("rejudged", rejudged).drop("judgments", "baseline_judgments")
+    if not leave_out:
+        return both
+    statuses = {name: F.when(F.col("rejudged"), 5).otherwise(F.col(name)) for name in ("status", "baseline_status")}
+    values = [*numbered("score", measures), *numbered("baseline", measures)]
+    return both.withColumns(statuses | {name: F.when(~F.col("rejudged"), F.col(name)) for name in values})
 
 
 def with_dataset(table: DataFrame, places: Sequence[Place]) -> DataFrame:

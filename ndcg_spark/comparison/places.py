@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.nights.choosing import unknown_run
+from ndcg_spark.nights.selection import unknown_run
 
 #: The night of scores without a date. Earlier years have other days in Java.
 NO_NIGHT = datetime.date(1900, 1, 1)

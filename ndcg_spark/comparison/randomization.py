@@ -1,71 +1,97 @@
 """The randomization test of paired differences: how often random signs give a sum as large as the one that was seen.
 
-The sign of a unit (a query, or a bucket of queries) in a replicate is a bit of a hash of the unit, the replicate and a
-seed. So it depends on no order of rows and no engine, and the same scores give the same p value everywhere.
+Up to EXACT changed units (queries, or buckets of queries) all signs are counted out. With more, signs are drawn from a
+distribution that is tilted towards the sum that was seen (importance sampling by exponential tilting), so that p values
+far below 1 in REPLICATES are as exact as large ones. The p value depends on the differences and the seed alone, and not
+on the order of rows or the engine.
 """
-
-import hashlib
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: How many times the signs are drawn.
-REPLICATES = 10_000
+#: How many times the signs are drawn, again and again until the standard error is so small a part of the p value.
+REPLICATES, PRECISION = 10_000, 0.0125
+#: With so many changed units or fewer, every sign is counted out.
+EXACT = 16
 #: Up to this many queries each is a unit; above, this many buckets of queries are. Flipping buckets is a subgroup of
 #: flipping queries, so the test stays valid.
 UNITS = 4_096
-#: Sums that differ by less are equal.
+#: Sums that differ by less, in parts of the largest sum, are equal.
 EQUAL = 1e-9
+#: No p value is smaller, as the next smaller numbers lose their digits.
+LEAST = float(np.finfo(np.float64).tiny)
 
-_BITS = 64
-#: The constants of splitmix64 (Steele, Lea and Flood 2014).
-_STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-#: The number of units that are drawn at once, and of comparisons that take part: 10,000 numbers of each are 40 MB.
+#: No more signs are drawn in all, which is once for as many units as there can be.
+_MOST_SIGNS = REPLICATES * UNITS
+#: Units whose signs are drawn at once: 10,000 numbers of each are 41 MB.
 _AT_ONCE = 512
 
+_Numbers = NDArray[np.float64]
 
-def p_values(units: Sequence[str], differences: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
-    """The two-sided p value of each comparison: (1 + as large sums) / (REPLICATES + 1).
 
-    `differences` has a row per unit and a column per comparison: the sum of the differences of the unit's queries. A
-    comparison whose sum is 0 has the p value 1.
+def p_value(differences: _Numbers, seed: int = 0) -> float:
+    """The two-sided p value of the differences, each the sum of those of a unit's queries; 1 for a sum of 0.
+
+    Differences of the size of rounding errors, next to the largest, count as none.
     """
-    # The order of the rows changes the last digits of a sum.
-    order = np.argsort(np.asarray(units))
-    values = np.ascontiguousarray(np.asarray(differences, np.float64)[order])
-    keys = _keys([units[at] for at in order], seed)
-    parts = range(0, values.shape[1], _AT_ONCE)
-    return np.concatenate([np.zeros(0), *(_p_values(keys, values[:, at : at + _AT_ONCE]) for at in parts)])
+    sizes = np.abs(np.asarray(differences, np.float64))
+    largest = sizes.max(initial=0.0)
+    if not largest > 0:
+        return 1.0
+    # In a fixed order, and with a largest of 1, so that neither weights nor units of measurement matter.
+    order = np.argsort(sizes, kind="stable")
+    sizes = sizes[order] / largest
+    seen = abs(float(np.sum(np.asarray(differences, np.float64)[order] / largest)))
+    changed = sizes[sizes > EQUAL]
+    limit = EQUAL * float(changed.sum())
+    if seen >= changed.sum() - limit:
+        return max(2.0 ** (1 - len(changed)), LEAST)
+    exact = len(changed) <= EXACT
+    found = _counted(changed, seen - limit) if exact else _drawn(changed, seen, seen - limit, seed)
+    return min(1.0, max(found, LEAST))
 
 
-def _p_values(keys: NDArray[np.uint64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    sums = np.zeros((REPLICATES, values.shape[1]))
-    for start in range(0, len(keys), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        sums += _signs(keys[part]) @ values[part]
-    seen = np.abs(values.sum(axis=0))
-    equal = EQUAL * np.maximum(1.0, np.abs(values).sum(axis=0))
-    as_large = np.count_nonzero(np.abs(sums) >= seen - equal, axis=0)
-    return np.asarray((1 + as_large) / (REPLICATES + 1))
+def _counted(sizes: _Numbers, least: float) -> float:
+    """The share of all signs whose sum is at least `least` from 0."""
+    sums = np.zeros(1)
+    for size in sizes:
+        sums = np.concatenate([sums + size, sums - size])
+    return float(np.mean(np.abs(sums) >= least))
 
 
-def _keys(units: Sequence[str], seed: int) -> NDArray[np.uint64]:
-    """A number of 64 bits per unit."""
-    salt = str(seed).encode()
-    digests = (hashlib.blake2b(unit.encode(), digest_size=8, key=salt).digest() for unit in units)
-    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+def _drawn(sizes: _Numbers, seen: float, least: float, seed: int) -> float:
+    """Twice the mean of [S >= least] exp(K(t) - t S), where each sign is + with the probability 1 / (1 + exp(-2 t a)).
+
+    K(t) is the sum of log cosh(t a), and t the tilt at which the mean of S is the sum that was seen.
+    """
+    tilt = _tilt(sizes, seen)
+    # log cosh x, which does not leave the range of a double.
+    cumulant = float(np.sum(tilt * sizes + np.log1p(np.exp(-2 * tilt * sizes)) - np.log(2)))
+    chance = np.random.default_rng(seed)
+    drawn = np.zeros(0)
+    while True:
+        sums = _tilted_sums(chance, sizes, tilt)
+        drawn = np.append(drawn, np.where(sums >= least, np.exp(cumulant - tilt * np.maximum(sums, least)), 0.0))
+        mean, error = float(drawn.mean()), float(drawn.std()) / len(drawn) ** 0.5
+        if error <= PRECISION * mean or (len(drawn) + REPLICATES) * len(sizes) > _MOST_SIGNS:
+            return 2 * mean
 
 
-def _signs(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """The sign, 1 or -1, of every unit (columns) in every replicate (rows)."""
-    words = np.arange(1, -(-REPLICATES // _BITS) + 1, dtype=np.uint64)
-    mixed = keys[None, :] + words[:, None] * _STEP
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
-    mixed ^= mixed >> np.uint64(31)
-    # Little-endian bytes, so that the bits are the same on every machine.
-    of_bytes = mixed.astype("<u8")[..., None].view(np.uint8)
-    bits = np.unpackbits(of_bytes, axis=2, bitorder="little")
-    rows = bits.transpose(0, 2, 1).reshape(-1, len(keys))[:REPLICATES]
-    return rows.astype(np.float64) * 2.0 - 1.0
+def _tilted_sums(chance: np.random.Generator, sizes: _Numbers, tilt: float) -> _Numbers:
+    sums = np.zeros(REPLICATES)
+    for start in range(0, len(sizes), _AT_ONCE):
+        part = sizes[start : start + _AT_ONCE]
+        plus = chance.random((REPLICATES, len(part))) < 1 / (1 + np.exp(-2 * tilt * part))
+        sums += 2 * (plus @ part) - part.sum()
+    return sums
+
+
+def _tilt(sizes: _Numbers, seen: float) -> float:
+    """The root of sum a tanh(t a) = seen, by bisection: the sum grows with t, from 0 to the sum of the sizes."""
+    low, high = 0.0, 1.0
+    while float(np.sum(sizes * np.tanh(high * sizes))) < seen and high < 1e9:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(np.sum(sizes * np.tanh(middle * sizes))) < seen else (low, middle)
+    return (low + high) / 2

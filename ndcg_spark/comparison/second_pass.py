@@ -1,11 +1,9 @@
-"""What only a second pass over some comparisons can tell: the error of a weighted mean, and randomized p values."""
+"""What only a second pass over some comparisons can tell: the spread of weighted differences, randomized p values."""
 
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -17,8 +15,8 @@ from ndcg_spark.comparison.places import Place
 from ndcg_spark.tables.sorting import DECIMALS
 
 
-def squares(table: DataFrame, aggregates: Sequence[Aggregate], measures: int) -> list[float]:
-    """For each aggregate the sum of weight^2 (difference - weighted mean)^2. Runs a job.
+def spreads(table: DataFrame, aggregates: Sequence[Aggregate], measures: int) -> list[tuple[float, float]]:
+    """For each aggregate the sums of the squares and of the cubes of weight (difference - weighted mean). Runs a job.
 
     The weighted mean must be known before, as a difference of large sums would lose digits.
     """
@@ -27,9 +25,9 @@ def squares(table: DataFrame, aggregates: Sequence[Aggregate], measures: int) ->
     centers = [each.total("weighted") / each.total("weight") for each in aggregates]
     rows = _rows_of(table, aggregates, center=pa.array(centers, pa.float64()))
     apart = F.col("weight") * (_difference(measures) - F.col("center"))
-    sums = rows.groupBy("id").agg(F.sum(apart * apart).alias("squares"))
-    found = {row["id"]: row["squares"] for row in sums.collect()}
-    return [found.get(number) or 0.0 for number in range(len(aggregates))]
+    sums = rows.groupBy("id").agg(F.sum(apart * apart).alias("squares"), F.sum(apart * apart * apart).alias("cubes"))
+    found = {row["id"]: (row["squares"] or 0.0, row["cubes"] or 0.0) for row in sums.collect()}
+    return [found.get(number, (0.0, 0.0)) for number in range(len(aggregates))]
 
 
 def randomized(
@@ -38,7 +36,7 @@ def randomized(
     """For each aggregate the p value of the randomization test without weights and with them. Runs a job.
 
     It fetches a difference per query or, of more than UNITS queries, per bucket of queries. Without weights the second
-    p value is the first.
+    p value is 1.
     """
     if not aggregates:
         return []
@@ -48,18 +46,12 @@ def randomized(
     rows = _rows_of(table, aggregates, bucketed=bucketed).withColumns({"apart": _difference(measures), "unit": unit})
     weighted = F.sum(F.coalesce(F.col("apart") * F.col("weight"), F.lit(0.0))).alias("weighted")
     sums = rows.where(F.col("apart").isNotNull()).groupBy("id", "unit").agg(F.sum("apart").alias("apart"), weighted)
-    alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
-    for _, frame in sums.toPandas().sort_values(["id", "unit"]).groupby("id"):
-        alike.setdefault(tuple(frame["unit"]), []).append(frame)
-    found: dict[int, tuple[float, float]] = {}
-    names = ["apart", *(["weighted"] if any(each.total("weight") for each in aggregates) else [])]
-    # Comparisons of the same queries, such as those of all runs, share their signs.
-    for units, frames in alike.items():
-        columns = [frame[name].to_numpy() for frame in frames for name in names]
-        p_values = randomization.p_values(units, np.stack(columns, axis=1), seed)
-        for frame, of_frame in zip(frames, p_values.reshape(-1, len(names)).tolist(), strict=True):
-            found[int(frame["id"].iloc[0])] = (of_frame[0], of_frame[-1])
-    return [found[number] for number in range(len(aggregates))]
+    of_comparisons = dict(iter(sums.toPandas().groupby("id")))
+    p_values = {
+        name: [randomization.p_value(of_comparisons[at][name].to_numpy(), seed) for at in range(len(aggregates))]
+        for name in ("apart", "weighted")
+    }
+    return list(zip(p_values["apart"], p_values["weighted"], strict=True))
 
 
 def extremes(

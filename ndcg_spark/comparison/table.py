@@ -1,21 +1,27 @@
-"""The rows of the table COMPARISONS: every statistic of each aggregate, p values adjusted for their number."""
+"""The rows of the table COMPARISONS: every statistic of each aggregate, p values adjusted within their families."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ndcg_spark.comparison import statistics
+from ndcg_spark.comparison import randomization, statistics
 from ndcg_spark.comparison.aggregates import Aggregate
+from ndcg_spark.comparison.conclusions import OTHER_JUDGMENTS, conclusion
+from ndcg_spark.comparison.families import adjust
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import ALL, Slice
 from ndcg_spark.schemas import COMPARISONS
 
-#: The flags that say that t is doubtful.
-_DOUBTFUL = frozenset({"few_changed", "skewed"})
-#: The flags that say that there is no p value.
-_UNTESTED = frozenset({"below_min_queries", "no_variation"})
+#: The flags with which the randomization test takes the place of t.
+_RANDOMIZED = frozenset({"few_changed", "few_effective", "one_weighs_much"})
+
+
+_OF_T = ("interval_low", "interval_high", "effect_size", "minimum_detectable")
+#: Numbers of queries above this are as good as infinite, and no integer of 64 bits.
+MOST_QUERIES = 1e15
 
 
 @dataclasses.dataclass
@@ -27,6 +33,8 @@ class Estimate:
     n: int
     mean: float
     error: float
+    #: Of the mean, which is that of the differences over sqrt(n).
+    skewness: float
     weighted: bool = False
     #: The p value of the randomization test, if it was taken.
     randomized: float | None = None
@@ -34,12 +42,25 @@ class Estimate:
     @property
     def is_tested(self) -> bool:
         """Whether a test can tell whether the difference is real."""
-        return self.n > 1 and "unchanged" not in self.flags and not _UNTESTED.intersection(self.flags)
+        return self.n > 1 and not {"unchanged", "below_min_queries"}.intersection(self.flags)
+
+    def needs_randomization(self, test: str) -> bool:
+        """Whether its p value is that of the randomization test, where `test` is that of the options."""
+        is_doubted = test == "randomization" or not _RANDOMIZED.isdisjoint(self.flags)
+        return self.is_tested and is_doubted and "no_variation" not in self.flags
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether the t test is doubtful."""
-        return not _DOUBTFUL.isdisjoint(self.flags)
+    def is_corrected(self) -> bool:
+        """Whether its interval, and its p value if it is that of a t test, are corrected for skewness.
+
+        With few changed queries the skewness of the sample says more about chance than about the differences.
+        """
+        return "skewed" in self.flags and "few_changed" not in self.flags
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom of its t test."""
+        return (self.effective_n if self.weighted else self.n) - 1
 
     @property
     def effective_n(self) -> float:
@@ -51,23 +72,22 @@ class Estimate:
     @property
     def test(self) -> str | None:
         """The test of its p value; None if there is none."""
-        if not self.is_tested and not self._is_one:
+        if not self.is_tested:
             return None
-        name = "t" if self.randomized is None else "randomization"
+        is_randomized = self.randomized is not None or "no_variation" in self.flags
+        name = "randomization" if is_randomized else "corrected t" if self.is_corrected else "t"
         return f"weighted {name}" if self.weighted else name
 
     def p_value(self, t: float) -> float:
         """Its p value, where that of the t test is `t`; nan if there is none."""
-        if self._is_one:
+        if "unchanged" in self.flags and "below_min_queries" not in self.flags:
             return 1.0
         if not self.is_tested:
             return float("nan")
+        if "no_variation" in self.flags:
+            # Of all signs only two have a sum as large: all as they are, and all the other way.
+            return max(2.0 ** (1 - self.n), randomization.LEAST)
         return t if self.randomized is None else self.randomized
-
-    @property
-    def _is_one(self) -> bool:
-        """Whether no query changed, so that p is 1."""
-        return "unchanged" in self.flags and "below_min_queries" not in self.flags
 
 
 def unweighted(aggregate: Aggregate, min_queries: int) -> Estimate:
@@ -81,15 +101,18 @@ def unweighted(aggregate: Aggregate, min_queries: int) -> Estimate:
     flags += statistics.doubts(moments, int(aggregate.total("changed")))
     if aggregate.slice != ALL and moments.n < min_queries:
         flags.insert(0, "below_min_queries")
+    if aggregate.rejudged:
+        flags.append(OTHER_JUDGMENTS)
     error = moments.deviation / np.sqrt(moments.n) if moments.n else 0.0
-    return Estimate(aggregate, flags, moments.n, moments.mean, error)
+    return Estimate(aggregate, flags, moments.n, moments.mean, error, moments.skewness_of_mean)
 
 
-def weighted(plain: Estimate, squares: float) -> Estimate:
-    """The estimate with weights; `squares` as for `statistics.weighted_error`."""
+def weighted(plain: Estimate, squares: float, cubes: float) -> Estimate:
+    """The estimate with weights; `squares` as for `statistics.weighted_error`, `cubes` their third powers."""
     aggregate = plain.aggregate
     n, weight = int(aggregate.total("weights")), aggregate.total("weight")
-    found = Estimate(aggregate, list(plain.flags), n, 0.0, 0.0, weighted=True)
+    skewness = cubes / squares / np.sqrt(squares) if squares > 0 else 0.0
+    found = Estimate(aggregate, list(plain.flags), n, 0.0, 0.0, float(np.nan_to_num(skewness)), weighted=True)
     if n < plain.n:
         found.flags.append("without_weight")
     if n < 2 <= plain.n:
@@ -104,7 +127,7 @@ def weighted(plain: Estimate, squares: float) -> Estimate:
 def rows(
     estimates: Sequence[Estimate], slices: Mapping[int, Slice], baseline: str | None, options: ComparisonOptions
 ) -> list[dict[str, Any]]:
-    """A dictionary with the columns of COMPARISONS for each estimate; p values are adjusted over all of them.
+    """A dictionary with the columns of COMPARISONS for each estimate; p values are adjusted within their families.
 
     `baseline` is the name of the baseline's run, None where each run is compared with the one of its own name.
     """
@@ -114,15 +137,15 @@ def rows(
         # Of a weighted mean, the deviation that has this error.
         [each.error * np.sqrt(each.n) for each in estimates],
         options.alpha,
+        freedom=[each.freedom for each in estimates],
+        skewness=[each.skewness if each.is_corrected else 0.0 for each in estimates],
     )
-    p_values = np.array([each.p_value(p) for each, p in zip(estimates, t.p_value, strict=True)])
-    adjusted = statistics.CORRECTIONS[options.correction](p_values)
     found = []
     for at, each in enumerate(estimates):
         aggregate, place = each.aggregate, each.aggregate.place
         of_queries = {name: int(aggregate.total(name)) for name in ("changed", "wins", "losses", "lost_0")}
-        of_t = dict.fromkeys(("interval_low", "interval_high", "effect_size", "minimum_detectable"))
-        if each.n > 1 and not _UNTESTED.intersection(each.flags):
+        of_t: dict[str, float | None] = dict.fromkeys(_OF_T)
+        if each.n > 1 and "below_min_queries" not in each.flags:
             of_t = {name: _number(getattr(t, name)[at]) for name in of_t}
             if not each.error > 0:
                 of_t["interval_low"] = of_t["interval_high"] = _number(each.mean)
@@ -149,12 +172,18 @@ def rows(
             "evaluation_id": place.evaluation_id,
             **_means(each),
             **of_t,
-            "p_value": _number(p_values[at]),
-            "p_adjusted": _number(adjusted[at]),
+            "p_value": _number(each.p_value(t.p_value[at])),
+            "queries_needed": None,
             "weight_effective_n": each.effective_n if each.weighted else None,
         }
-        found.append({name: row[name] for name in COMPARISONS.names})
-    return found
+        if of_t["minimum_detectable"] is not None:
+            needed = statistics.queries_needed(each.n, of_t["minimum_detectable"], options.wanted)
+            row["queries_needed"] = math.ceil(needed) if needed < MOST_QUERIES else None
+        found.append(row)
+    adjust(found, options)
+    for row in found:
+        row["conclusion"] = conclusion(row, options.alpha, options.margin)
+    return [{name: row[name] for name in COMPARISONS.names} for row in found]
 
 
 def _means(estimate: Estimate) -> dict[str, float | None]:

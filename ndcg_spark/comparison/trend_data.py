@@ -13,9 +13,9 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.choosing import nights_of, unknown_run
 from ndcg_spark.nights.read import dataset_scores
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
+from ndcg_spark.nights.selection import nights_of_dataset, unknown_run
 from ndcg_spark.schemas import DATASET_SCORES
 
 #: What can be followed from night to night.
@@ -96,7 +96,7 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
 
 def _read(output: str, dataset: str | None) -> list[_Night]:
     """The nights of a dataset, or of all, each with its rows of DATASET_SCORES."""
-    nights = nights_of(committed(output), output, dataset)
+    nights = nights_of_dataset(committed(output), output, dataset)
     return list(zip(nights, dataset_scores(nights), strict=True))
 
 

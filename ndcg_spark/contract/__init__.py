@@ -1,1 +1,1 @@
-"""Rows held to the rules of the input, before anything is scored: bad rows are counted, refused or set aside."""
+"""Both inputs checked before anything is scored: bad rows are counted, rejected, or refused."""

@@ -90,9 +90,7 @@ def _counts_of(
     lists: DataFrame, key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame
 ) -> ResultCounts:
     """The counts of results from `lists`, which has the aggregates by run and query key."""
-    judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = lists.join(judged, on=list(key), how="left")
-    rows = queries.groupBy("run", *key[:-1]).agg(*_totals(counted), *totals_of_runs()).collect()
+    rows = rows_of_runs(lists, key, judged_queries, _totals(counted))
     has_untrusted = any("untrusted" in each.totals for each in counted)
     return ResultCounts(
         sum(row["rows"] for row in rows),
@@ -117,9 +115,7 @@ def count_runs(results: DataFrame, judged_queries: DataFrame) -> list[RunCounts]
     """The counts of every run of good results, for another set of judged queries. Runs a Spark job."""
     key = query_key(results.columns)
     queries = results.groupBy("run", *key).agg(F.count("*").alias("good"))
-    judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = queries.join(judged, on=key, how="left")
-    return counts_of_runs(queries.groupBy("run", *key[:-1]).agg(*totals_of_runs()).collect())
+    return counts_of_runs(rows_of_runs(queries, key, judged_queries))
 
 
 def with_empty_runs(counts: ResultCounts, names: Sequence[tuple[str | None, str]]) -> ResultCounts:
@@ -144,20 +140,27 @@ def of_the_same_runs(before: Iterable[RunCounts], after: Iterable[RunCounts]) ->
     return [by_name.get((run.dataset, run.run), RunCounts(run.dataset, run.run, 0, 0, 0)) for run in before]
 
 
-def totals_of_runs() -> list[Column]:
-    """What `counts_of_runs` needs, from a run's queries with the columns `good` (rows) and `judged` (or null)."""
+def rows_of_runs(
+    queries: DataFrame, key: Sequence[str], judged_queries: DataFrame, totals: Sequence[Column] = ()
+) -> list[Row]:
+    """One row per run, with these totals and what `counts_of_runs` needs. Runs a Spark job.
+
+    `queries` has one row per run and query key, with `good`, how many of its rows are good.
+    """
+    queries = queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    totals = {
+    of_runs = {
         "good_rows": F.sum("good"),
         "judged_queries": F.count_if(is_judged & has_rows),
         "unjudged_queries": F.count_if(~is_judged & has_rows),
         "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
     }
-    return [column.alias(name) for name, column in totals.items()]
+    columns = (column.alias(name) for name, column in of_runs.items())
+    return queries.groupBy("run", *key[:-1]).agg(*totals, *columns).collect()
 
 
 def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
-    """The counts of every run that has a good row, from rows of `totals_of_runs`."""
+    """The counts of every run that has a good row, from rows of `rows_of_runs`."""
     names = ("run", "good_rows", "judged_queries", "unjudged_queries", "unjudged_rows")
     runs = []
     for row in (row.asDict() for row in rows if row["good_rows"]):

@@ -112,9 +112,7 @@ def in_results(
     The counts of the runs are those without them.
     """
     key = query_key(table.columns)
-    judged = judged_queries.withColumn("judged", F.lit(True))
-    queries = _by_query(table, ["run", *key], column).join(judged, on=key, how="left")
-    rows = queries.groupBy("run", *key[:-1]).agg(*_totals(), *counting.totals_of_runs()).collect()
+    rows = counting.rows_of_runs(_by_query(table, ["run", *key], column), key, judged_queries, _totals())
     rule = TWICE["results"] if column == "doc_id" else RANK_TWICE
     return _duplicates("results", rule, column, rows), counting.counts_of_runs(rows)
 

@@ -3,11 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.config import ResultsConfig
 from ndcg_spark.contract.counts import ResultCounts
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import query_key
+from ndcg_spark.table_config import ResultsConfig
 
 #: More runs than this with fewer results each are not compared by anybody: a column of scores looks like that.
 _MOST_RUNS = 100

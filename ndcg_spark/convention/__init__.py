@@ -1,1 +1,1 @@
-"""Which NDCG is computed: the options, the presets that reproduce other tools, and the formula in words. No Spark."""
+"""Which NDCG is computed: options, presets that reproduce other tools, measures, and the formula. No Spark."""

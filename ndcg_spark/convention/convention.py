@@ -12,10 +12,10 @@ from ndcg_spark.errors import ConventionError
 from ndcg_spark.text import did_you_mean
 
 Gain = str | Mapping[float, float]
-#: Up to this rank discounts are summed for ideal=k_relevant.
+#: The deepest cutoff of ideal=k_relevant, which sums the discounts of all ranks.
 LARGEST_K = 100_000
-#: The order of the options in words: first those that matter most to the numbers.
-_SPOKEN = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
+#: The options in the order of the formula in words, those that change scores most first.
+_IN_FORMULA = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 Discount = str | tuple[float, ...]
 
 
@@ -32,7 +32,7 @@ class Convention:
     Raises
     ------
     ConventionError
-        An option has an unknown value, or the combination has no meaning. One error names them all.
+        An option has an unknown value, or options contradict each other. One error lists all problems.
     """
 
     gain: Gain = "exp2"
@@ -52,7 +52,7 @@ class Convention:
     relevant_from: str | float = 1.0
     rbp_persistence: float = 0.8
     max_grade: str | float = "highest"
-    #: The preset that the options started from. It only appears in the label.
+    #: The preset that the options are based on. It only appears in the label.
     based_on: str = dataclasses.field(default="standard", compare=False)
 
     def __post_init__(self) -> None:
@@ -68,9 +68,9 @@ class Convention:
             )
         wrong = [option for option in OPTIONS if not is_known(option, getattr(self, option))]
         if wrong:
-            given = ", ".join(f"{option}={show(getattr(self, option))}{_near(self, option)}" for option in wrong)
-            known = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
-            raise ConventionError(f"convention: unknown {given}; {known}")
+            values = ", ".join(f"{option}={show(getattr(self, option))}{_near(self, option)}" for option in wrong)
+            advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
+            raise ConventionError(f"convention: unknown {values}; {advice}")
         reasons = _contradictions(self)
         if reasons:
             raise ConventionError(f"convention: {'; '.join(reasons)}")
@@ -92,7 +92,7 @@ class Convention:
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
-        """Every option with its value, in the order of the documentation; the values can be written as JSON or TOML."""
+        """Every option with its value, as JSON or TOML can store it, in the order of the documentation."""
         plain = {option: getattr(self, option) for option in OPTIONS}
         return {
             option: {show(grade): gain for grade, gain in value.items()} if isinstance(value, Mapping) else value
@@ -101,7 +101,7 @@ class Convention:
 
     @property
     def label(self) -> str:
-        """The preset it started from, and the options that differ from it: 'trec_eval' or 'trec_eval gain=exp2'."""
+        """The preset, and the options that differ from it: 'trec_eval' or 'trec_eval gain=exp2'."""
         preset = Convention.preset(self.based_on)
         changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
         return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])
@@ -118,19 +118,19 @@ class Convention:
 
     @property
     def formula(self) -> str:
-        """The options in words, as they stand in `dataset_scores.formula`."""
-        described = (describe(option, getattr(self, option)) for option in _SPOKEN)
+        """The options in words, as in `dataset_scores.formula`."""
+        described = (describe(option, getattr(self, option)) for option in _IN_FORMULA)
         return "; ".join(words for words in described if words)
 
 
 def counted_grade(grade: float, convention: Convention) -> float:
-    """The grade that a grade counts as: where `min_relevance` is set, 1 or 0, or itself if it is negative."""
+    """The grade as it counts: with `min_relevance`, 1 or 0, unless it is negative."""
     least = convention.min_relevance
     return grade if isinstance(least, str) or grade < 0 else float(grade >= least)
 
 
 def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> None:
-    """ConventionError if a cutoff is too deep for ideal=k_relevant, which sums as many discounts."""
+    """ConventionError if a cutoff is deeper than LARGEST_K with ideal=k_relevant."""
     wrong = [str(k) for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > LARGEST_K]
     if wrong:
         raise ConventionError(
@@ -140,12 +140,12 @@ def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> Non
 
 
 def table_gain(table: Mapping[float, float], grade: float) -> float | None:
-    """The gain that a table gives to a grade; None if the grade is not in it."""
-    return next((gain for known, gain in table.items() if known == grade), None)
+    """The gain of a grade in a table; None if it lacks the grade."""
+    return next((gain for each, gain in table.items() if each == grade), None)
 
 
 def named_gain(name: str, grade: float) -> float:
-    """The gain that an entry of GAINS gives to a grade; infinite where it is too large for a double."""
+    """The gain of a grade by an entry of GAINS; infinite if it is too large for a double."""
     try:
         return float(GAINS[name].of(grade, Numbers()))
     except OverflowError:
@@ -153,13 +153,13 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _near(convention: Convention, option: str) -> str:
-    """A suggestion of the option's word that is nearest to its value; empty if none is near."""
+    """A suggestion of the most similar word of an option; empty if none is similar."""
     value = getattr(convention, option)
     return did_you_mean(value, OPTIONS[option].words) if isinstance(value, str) else ""
 
 
 def _contradictions(convention: Convention) -> list[str]:
-    """The reasons why options that are valid by themselves have no meaning together."""
+    """The reasons why options that are valid alone contradict each other."""
     c = convention
     graded_unjudged = isinstance(c.unjudged, float)
     unjudged = counted_grade(float(c.unjudged), c) if graded_unjudged else 0.0

@@ -8,7 +8,7 @@ from ndcg_spark.convention.values import choices, describe, show
 
 
 def list_presets_and_options() -> list[str]:
-    """Every preset with its tool and the version it was compared with, then every option with the values it takes."""
+    """Every preset with its tool and the version it was verified with, then every option with its values."""
     width = max(map(len, PRESETS))
     presets = (
         (f"{name:<{width}}  {preset.tool}", f"{'':<{width}}  verified with {preset.verified}")
@@ -20,13 +20,13 @@ def list_presets_and_options() -> list[str]:
         "Options and their values, the default first; change one with --set option=value",
         *(f"  {option:<26}{choices(option)}" for option in OPTIONS),
         "",
-        "Measures: the first name is computed at every cutoff, the name of the field at the cutoff written with it",
+        "Measures: the first name stands for every cutoff, the second, as in papers, for the cutoff after its @",
         *(f"  {name:<11}{_written(measure):<21}{measure.words}" for name, measure in MEASURES.items()),
     ]
 
 
 def describe_preset(name: str) -> list[str]:
-    """The lines about a preset: tool, formula, options, what differs from `standard`, what is not reproduced."""
+    """The lines about a preset: tool, formula, options, differences from `standard`, what is not reproduced."""
     chosen, preset = Convention.preset(name), PRESETS[name]
     return [
         f"{name}: {preset.tool}",
@@ -72,6 +72,6 @@ def differences(convention: Convention, other: Convention) -> list[str]:
 
 
 def _written(measure: Measure) -> str:
-    """As the field writes a measure: P(rel=2)@10."""
+    """A measure as papers write it: P(rel=2)@10."""
     arguments = ", ".join(f"{short}=..." for short in measure.arguments)
     return f"{measure.written[0]}{f'({arguments})' if arguments else ''}{'' if measure.whole else '@10'}"

@@ -1,6 +1,6 @@
 """The measures beside NDCG: what each is, how it is computed, and which of them an evaluation computes.
 
-A new measure is one entry of MEASURES. It is computed with SQL that every engine understands. In this SQL stand
+A new measure is one entry of MEASURES. It is computed with SQL that every engine supports. The SQL uses
 
 * for a document: `{rank}` and the columns that the entry names in `documents`,
 * for a list: `{listed}`, whether a document counts on it; the names of `lists`; and `returned`, its length,
@@ -19,11 +19,11 @@ from ndcg_spark.convention.cutoffs import Cutoff, by_depth, deepest_finite, form
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A measure: in words, in mathematical notation, as the field writes it, and computed."""
+    """A measure: in words, in mathematical notation, as papers write it, and computed."""
 
     words: str
     notation: str
-    #: Its names in the field, the first as ir_measures has it.
+    #: Its names in papers and tools, the first that of ir_measures.
     written: tuple[str, ...]
     #: Its columns in both tables of scores, each with its value at a cutoff; the first is the measure.
     values: Mapping[str, str]
@@ -33,15 +33,15 @@ class Measure:
     sums: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Aggregates over the documents of the whole list, by name.
     lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: What is gathered of each list for it, in words.
+    #: What it needs of each list, in words.
     gathers: str = ""
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: Whether it is a sum over ranks, which has an expectation where ties are averaged.
+    #: Whether it is a sum over ranks, so that it can be averaged over ties.
     averages: bool = False
-    #: Whether it divides by the number of relevant documents, so that it has no value where there are none.
+    #: Whether it divides by the number of relevant documents, so that it is undefined without any.
     is_ratio: bool = False
-    #: Whether it is of the whole ranking only, at no cutoff.
+    #: Whether it is defined for the whole ranking only.
     whole: bool = False
 
     @property
@@ -56,17 +56,17 @@ _COUNT = "the number of relevant documents"
 _RANKS = "the ranks of relevant documents"
 #: The weight of a rank in RBP (Moffat and Zobel 2008).
 _WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 as double))"
-#: ERR, as the reader goes down the documents that may satisfy them: who still reads, and the sum so far.
+#: ERR: the probability that the reader reaches a document that may satisfy them, and the sum so far.
 _CASCADE = """aggregate(filter(stops, document -> document.rank <= {k}), named_struct('reading', 1D, 'sum', 0D),
     (so_far, document) -> named_struct('reading', so_far.reading * (1D - document.stop),
                                        'sum', so_far.sum + so_far.reading * document.stop / document.rank)).sum"""
-#: As trec_eval 9 computes it: along the list, with the number of other documents so far.
+#: As trec_eval 9 computes it: down the list, with the number of other judged documents so far.
 _BPREF = """aggregate(judged_ranks, named_struct('others', 0D, 'sum', 0D),
     (so_far, code) -> named_struct('others', so_far.others + 1D - code % 2,
                                    'sum', so_far.sum + code % 2 * (1D - least(so_far.others, relevant_documents)
                                        / greatest(least(other_documents, relevant_documents), 1)))).sum"""
 
-#: By the name that the configuration has for it, in the order of the tables.
+#: By name in the configuration, in the order of the tables.
 MEASURES: dict[str, Measure] = {
     "ndcg": Measure("DCG over ideal DCG", "DCG@k / IDCG@k", ("nDCG", "NDCG"), {"ndcg": ""}, averages=True),
     "precision": _of_relevant(
@@ -92,7 +92,7 @@ MEASURES: dict[str, Measure] = {
         "average precision: the precision at each relevant document within k, summed, over all relevant documents",
         "AP@k = sum over relevant ranks r <= k of P@r / R",
         ("AP", "MAP", "map"),
-        # No rank is 0, but `/` fails on Sail with a division by zero where the lists of a batch are empty.
+        # No rank is 0, but `/` fails on Sail with a division by zero if all lists of a batch are empty.
         {
             "ap": "aggregate(transform(filter(relevant_ranks, rank -> rank <= {k}), (rank, at) -> "
             "try_divide(at + 1, rank)), 0D, (so_far, each) -> so_far + each) / greatest(relevant_documents, 1)"
@@ -180,39 +180,39 @@ COLUMNS = (*(column for name, each in MEASURES.items() if name != "ndcg" for col
 
 @dataclasses.dataclass(frozen=True)
 class MeasureSet:
-    """Which measures are computed, at which cutoffs, in the order in which they were named."""
+    """The measures of an evaluation and their cutoffs, in the order in which they are listed."""
 
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: Whether the lowest and the highest NDCG that unjudged documents allow are computed.
+    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
     bounds: bool = False
-    #: The first of them as it was named: one that is computed at every cutoff stands for its deepest finite one.
+    #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
     first: tuple[str, Cutoff] | None = None
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
-        """The measure and the cutoff that runs are ordered by, and that a report, a trend and a list of nights show.
+        """The measure and the cutoff that runs are sorted by, and that reports, trends and lists of nights show.
 
-        It is the first that was named; if none was, NDCG at the deepest of these cutoffs that is a rank.
+        It is the first in the list; without any, NDCG at the deepest of these cutoffs that is a rank.
         """
         return self.first or ("ndcg", deepest_finite(cutoffs))
 
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
-        """The cutoff that stands for a column of scores, of those at which it has values, where none is named.
+        """The default cutoff of a column of scores, which has values at these cutoffs.
 
-        That is the headline's if the column is computed there, or is named nowhere and the headline's is a rank; else
-        the deepest finite one.
+        That is the cutoff of the headline if the column is listed with it, or is not listed and the cutoff is a rank;
+        else the deepest finite one.
         """
-        known = set(cutoffs)
-        own = known & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
+        available = set(cutoffs)
+        listed = available & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
         headline = self.first[1] if self.first else None
-        stands = headline in own if own else headline is not None and headline in known
-        return headline if stands else deepest_finite(own or known)
+        is_default = headline in listed if listed else headline is not None and headline in available
+        return headline if is_default else deepest_finite(listed or available)
 
     def cutoffs_of(self, *measures: str) -> list[Cutoff]:
-        """The cutoffs at which any of these measures is computed, ascending, the whole ranking last."""
+        """The cutoffs of any of these measures, ascending, the whole ranking last."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
 
     def has(self, *measures: str) -> bool:
-        """Whether any of these measures is computed at any cutoff."""
+        """Whether any of these measures is listed."""
         return any(name in measures for name, _ in self.pairs)
 
     @property
@@ -222,7 +222,7 @@ class MeasureSet:
 
     @property
     def needs_highest_grade(self) -> bool:
-        """Whether a measure needs to know the highest grade of the judgments."""
+        """Whether a measure needs the highest grade of the judgments."""
         return any(column in each.documents for each in self.beside_ndcg.values() for column in ("worth", "stop"))
 
     @property

@@ -1,7 +1,7 @@
-"""Every option of a convention, stated once: its values, the meaning of each in words, and what it computes.
+"""Every option of a convention: its values, the meaning of each in words, and what it computes.
 
-Validation, the formula in words and in mathematical notation, the Columns that are computed, and the documentation all
-follow from these entries. A new gain is one entry of GAINS.
+Validation, the formula in words and in mathematical notation, the computed Columns and the documentation all follow
+from these entries. A new gain is one entry of GAINS.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class Functions(Protocol):
-    """The functions that formulas are written with. They take numbers or Columns, so one formula serves both."""
+    """The functions that formulas are written with, for numbers and for Columns."""
 
     def constant(self, value: float) -> Any:
         """A constant."""
@@ -76,9 +76,9 @@ class TieRule:
 class Option:
     """An option of a convention."""
 
-    #: Each value with its meaning in words, the default first. The meaning is empty if it goes without saying.
+    #: Each value with its meaning in words, which is empty if it is obvious; the default first.
     words: Mapping[str, str]
-    #: Which other values there are, and their meaning in words.
+    #: Other values in words.
     other: str = ""
     says: str = "{}"
 
@@ -107,7 +107,7 @@ DISCOUNTS: dict[str, Formula] = {
 TIES: dict[str, TieRule] = {
     "doc_id_desc": TieRule("ties by document id, descending", "doc_id"),
     "doc_id_asc": TieRule("ties by document id, ascending", "doc_id", ascending=True),
-    # Where ids are whole numbers, as tools have them that read numbers: 10 after 9.
+    # For tools that read ids as numbers: 10 after 9.
     "doc_id_num_desc": TieRule("ties by document id as a number, descending, other ids last by their text", "number"),
     "doc_id_num_asc": TieRule(
         "ties by document id as a number, ascending, other ids last by their text", "number", ascending=True
@@ -195,7 +195,7 @@ OPTIONS: dict[str, Option] = {
     "min_relevance": Option(
         {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, but for negative ones"
     ),
-    # The last three concern the measures beside NDCG, and no other.
+    # The last three are for the measures beside NDCG only.
     "relevant_from": Option(
         {"1": "", "judged": "every judged document is relevant"},
         "a grade above 0",

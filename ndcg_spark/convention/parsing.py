@@ -18,9 +18,9 @@ _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
 #: At a cutoff the case of a name does not matter: `p@5`.
 _AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
-#: trec_eval has the cutoff behind the name: `P_5`, `map_cut.10`.
+#: trec_eval writes the cutoff after the name: `P_5`, `map_cut.10`.
 _TREC_EVAL = re.compile(r"(?P<name>[A-Za-z_]+?)(?:_cut)?[_.](?P<cutoff>\d+)")
-#: What other tools call a measure, besides what is written in MEASURES.
+#: Further names of measures in other tools.
 _ELSEWHERE = {
     "recip_rank": "RR",
     "reciprocal_rank": "RR",
@@ -28,18 +28,18 @@ _ELSEWHERE = {
     "hitrate": "Success",
     "hit": "Success",
 }
-#: Arguments of ir_measures that are options of a convention here, so that all measures have them.
+#: Arguments of ir_measures that are options of the convention here, for all measures.
 _OPTIONS = {
     ("dcg", "exp-log2"): "gain=exp2",
     ("dcg", "log2"): "gain=linear",
     ("judged_only", "True"): "unjudged=drop",
 }
-#: The cutoff of a measure that is written without one, by the name that the configuration has for it.
+#: The cutoff of a measure that is written without one, by its name in the configuration.
 EACH = "each"
 
 
 class _UnknownMeasureError(ConfigurationError):
-    """A word that is no measure; the message lists the measures once for all such words."""
+    """A word that is not a measure; the message lists the measures once for all such words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Word:
 
 @dataclasses.dataclass(frozen=True)
 class ParsedMeasures:
-    """The measures of a text, all cutoffs that the evaluation needs, and the options that arguments set."""
+    """The measures of a text, all cutoffs of the evaluation, and the options that their arguments set."""
 
     measure_set: MeasureSet
     cutoffs: Sequence[Cutoff]
@@ -89,15 +89,15 @@ def parse_measures(
 ) -> ParsedMeasures:
     """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
 
-    A name of the configuration (`precision`) stands for every one of `cutoffs`, or of `default` if there are none; one
-    with a cutoff (`precision@5`, `P@5`) for that one, and one that the field writes without cutoff (`AP`) for the whole
-    ranking. `measures` may be a text with blanks or commas between them, or anything whose texts are measures, such as
-    those of ir_measures.
+    A name of the configuration (`precision`) stands for all `cutoffs`, or `default` if there are none; a name with a
+    cutoff (`precision@5`, `P@5`) for that cutoff, and a name of papers without a cutoff (`AP`) for the whole ranking.
+    `measures` is a text with blanks or commas between them, or anything whose texts are measures, such as those of
+    ir_measures.
 
     Raises
     ------
     ConfigurationError
-        There is no such measure, argument or cutoff, or two of them set an option to different values.
+        A measure, argument or cutoff is unknown, or two measures set an option to different values.
     """
     if measures is None or isinstance(measures, Mapping):
         raise ConfigurationError(f"measures: {measures!r} is not a list of measures; write for example ['P@5', 'AP']")
@@ -112,9 +112,9 @@ def parse_measures(
 
 
 def measure_set_of(texts: Iterable[str], bounds: bool = False, headline: str | None = None) -> MeasureSet:
-    """The measures of texts with a cutoff each, such as precision@5; NDCG alone if there are none.
+    """The measures of texts with a cutoff each, such as precision@5; only NDCG if there are none.
 
-    `headline` is such a text too; without one it is the first.
+    `headline` is such a text, by default the first.
     """
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
@@ -123,54 +123,54 @@ def measure_set_of(texts: Iterable[str], bounds: bool = False, headline: str | N
 
 
 def measure_set_in(configuration: Mapping[str, Any]) -> MeasureSet:
-    """The measures of the configuration in the record of a night."""
+    """The measures of a configuration in the record of a night."""
     measures, bounds, headline = (configuration.get(name) for name in ("measures", "bounds", "headline"))
     return measure_set_of(measures or (), bool(bounds), headline)
 
 
 def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
-    """The columns of scores in such a text, each with its cutoff: a rank, `all`, or EACH where none is named.
+    """The columns of scores in such a text, each with its cutoff: a rank, `all`, or EACH if it has none.
 
-    `also` are columns that are no measures, and are named as they are: `dcg@10`. ConfigurationError as
-    `parse_measures`, and for arguments, as the scores are computed already.
+    `also` are columns that are not measures: `dcg@10`. ConfigurationError as `parse_measures`, and for arguments, as
+    the scores are already computed.
     """
     words = _words(text, also)
     for word in words:
         if word.options:
             raise ConfigurationError(
-                f"measures: {word.text} has arguments, but the published scores cannot be changed; omit them"
+                f"measures: {word.text} has arguments, but the published scores cannot be changed; remove them"
             )
     columns = {name: measure.column for name, measure in MEASURES.items()}
     return list(dict.fromkeys((columns.get(w.name, w.name), "all" if w.whole else w.cutoff) for w in words))
 
 
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
-    """The measures of a text. ConfigurationError if there are none, or one that names all words that are wrong."""
-    known = ", ".join(dict.fromkeys([*MEASURES, *also]))
-    words, unknown, wrong = [], [], []
+    """The measures of a text. ConfigurationError if it has none; one error names all invalid words."""
+    choices = ", ".join(dict.fromkeys([*MEASURES, *also]))
+    words, unknown, invalid = [], [], []
     for word in _WORDS.findall(text):
         try:
             words.append(_word(word, [name for name in also if name not in MEASURES]))
         except _UnknownMeasureError as error:
             unknown.append(str(error))
         except ConfigurationError as error:
-            wrong.append(str(error))
+            invalid.append(str(error))
     if unknown:
-        wrong = [*unknown, f"choose from {known}, or write for example P@5", *wrong]
-    if wrong:
-        raise ConfigurationError(f"measures: {'; '.join(wrong)}")
+        invalid = [*unknown, f"choose from {choices}, or write for example P@5", *invalid]
+    if invalid:
+        raise ConfigurationError(f"measures: {'; '.join(invalid)}")
     if not words:
-        raise ConfigurationError(f"measures: the list is empty; choose from {known}, or omit it")
+        raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
     return words
 
 
 def _word(word: str, columns: Sequence[str]) -> _Word:
     match = _MEASURE.fullmatch(word)
     written = match["name"] if match else word
-    known = {*_NAMES, *columns}
-    if match and match["cutoff"] and written not in known:
+    names = {*_NAMES, *columns}
+    if match and match["cutoff"] and written not in names:
         written = _AT_A_CUTOFF.get(written.lower(), written)
-    if match is None or written not in known:
+    if match is None or written not in names:
         raise _UnknownMeasureError(f"{word!r} is not a measure{_near(word, match, columns)}")
     name, cutoff = _NAMES.get(written, written), match["cutoff"]
     if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
@@ -183,47 +183,47 @@ def _word(word: str, columns: Sequence[str]) -> _Word:
 
 
 def _near(word: str, match: re.Match[str] | None, columns: Iterable[str]) -> str:
-    """The measure that is probably meant, with its cutoff, in words; empty if none is near."""
-    found = _TREC_EVAL.fullmatch(word) or match
-    name = found["name"] if found else word
-    written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if found else None
-    if found and written:
-        cutoff = f"@{found['cutoff']}" if found["cutoff"] else ""
+    """A suggestion of the measure that is probably meant, with its cutoff; empty if none is similar."""
+    parsed = _TREC_EVAL.fullmatch(word) or match
+    name = parsed["name"] if parsed else word
+    written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if parsed else None
+    if parsed and written:
+        cutoff = f"@{parsed['cutoff']}" if parsed["cutoff"] else ""
         return f" (did you mean {MEASURES[_NAMES[written]].written[0] + cutoff!r}?)"
-    # Of names that differ in their case only, ours is suggested.
+    # Of names that differ only in case, the one of the configuration is suggested.
     return did_you_mean(name, [*columns, *reversed(_NAMES)])
 
 
-def _arguments(word: str, known: Mapping[str, str], text: str) -> dict[str, str]:
-    """The options that the arguments in parentheses set; `known` are the options by argument."""
+def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, str]:
+    """The options that the arguments in parentheses set; `arguments` has the option of each argument."""
     options = {}
     for part in text.split(",") if text else []:
         name, _, value = (piece.strip() for piece in part.partition("="))
         option = _OPTIONS.get((name, value.strip("'\"")))
-        if option and name not in known:
+        if option and name not in arguments:
             key, _, value = option.partition("=")
             raise ConfigurationError(
-                f"{word} has the argument {part.strip()!r}, which is an option of the convention here; omit it and use "
-                f"--set {option}, in Python Convention({key}={value!r})"
+                f"{word} has the argument {part.strip()!r}, which is an option of the convention here; remove it and "
+                f"use --set {option}, in Python Convention({key}={value!r})"
             )
-        if name not in known or not value:
-            takes = " and ".join(f"{each}=..." for each in known) or "no arguments"
+        if name not in arguments or not value:
+            takes = " and ".join(f"{each}=..." for each in arguments) or "no arguments"
             raise ConfigurationError(f"{word} has the argument {part.strip()!r}, but it takes {takes}")
-        options[known[name]] = value
+        options[arguments[name]] = value
     return options
 
 
 def _options(words: Iterable[_Word]) -> dict[str, str]:
-    """The options that the words set: an evaluation has one value of each, so all that take it must set the same."""
+    """The options that the measures set; those that share an option must set the same value."""
     options: dict[str, tuple[str, str]] = {}
     for word in words:
         for short, option in MEASURES[word.name].arguments.items():
             value = word.options.get(option, "")
-            first, known = options.setdefault(option, (word.text, value))
-            if known != value:
+            first, earlier = options.setdefault(option, (word.text, value))
+            if earlier != value:
                 settings = [
                     f"{text} sets {option}={value}" if value else f"{text} does not set {option}"
-                    for text, value in ((first, known), (word.text, value))
+                    for text, value in ((first, earlier), (word.text, value))
                 ]
                 raise ConfigurationError(
                     f"measures: {' and '.join(settings)}, but an evaluation has one value for all measures; write "

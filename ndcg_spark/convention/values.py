@@ -9,12 +9,12 @@ from typing import Any
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.errors import ConventionError
 
-#: A larger gain could make sums leave the range of a double. With exp2 the largest grade is 996.
+#: Sums of larger gains could overflow a double. With exp2 the largest grade is 996.
 MAX_GAIN = 1e300
 #: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
 MOST_GRADES = 500
 
-#: Which numbers an option takes. Unjudged documents have grade 0, which must not be relevant.
+#: Which numbers an option accepts. Unjudged documents have grade 0, which must not be relevant.
 _NUMBERS: dict[str, Callable[[float], bool]] = {
     "unjudged": lambda grade: 0 <= grade <= MAX_GAIN,
     "min_relevance": lambda grade: 0 < grade <= MAX_GAIN,
@@ -38,12 +38,12 @@ def parse_option(text: str) -> tuple[str, Any]:
         parsed = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         parsed = None
-    # None stays the word that was written, which no option takes.
+    # None stays the text as it was written, which no option accepts.
     return option.strip(), value.strip() if parsed is None else parsed
 
 
 def show(value: object) -> str:
-    """The value of an option as one would write it after ``--set option=``."""
+    """The value of an option as it is written after ``--set option=``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -56,19 +56,19 @@ def show(value: object) -> str:
 
 
 def describe(option: str, value: object) -> str:
-    """What the value of an option means, in words; empty if it goes without saying."""
+    """The meaning of an option's value in words; empty if it is obvious."""
     word = show(value)
     return OPTIONS[option].words.get(word, OPTIONS[option].says.format(word))
 
 
 def choices(option: str) -> str:
-    """The values that an option takes, for a message."""
+    """The values that an option accepts, for a message."""
     entry = OPTIONS[option]
     return ", ".join([*entry.words, *([entry.other] if entry.other else [])])
 
 
 def normal(option: str, value: Any) -> Any:
-    """The value in the form in which a convention keeps it, or unchanged if it has no such form."""
+    """The value in its normal form, or unchanged if it has none."""
     if option == "exclude_query_as_document":
         return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
     if option == "gain" and isinstance(value, Mapping):
@@ -82,7 +82,7 @@ def normal(option: str, value: Any) -> Any:
 
 
 def is_known(option: str, value: Any) -> bool:
-    """Whether an option takes this value, which must be in its normal form."""
+    """Whether an option accepts this value, which must be in its normal form."""
     if option == "exclude_query_as_document":
         return isinstance(value, bool)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The explanation of one query of one run: what every document adds, and what it loses against the ideal ranking."""
+"""The explanation of one query of one run: what every document contributes, and loses against the ideal ranking."""
 
 import itertools
 import math
@@ -10,17 +10,17 @@ from ndcg_spark.reference import ideal_ranking
 
 #: The documents of the ideal ranking and their gains, by rank; None for any relevant document.
 Ideal = Sequence[tuple[str | None, float]]
-#: Sums of the same numbers in another order differ by less.
+#: Sums of the same numbers in different orders differ by less.
 _SAME = 1e-9
 
 
 def explain(facts: Facts) -> Explanation:
-    """The explanation of the facts."""
+    """The explanation of these facts."""
     listed, convention = facts.listed, facts.convention
     first = [each.doc_id for each in listed]
     ideal = ideal_ranking(facts.ideal_gains, convention, facts.cutoff, len(listed), first)
     ideal_dcg = math.fsum(gain * discount for (_, gain), discount in zip(ideal, facts.discounts, strict=False))
-    # A night has neither all that an ideal of the returned documents is made of, nor whole groups of ties.
+    # A night has neither every document of an ideal made of the returned ones, nor whole groups of ties.
     known = facts.whole or (convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME)
     if not known:
         return Explanation(facts, _lines(facts, []), [], [], [], [], ideal_known=False)
@@ -57,9 +57,9 @@ def _lines(facts: Facts, ideal: Ideal) -> list[RankLine]:
 
 
 def contributions(facts: Facts) -> dict[str, float]:
-    """What each document within the cutoff adds, by its id; the sum is the DCG.
+    """What each document within the cutoff contributes, by its id; the sum is the DCG.
 
-    Where ties are averaged, a document adds its own gain times the mean discount of the ranks that its group shares.
+    With averaged ties, a document contributes its gain times the mean discount of the ranks that its group shares.
     """
     listed, cutoff = facts.listed, facts.cutoff
     weights = [weight if cutoff is None or rank <= cutoff else 0.0 for rank, weight in enumerate(facts.discounts, 1)]
@@ -74,9 +74,9 @@ def contributions(facts: Facts) -> dict[str, float]:
 
 
 def losses(facts: Facts, ideal: Ideal, added: Mapping[str, float]) -> list[Loss]:
-    """The loss of every document that is returned, or in the ideal ranking; the largest first.
+    """The loss of every document that is returned or in the ideal ranking, the largest first.
 
-    They sum to the ideal DCG less the DCG, under every convention.
+    They sum to the ideal DCG minus the DCG, under every convention.
     """
     ideal_ranks = {document: rank for rank, (document, _) in enumerate(ideal, 1) if document is not None}
     grades = {each.doc_id: each.relevance for each in facts.judged}
@@ -101,7 +101,7 @@ def losses(facts: Facts, ideal: Ideal, added: Mapping[str, float]) -> list[Loss]
 
 
 def absent(facts: Facts) -> list[Loss]:
-    """The judged documents with a gain that are not within the cutoff, the best first, then by rank; without losses."""
+    """The judged documents with a gain that are not within the cutoff, the best first, then by rank; with loss 0."""
     rows = {each.doc_id: each for each in sorted(facts.returned, key=lambda each: each.rank is not None)}
     beyond = []
     for each in facts.judged:
@@ -114,7 +114,7 @@ def absent(facts: Facts) -> list[Loss]:
 
 
 def _place_of(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
-    """Where a document is, in words."""
+    """A phrase that says where a document is."""
     if row is None:
         return "not returned" if facts.whole else "not within the cutoff"
     if row.rank is not None:

@@ -1,4 +1,4 @@
-"""Two runs of one query, document by document: which moved where, and what that changed."""
+"""The difference between two runs of one query, document by document: which moved, and what that changed."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -9,24 +9,24 @@ from ndcg_spark.explanation.model import Facts
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """A document in the list of a run and in that of its baseline. The changes of all sum to that of the DCG."""
+    """A document in the list of a run and in that of its baseline. All changes sum to that of the DCG."""
 
     doc_id: str
     #: None if it is unjudged.
     relevance: float | None
-    #: Its rank in both lists; None if it is not on it.
+    #: Its rank in each list; None if it is not in it.
     rank: int | None
     baseline_rank: int | None
-    #: How many ranks it moved up; None if it is on one of the lists only.
+    #: How many ranks it moved up; None if it is in only one of the lists.
     moved_up: int | None
-    #: What it adds to the DCG of the run, to that of the baseline, and the difference.
+    #: Its contribution to the DCG of the run, to that of the baseline, and the difference.
     contribution: float
     baseline_contribution: float
     change: float
 
 
 def compare(run: Facts, baseline: Facts) -> list[Change]:
-    """The documents that are within the cutoff of either list, the largest change first, then by rank."""
+    """The documents within the cutoff of either list, the largest change first, then by rank."""
     ranks, baseline_ranks = _ranks(run), _ranks(baseline)
     added, baseline_added = contributions(run), contributions(baseline)
     grades = {each.doc_id: each.relevance for facts in (baseline, run) for each in facts.listed}

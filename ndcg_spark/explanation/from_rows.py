@@ -1,4 +1,4 @@
-"""Rows of the engine, or of a night, become the facts that an explanation is made of."""
+"""The facts of explanations, made from rows of an engine or of a night."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def facts_of(
     Parameters
     ----------
     score : row
-        Of QUERY_SCORES, at the cutoff that is explained.
+        Of QUERY_SCORES, at the cutoff to explain.
     returned : rows
         Of `scoring.documents.returned_documents`, of this run and perhaps of others.
     judged : rows
@@ -35,18 +35,18 @@ def facts_of(
         The best and the worst grade of the judgments.
     """
     documents = [_returned(row) for row in returned if row["run"] == score["run"]]
-    known = [JudgedDocument(row["doc_id"], row["relevance"], row["gain"]) for row in judged]
-    ranks = max(len(documents), len(known)) + 1
+    judged_documents = [JudgedDocument(row["doc_id"], row["relevance"], row["gain"]) for row in judged]
+    ranks = max(len(documents), len(judged_documents)) + 1
     if convention.ideal == "k_relevant":
         ranks = max(ranks, score["cutoff"] or 0)
-    # A negative grade that does not count is no worse than not being relevant.
+    # A negative grade that is ignored is no worse than not being relevant.
     best, worst = (grade if grade is None or convention.negative == "keep" else max(grade, 0.0) for grade in grades)
     return Facts(
         **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
         convention=convention,
         score=Score(*(score[name] for name in ("status", "ndcg", "dcg", "ideal_dcg", "returned", "judged"))),
         returned=documents,
-        judged=known,
+        judged=judged_documents,
         discounts=reference.discounts(ranks, convention.discount),
         unjudged_gain=reference.unjudged_gain(convention),
         best=_grade(best, convention),
@@ -63,9 +63,9 @@ def explained_of(facts: Mapping[str, Facts], runs: Sequence[str], request: Expla
 
 
 def _returned(row: Row) -> ReturnedDocument:
-    own = {name: row[name] for name in ("doc_id", "place", "tie_group", "score", "relevance", "own_gain", "gain")}
+    fields = {name: row[name] for name in ("doc_id", "place", "tie_group", "score", "relevance", "own_gain", "gain")}
     on_list = row["on_list"]
-    return ReturnedDocument(**own, rank=row["rank"] if on_list else None, tied=row["tied"] and on_list)
+    return ReturnedDocument(**fields, rank=row["rank"] if on_list else None, tied=row["tied"] and on_list)
 
 
 def _grade(relevance: float | None, convention: Convention) -> PossibleGrade | None:

@@ -1,11 +1,11 @@
-"""What an explanation is made of, one query of one run as an evaluation scored it, and what it says."""
+"""The facts of an explanation, one query of one run as an evaluation scored it, and its findings."""
 
 import dataclasses
 from collections.abc import Sequence
 
 from ndcg_spark.convention.convention import Convention
 
-#: What a document of the ideal ranking is called where the convention asks for more than there are.
+#: The name of a document in the ideal ranking if the convention needs more relevant documents than there are.
 ANY_RELEVANT = "(any relevant document)"
 
 
@@ -14,16 +14,16 @@ class ReturnedDocument:
     """A document that the run returned."""
 
     doc_id: str
-    #: Its rank in the list that is scored, from 1; None if the convention takes it off that list.
+    #: Its rank in the scored list, from 1; None if the convention removes it from that list.
     rank: int | None
-    #: Its rank in the list as it was returned, from 1, and a number that tied documents share.
+    #: Its rank in the list as returned, from 1, and a number that tied documents share.
     place: int
     tie_group: int
     #: None if the results have ranks only.
     score: float | None
     #: None if it is unjudged.
     relevance: float | None
-    #: Its own gain, and the gain that counts at its rank: with averaged ties the mean of its tie group.
+    #: Its own gain, and the gain at its rank: with averaged ties the mean of its tie group.
     own_gain: float
     gain: float
     tied: bool
@@ -31,7 +31,7 @@ class ReturnedDocument:
 
 @dataclasses.dataclass(frozen=True)
 class JudgedDocument:
-    """A judged document. Its gain is None if its grade is negative and does not count."""
+    """A judged document. Its gain is None if its grade is negative and ignored."""
 
     doc_id: str
     relevance: float
@@ -40,7 +40,7 @@ class JudgedDocument:
 
 @dataclasses.dataclass(frozen=True)
 class PossibleGrade:
-    """A grade that an unjudged document could get, and its gain, None if the document would remain as unjudged."""
+    """A grade that an unjudged document could get, and its gain; None if it would still count as unjudged."""
 
     relevance: float
     gain: float | None
@@ -71,24 +71,24 @@ class Facts:
     score: Score
     returned: Sequence[ReturnedDocument]
     judged: Sequence[JudgedDocument]
-    #: The discount of every rank from 1, one rank more than the longer of both lists has.
+    #: The discount of every rank from 1, for one rank more than the longer list has.
     discounts: Sequence[float]
     #: The gain of an unjudged document, and the best and the worst grade of the judgments.
     unjudged_gain: float
     best: PossibleGrade | None
     worst: PossibleGrade | None
-    #: Whether `returned` has the whole list and `judged` every judged document, or both only what lies within the
-    #: cutoff, as a published night keeps it.
+    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have only what is within
+    #: the cutoff, as a published night keeps it.
     whole: bool = True
 
     @property
     def listed(self) -> list[ReturnedDocument]:
-        """The documents of the list that is scored, by rank."""
+        """The documents of the scored list, by rank."""
         return sorted((each for each in self.returned if each.rank is not None), key=lambda each: each.rank or 0)
 
     @property
     def ideal_gains(self) -> dict[str, float]:
-        """The gains of the documents that the ideal ranking is made of, by document."""
+        """The gains of the documents in the ideal ranking, by document."""
         if self.convention.ideal == "retrieved":
             return {each.doc_id: each.own_gain for each in self.listed}
         return {each.doc_id: each.gain for each in self.judged if each.gain is not None}
@@ -96,10 +96,10 @@ class Facts:
 
 @dataclasses.dataclass(frozen=True)
 class RankLine:
-    """One rank: the document there and what it adds, and the document of the ideal ranking and what it would add."""
+    """One rank: its document and contribution, and the document of the ideal ranking and its contribution."""
 
     rank: int
-    #: None below the end of the list, and so are the following fields but the discount.
+    #: None below the end of the list, as are the following fields except the discount.
     doc_id: str | None
     score: float | None
     tied: bool
@@ -119,7 +119,7 @@ class Loss:
 
     doc_id: str
     relevance: float | None
-    #: Its rank in the list that is scored, None if it is not on it; `where` says where it is.
+    #: Its rank in the scored list, None if it is not in it; `where` says where it is.
     rank: int | None
     where: str
     #: None if it is not within the cutoff of the ideal ranking.
@@ -134,7 +134,7 @@ class Move:
 
     doc_id: str
     relevance: float | None
-    #: Its rank now; None if it is not on the list.
+    #: Its rank now; None if it is not in the list.
     rank: int | None
     ideal_rank: int
     ndcg: float
@@ -146,7 +146,7 @@ class UnjudgedDocument:
     """The score if one unjudged document had the best, or the worst, grade of the judgments."""
 
     doc_id: str
-    #: None if the convention takes it off the list; then it would come back at its place.
+    #: None if the convention removes it from the list; then it would return to its place.
     rank: int | None
     ndcg_if_best: float | None
     ndcg_if_worst: float | None
@@ -164,5 +164,5 @@ class Explanation:
     absent: list[Loss]
     would_help: list[Move]
     unjudged: list[UnjudgedDocument]
-    #: Whether the ideal ranking is known document by document. If not, there are only `lines`, without ideal.
+    #: Whether every document of the ideal ranking is known. If not, there are only `lines`, without their ideal.
     ideal_known: bool

@@ -1,4 +1,4 @@
-"""What a user wants explained, and the errors that name the nearest names where there is no such query or run."""
+"""The request for an explanation, and the error that suggests the nearest names for an unknown query or run."""
 
 import dataclasses
 import difflib
@@ -9,21 +9,21 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.model import Explanation, Facts
 
-#: Without a run, at most this many are explained, one after another.
+#: Without a run, at most this many are explained.
 MOST_RUNS = 10
-#: How many near names a message has.
+#: How many near names a message suggests.
 _NEAR = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class ExplainRequest:
-    """The query to explain, of which run, against which baseline, at which cutoff."""
+    """The query to explain, its run, the baseline and the cutoff."""
 
     query: str
     run: str | None = None
     baseline: str | None = None
     dataset: str | None = None
-    #: `all` or a rank; None for the one that stands for the NDCG of the evaluation.
+    #: `all` or a rank; None for the main cutoff of the evaluation.
     cutoff: str | None = None
 
     def cutoff_or(self, default: Cutoff) -> Cutoff:
@@ -67,12 +67,8 @@ class Explained:
 
 
 def unknown_name(what: str, name: str, near: Iterable[str], count: int, of: str) -> ConfigurationError:
-    """The error for a name that is not among this many; `near` are all names, or some that include the nearest."""
-    known = list(dict.fromkeys(near))
-    alike = difflib.get_close_matches(name, known, n=_NEAR, cutoff=0.0)
-    nearest = (
-        f"; the nearest are {', '.join(map(repr, alike))}" if len(alike) > 1 else f"; the only one is {alike[0]!r}"
-    )
-    return ConfigurationError(
-        f"{what}: none of the {count:,} {of} is called {name!r}{nearest if alike else ''}; check --{what}"
-    )
+    """The error for an unknown name among `count`; `near` are all names, or some that include the nearest."""
+    alike = difflib.get_close_matches(name, dict.fromkeys(near), n=_NEAR, cutoff=0.0)
+    verb = "nearest are" if len(alike) > 1 else "only one is"
+    nearest = f"; the {verb} {', '.join(map(repr, alike))}" if alike else ""
+    return ConfigurationError(f"{what}: none of the {count:,} {of} is called {name!r}{nearest}; check --{what}")

@@ -1,4 +1,4 @@
-"""What the score would be if a document were moved, or judged: the list and its ideal are scored again."""
+"""What the score would be if a document were moved, or judged: the list and its ideal ranking are rescored."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,13 +6,13 @@ from ndcg_spark.convention.options import TIES
 from ndcg_spark.explanation.model import Facts, Move, PossibleGrade, UnjudgedDocument
 from ndcg_spark.reference import Item, ndcg, with_ties_broken
 
-#: At most this many moves are named.
+#: At most this many moves are suggested.
 MOST_MOVES = 3
-#: At most this many unjudged documents are scored again, those at the best ranks.
+#: At most this many unjudged documents are rescored, those at the best ranks.
 MOST_UNJUDGED = 100
-#: The tie group of a document that was moved: it is tied with none.
+#: The tie group of a document that was moved: it is not tied.
 _MOVED = -1
-#: Smaller differences are those of adding the same numbers in another order.
+#: Smaller differences are rounding errors.
 _NOTHING = 1e-12
 
 
@@ -22,7 +22,7 @@ def moves(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Move]
     grades = {each.doc_id: each.relevance for each in facts.judged}
     items = [Item(each.doc_id, each.tie_group, each.own_gain) for each in facts.listed]
     now = _score(items, facts.ideal_gains, facts) or 0.0
-    # What the convention takes off the list cannot be moved on it.
+    # A document that the convention removes from the list cannot be moved in it.
     off = {each.doc_id for each in facts.returned if each.rank is None} - {*ranks}
     helpful = []
     for ideal_rank, (document, gain) in enumerate(ideal, 1):
@@ -38,13 +38,13 @@ def moves(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Move]
 
 
 def unjudged_documents(facts: Facts) -> list[UnjudgedDocument]:
-    """The unjudged documents within the cutoff, and what they could change; at most MOST_UNJUDGED.
+    """The unjudged documents within the cutoff, at most MOST_UNJUDGED, and how they could change the score.
 
     With unjudged=drop these are the documents that would be within the cutoff if they were judged.
     """
     rescored: list[UnjudgedDocument] = []
     if not facts.whole and TIES[facts.convention.ties].by == "gain":
-        # A document that changes its gain would change places with tied ones that a night does not keep.
+        # A document with another gain would change places with tied ones that a night does not keep.
         return rescored
     drops = facts.convention.unjudged == "drop"
     candidates = [each for each in facts.returned if each.relevance is None and (each.rank is None) == drops]

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pyspark.sql.types import StructType
 
 from ndcg_spark.casting import missing_columns, named_by_user
-from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
+from ndcg_spark.table_config import TableConfig
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC
 #: and Quepid; of MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
@@ -44,7 +44,7 @@ _BASIC_EXPORT = ["query", "docid", "rating"]
 _DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
 
 
-def resolved(
+def resolve(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
 ) -> dict[str, str]:
     """What the files call each of our columns `names`, of those columns that they have.
@@ -72,7 +72,7 @@ def resolved(
 
 
 def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str], folders: Iterable[str]) -> str | None:
-    """The column that is read as the run, if its name may mean something else and nobody has said that it is the run.
+    """The column that is read as the run, if its name may mean something else and the user has not said that it is.
 
     `columns` are what the files call ours, and `mapped` those that the user has named. `folders` are the columns that
     folders give, which name runs on purpose.
@@ -103,8 +103,8 @@ def refuse_list_as_text(columns: Mapping[str, str], where: str) -> None:
 def is_of_quepid(columns: Iterable[str]) -> bool:
     """Whether these are the columns of an export of Quepid that has rows for what is not there.
 
-    In judgments, a row without a rating is a document that nobody has rated, or a query without any; in results, a row
-    without a document is a query that has found none. Neither is an error. `columns` are all of the file, in their
+    In judgments, a row without a rating is an unrated document, or a query without ratings; in results, a row
+    without a document is a query that found nothing. Neither is an error. `columns` are all of the file, in their
     order and as they are written.
     """
     names = list(columns)
@@ -141,7 +141,7 @@ def names_in(
 def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) -> None:
     """InputError if columns tell that a table is the other of the two, than that whose columns are wanted.
 
-    Where the user has mapped relevance, or both score and rank, nothing is asked.
+    Never where the user has mapped relevance, or both score and rank.
     """
     has = set(columns)
     is_graded, is_ranked = "relevance" in has, bool({"score", "rank"} & has)

@@ -7,7 +7,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
@@ -22,6 +21,7 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.values import constant
 from ndcg_spark.schemas import FAULT
+from ndcg_spark.table_config import TableConfig
 
 
 def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
@@ -50,7 +50,7 @@ def read_typed(
     known: Sequence[Footer],
     name: str,
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where rows have lists, or nobody has counted.
+    """The schema's columns of the files, and their number of rows: None where rows have lists, or where it is unknown.
 
     InputError if a file is damaged, files differ in their wanted columns, or a needed column is missing.
     """
@@ -126,7 +126,7 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
         else:
             from pyarrow import dataset
 
-            system, path = file.located(where)
+            system, path = file.location(where)
             stored = dataset.dataset(path, filesystem=system, format=kind)
             schema, scan = stored.schema, lambda columns: stored.to_batches(columns=columns, batch_readahead=1)
         plain = _plain_schema(schema, names, place)

@@ -43,7 +43,7 @@ class CsvText:
         return None if table is None else {ours: table.column(theirs) for ours, theirs in self.names.items()}
 
     def rows(self, block: bytes) -> Iterator[Row]:
-        """One row per line; a line with other quotes or another number of fields, or that is no text, is broken."""
+        """One row per line; a line with other quotes or another number of fields, or that is not UTF-8, is broken."""
         fields = header_names(self.header, self.separator)
         places = [fields.index(name) for name in self.names.values()]
         nothing = [None] * len(places)
@@ -57,7 +57,7 @@ class CsvText:
                 yield Row(nothing, "broken_line", line)
 
     def _fields(self, line: str) -> list[str]:
-        """The fields of a line; none if a field in quotes goes on after them, or does not end."""
+        """The fields of a line; empty if a field goes on after its closing quote, or lacks one."""
         if '"' not in line:
             return line.split(self.separator)
         fields, at, end = [], 0, len(line)

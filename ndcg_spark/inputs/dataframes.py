@@ -12,10 +12,10 @@ from ndcg_spark.casting import is_dataframe, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import tool_exports
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
-from ndcg_spark.inputs.column_names import is_known, is_of_quepid, resolved
-from ndcg_spark.inputs.dictionaries import is_nested, nested
+from ndcg_spark.inputs.column_names import is_known, is_of_quepid, resolve
+from ndcg_spark.inputs.dictionaries import is_nested, table_of_dictionaries
 from ndcg_spark.inputs.engine_files import quoted
-from ndcg_spark.inputs.lists import unlisted, unpacked
+from ndcg_spark.inputs.lists import explode, unpack
 
 _KNOWN = (
     "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, {query: {document: number}} or "
@@ -39,10 +39,10 @@ def frame(
 
     A column that has the name other tools give it (`qid`, `docno`) gets ours; with `known`, only these columns are
     looked for under other names. Lists of documents, as arrays or as an array of structs, become a row per document as
-    `lists.unlisted` has it, with its columns for lists that differ in length.
+    `lists.explode` has it, with its columns for lists that differ in length.
 
     `wanted` are the columns of a schema, of which the `needed` ones must be there. Dictionaries may be nested, see
-    `dictionaries.nested`.
+    `dictionaries.table_of_dictionaries`.
 
     Raises
     ------
@@ -55,14 +55,14 @@ def frame(
         arrow, has = _arrow(table, wanted, where)
         own = session.createDataFrame(arrow)
     if wanted is None:
-        found = resolved({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
+        found = resolve({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
         renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
         return renamed
     aliased = wanted if known is None else known
     if "doc_id" in wanted:
-        own = unpacked(own, aliased, where, _LEAVE_ONE)
+        own = unpack(own, aliased, where, _LEAVE_ONE)
     refuse_alike((name for name in own.columns if name.lower() in wanted), where)
-    found = resolved({}, aliased, own.columns, where, _LEAVE_ONE)
+    found = resolve({}, aliased, own.columns, where, _LEAVE_ONE)
     found |= {name: name for name in wanted if name in own.columns}
     if not found:
         raise _none_of(wanted, has, where)
@@ -75,7 +75,7 @@ def frame(
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
     if is_of_quepid(has):
         named = named.where(F.col("relevance" if "relevance" in wanted else "doc_id").isNotNull())
-    return unlisted(named, "rank" in wanted, where)
+    return explode(named, "rank" in wanted, where)
 
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Table, list[str]]:
@@ -85,7 +85,7 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
         if tool_exports.is_export_object(table):
             rows = _of_tools(table, "results" if "score" in wanted else "judgments", where)
         elif is_nested(table, wanted):
-            rows = nested(table, "score" in wanted, where)
+            rows = table_of_dictionaries(table, "score" in wanted, where)
         if rows is not None:
             return rows, rows.column_names
     try:

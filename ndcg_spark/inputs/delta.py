@@ -26,7 +26,7 @@ def library() -> Any:
 
 
 def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
-    """The table in a folder at the version or time asked for, else at its last version.
+    """The table in a folder at the version or time `as_of`, else at its last version.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def is_nested(table: Mapping[Any, Any], wanted: Collection[str]) -> bool:
     return not is_of_columns and all(isinstance(value, _NESTED) for value in table.values())
 
 
-def nested(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
+def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
     """The rows of {query: {document: number}} or {query: [document, ...]}; of results also {run: {query: ...}}.
 
     A document's place in a list is its rank, from 1, and is no grade. (document, number) in a list is as in a

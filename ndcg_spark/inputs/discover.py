@@ -104,7 +104,7 @@ def _before_wildcards(place: str) -> str:
 
 
 def _is_backup(file: File) -> bool:
-    """Whether a file that nobody has named lies beside data and is none: a backup, an unfinished copy, or a readme."""
+    """Whether this is a backup, an unfinished copy or a readme beside data, and not named by the user itself."""
     if file.root and file.path.endswith(file.root):
         return False
     name = file.path.rpartition("/")[2]

@@ -60,9 +60,9 @@ class File:
 
     path: str
     size: int
-    #: The columns that folders named column=value add to its rows, below the path that was asked for.
+    #: The columns that folders named column=value add to its rows, below the path that was given.
     partition: tuple[tuple[str, str | None], ...] = ()
-    #: The path that was asked for, up to its first wildcard.
+    #: The path that was given, up to its first wildcard.
     root: str = dataclasses.field(default="", compare=False)
     #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip. Of a table: its format.
     content: str | None = dataclasses.field(default=None, compare=False)
@@ -72,31 +72,31 @@ class File:
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
-    def compressed(self) -> bool:
+    def is_gzipped(self) -> bool:
         """Whether its name or its content says gzip."""
         return self.path.endswith(".gz") or self.content == "gzip"
 
-    def located(self, where: str) -> tuple[fs.FileSystem, str]:
+    def location(self, where: str) -> tuple[fs.FileSystem, str]:
         """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
         return self.found or storage(self.path, where)
 
     @contextlib.contextmanager
-    def opened(self, where: str) -> Iterator[pa.NativeFile]:
+    def open(self, where: str) -> Iterator[pa.NativeFile]:
         """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
-        system, place = self.located(where)
+        system, place = self.location(where)
         try:
-            with system.open_input_stream(place, compression="gzip" if self.compressed else None) as stream:
+            with system.open_input_stream(place, compression="gzip" if self.is_gzipped else None) as stream:
                 yield stream
         except (OSError, EOFError, pa.ArrowException, UnicodeDecodeError) as error:
             raise InputError(f"{where}: {self.path} cannot be read, {first_line(error)}; write it again") from error
 
     def head(self, where: str) -> str:
         """Its first 64 KiB, or as much as has one whole line; bytes that are not UTF-8 are replaced."""
-        with self.opened(where) as stream:
+        with self.open(where) as stream:
             read = bytes(stream.read(_HEAD))
             while b"\n" not in read and len(read) < _LONGEST_HEAD and (more := stream.read(len(read))):
                 read += more
-        # A line that is cut off is none, unless it is the only one.
+        # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
@@ -121,7 +121,7 @@ def with_content(file: File, where: str) -> File:
     that cannot be opened.
     """
     if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
-        system, place = file.located(where)
+        system, place = file.location(where)
         try:
             with system.open_input_stream(place, compression=None) as stream:
                 start = stream.read(4)
@@ -129,7 +129,7 @@ def with_content(file: File, where: str) -> File:
             raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; check its rights") from error
         content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
         file = dataclasses.replace(file, content=content)
-    is_empty = file.compressed and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
+    is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
     return dataclasses.replace(file, size=0) if is_empty else file
 
 

@@ -51,7 +51,7 @@ def refuse_different_types(files: Sequence[File], found: Sequence[Footer], names
 
 
 def _footer(file: File, kind: str, where: str) -> Footer:
-    system, place = file.located(where)
+    system, place = file.location(where)
     try:
         schema, rows = (_of_parquet if kind == "parquet" else _of_orc)(system, place)
     except (OSError, ValueError, pa.ArrowException) as error:

@@ -26,7 +26,7 @@ def library() -> Any:
 
 
 def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
-    """The table in a folder, or of a file of its metadata, at the snapshot or time asked for, else as it is now.
+    """The table in a folder, or of a file of its metadata, at the snapshot or time `as_of`, else as it is now.
 
     Raises
     ------

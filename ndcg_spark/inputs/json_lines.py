@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.inputs import strict_json
@@ -27,7 +28,7 @@ _WHOLE: Mapping[type, pa.DataType] = {int: pa.int64()}
 _MINUS_ZERO = re.compile(rb"-0\s*[,}]")
 #: A line with fewer brackets surely nests less deep than Python's stack; Arrow has no such limit.
 _FEW_BRACKETS = 300
-#: What Arrow takes for numbers, also under keys that nobody wants.
+#: What Arrow takes for numbers, also under keys that are not read.
 _NO_NUMBERS, _NO_NUMBER = (b"NaN", b"Inf"), re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 
 
@@ -52,7 +53,7 @@ class JsonLines:
     def quick(self, block: bytes, *, as_text: bool) -> Columns | None:
         """The columns, if every line is one object whose values are like those of the first."""
         block = with_line_feeds(block)
-        count = block.count(b"\n") + (not block.endswith(b"\n"))
+        count = _number_of(ord("\n"), block) + (not block.endswith(b"\n"))
         kinds = {} if as_text or self.has_lists or not is_plain_text(block) else self._kinds(block.partition(b"\n")[0])
         if not kinds or block.count(b"}\n{") + 1 != count or not block.endswith((b"}", b"}\n")):
             return None
@@ -139,13 +140,15 @@ def _read(block: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table | None:
 
 def _nests_deep(block: bytes, lines: int) -> bool:
     """Whether a line of the block may nest values so deep that Python does not read it."""
-
-    def brackets(text: bytes) -> int:
-        return text.count(b"[") + text.count(b"{")
-
-    return brackets(block) > lines + _FEW_BRACKETS and any(
-        brackets(line) > _FEW_BRACKETS for line in block.split(b"\n")
+    opening = sum(_number_of(bracket, block) for bracket in b"{[")
+    return opening > lines + _FEW_BRACKETS and any(
+        line.count(b"{") + line.count(b"[") > _FEW_BRACKETS for line in block.split(b"\n")
     )
+
+
+def _number_of(code: int, block: bytes) -> int:
+    """How often a byte is in the block; numpy counts many in less than half the time."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == code))
 
 
 def _at(values: list[Any] | None, at: int) -> Any:
@@ -153,7 +156,7 @@ def _at(values: list[Any] | None, at: int) -> Any:
 
 
 def _object(line: str) -> dict[str, Any]:
-    """The object of a line; an empty one for what is none."""
+    """The object of a line; an empty one if the line is no object."""
     try:
         found = strict_json.LINE.decode(line)
     except (ValueError, RecursionError):

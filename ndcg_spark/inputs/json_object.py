@@ -7,7 +7,7 @@ content only the documents of one query are kept in memory.
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from ndcg_spark.inputs.strict_json import JsonStream, Members, broken, fault_of, refused_unless_whole, shown
+from ndcg_spark.inputs.strict_json import JsonStream, Members, broken, fault_of, is_text, refused_unless_whole, shown
 from ndcg_spark.inputs.text_blocks import Row
 
 
@@ -49,5 +49,6 @@ def _of_query(columns: Sequence[str], keys: tuple[str, ...], documents: Any) -> 
         return
     for member in documents:
         values = (*keys, *member)
-        fault = fault_of(values)
+        # Most values are text, for which this is quicker.
+        fault = None if isinstance(member[1], str) and is_text(values) else fault_of(values)
         yield broken(columns, shown(Members([(keys[-1], Members([member]))])), fault) if fault else Row(values)

@@ -52,9 +52,9 @@ def _of_json_lines(text: str, table: TableContext) -> Shape:
     kept = [name for name in wanted if name in keys]
     other = _other_json(some[0] if some else "", bool(kept))
     if other:
-        told = ", ".join(name for name in wanted if name != "dataset")
+        expected = ", ".join(name for name in wanted if name != "dataset")
         raise InputError(
-            f"{table.place} is {other}, not JSON lines; write one object a line, with the keys {told}, or TREC text"
+            f"{table.place} is {other}, not JSON lines; write one object a line, with the keys {expected}, or TREC text"
         )
     if not keys:
         raise InputError(f"{table.place}: no line is a JSON object; give the format with format if it is another")
@@ -87,7 +87,7 @@ def _of_object(text: str, table: TableContext) -> Shape:
             "so, or as JSON lines"
         )
     if numbers:
-        layout = trec_layouts.mapped(numbers, [" ".join("?" * (depth + 1))], place)
+        layout = trec_layouts.layout_by_numbers(numbers, [" ".join("?" * (depth + 1))], place)
         if len(layout.positions) <= depth:
             raise ConfigurationError(
                 f"{place}: {len(numbers)} columns are mapped of {depth + 1}; give the number of each"

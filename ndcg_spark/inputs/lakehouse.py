@@ -5,13 +5,12 @@ import re
 
 from pyspark.errors import PySparkException
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import delta, discover, iceberg
 from ndcg_spark.inputs.files import TABLES, File, Snapshot
 from ndcg_spark.inputs.table_logs import TableLogError
-from ndcg_spark.table_config import moment
+from ndcg_spark.table_config import TableConfig, moment
 
 _CATALOG = "table:"
 _COMMIT = re.compile(r"_delta_log/(\d{20})\.(json|checkpoint)")
@@ -25,7 +24,7 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     InputError
         As `discover.find`; a table cannot be read, or needs a library that is not installed.
     ConfigurationError
-        A version is asked for, or the format is that of a table, and there is no table.
+        A version or the format of a table is configured, and the path is not such a table.
     """
     catalog = next((path for path in paths if path.startswith(_CATALOG)), None)
     if catalog and len(paths) > 1:
@@ -77,7 +76,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     name = path.removeprefix(_CATALOG)
     asked = "" if as_of is None else f" as of {as_of}"
     refused: Exception | None = None
-    # The embedded engine would read a table as it is, whatever version is asked for.
+    # The embedded engine would read a table as it is, whatever `as_of` says.
     if as_of is None or engine.reads_lakehouses:
         try:
             table = engine.session.read.options(**_options(as_of)).table(name)
@@ -94,7 +93,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
 
 
 def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLogError) -> File:
-    """The table as the engine's own reader of Delta has it; of the last version there is now, if none is asked for."""
+    """The table as the engine's own reader of Delta has it; at its last version if `as_of` is None."""
     version = _last_version(engine, path) if as_of is None else as_of
     if version is None:
         raise InputError(f"{kept}; its log has no commit that the engine sees")

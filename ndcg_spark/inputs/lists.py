@@ -1,4 +1,4 @@
-"""The schema's columns of an engine's table, one row per document, also of one row per query with an array of them."""
+"""The schema's columns of an engine's table, one row per document; arrays of documents are exploded."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark.casting import refuse_alike
-from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import names_in, resolved
+from ndcg_spark.inputs.column_names import names_in, resolve
 from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.schemas import FAULT, LINE, RESULTS
+from ndcg_spark.table_config import TableConfig
 
 #: The columns that have a value for each document of the list.
 _OF_DOCUMENTS = ("relevance", "score", "rank")
@@ -23,13 +23,13 @@ def rows_of(
     """The schema's columns under the schema's names, one row per document; `columns` are what the files call ours."""
     refuse_alike(table.columns, where)
     if "doc_id" in schema.names and "doc_id" not in config.columns:
-        table = unpacked(table, schema.names, where)
+        table = unpack(table, schema.names, where)
     names = names_in(table.columns, columns, config, schema, where)
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
-    return unlisted(renamed, schema is RESULTS, where)
+    return explode(renamed, schema is RESULTS, where)
 
 
-def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | None = None) -> DataFrame:
+def unpack(table: DataFrame, wanted: Sequence[str], where: str, advice: str | None = None) -> DataFrame:
     """The table with an array of structs as one array for each wanted field, under our names.
 
     Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
@@ -37,15 +37,15 @@ def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | 
     there are several, or two fields may be the same column.
     """
     names = [name for name in wanted if name in ("doc_id", *_OF_DOCUMENTS)]
-    if resolved({}, ["doc_id"], table.columns, where, advice):
+    if resolve({}, ["doc_id"], table.columns, where, advice):
         return table
     packed = {}
     for field in table.schema:
         kind, place = field.dataType, f"{where}: {field.name}"
         element = kind.elementType if isinstance(kind, ArrayType) else None
         has = element.names if isinstance(element, StructType) else []
-        if resolved({}, ["doc_id"], has, place, advice):
-            packed[field.name] = resolved({}, names, has, place, advice)
+        if resolve({}, ["doc_id"], has, place, advice):
+            packed[field.name] = resolve({}, names, has, place, advice)
     if len(packed) > 1:
         raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
     if not packed:
@@ -56,7 +56,7 @@ def unpacked(table: DataFrame, wanted: Sequence[str], where: str, advice: str | 
     return table.withColumns(arrays).drop(column)
 
 
-def unlisted(table: DataFrame, ranked: bool, where: str) -> DataFrame:
+def explode(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     """One row per document; the table itself where `doc_id` is no array.
 
     With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks. A row whose

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, columnar, discover, engine_files, lakehouse, run_names
@@ -33,7 +32,7 @@ from ndcg_spark.schemas import (
     RESULTS,
     WRITTEN,
 )
-from ndcg_spark.table_config import AttributesConfig, WeightsConfig
+from ndcg_spark.table_config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 
 #: The schema of a table whose files have these columns.
 SchemaOf = Callable[[Sequence[str]], StructType]
@@ -130,7 +129,7 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
         """All columns as text, the query under our own name, unless the table has a row per attribute."""
         if {"attribute", "value"} & {*has, *config.columns}:
             return QUERY_ATTRIBUTES
-        key = column_names.resolved(config.columns, ["dataset", "query_id"], has, "query_attributes")
+        key = column_names.resolve(config.columns, ["dataset", "query_id"], has, "query_attributes")
         names = [*key, *(name for name in has if name not in key.values())]
         return StructType([StructField(name, StringType()) for name in names])
 

@@ -58,7 +58,7 @@ def _of_named(kind: str, some: Sequence[str], table: TableContext) -> Shape:
     """CSV or TSV; text without a header, if the first line names no column of ours and all lines have one layout."""
     config, numbers = table.config, table.numbers_of_fields
     if numbers and config.format is None:
-        return _of_layout(trec_layouts.mapped(numbers, some, table.place), table)
+        return _of_layout(trec_layouts.layout_by_numbers(numbers, some, table.place), table)
     shape = table.shape(kind, _names(some[0], SEPARATORS[kind]) if some else [])
     is_certain = kind == "csv" or config.format or config.columns or table.name not in trec_layouts.LAYOUTS
     if is_certain or shape.has - set(table.folders):
@@ -72,7 +72,7 @@ def _of_fields(some: Sequence[str], table: TableContext) -> Shape:
     """Lines of fields between blanks; CSV or TSV, if the first line names both a query and a document."""
     config = table.config
     if table.numbers_of_fields:
-        return _of_layout(trec_layouts.mapped(table.numbers_of_fields, some, table.place), table)
+        return _of_layout(trec_layouts.layout_by_numbers(table.numbers_of_fields, some, table.place), table)
     for kind, separator in SEPARATORS.items() if config.format is None and some else ():
         shape = table.shape(kind, _names(some[0], separator))
         if {"query_id", "doc_id"} <= shape.has:
@@ -93,7 +93,7 @@ def _of_fields(some: Sequence[str], table: TableContext) -> Shape:
 
 def _of_recognised(some: Sequence[str], table: TableContext, may_be_refused: bool = True) -> Shape | None:
     """The shape of lines that have one layout, else None; InputError for lines that may mean several things."""
-    layout = trec_layouts.recognised(some, table.name, "relevance" in table.names)
+    layout = trec_layouts.layout_of(some, table.name, "relevance" in table.names)
     refusal = trec_layouts.ambiguous(some, table.name, table.place) if layout is None and may_be_refused else None
     if refusal:
         raise refusal

@@ -4,10 +4,10 @@ import dataclasses
 import re
 from pathlib import PurePosixPath
 
-from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.table_config import ResultsConfig
 
 #: Runs by dataset (None if rows tell it) and name.
 Runs = tuple[tuple[str | None, str], ...]

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.column_names import resolved
+from ndcg_spark.inputs.column_names import resolve
 from ndcg_spark.inputs.trec_layouts import Layout
+from ndcg_spark.table_config import TableConfig
 
 _LINES = 200
 
@@ -65,7 +65,7 @@ class TableContext:
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names."""
         known = [*fields, *self.folders]
-        columns = resolved(self.config.columns, self.names, known, self.place)
+        columns = resolve(self.config.columns, self.names, known, self.place)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has=has, fields=tuple(fields))
 

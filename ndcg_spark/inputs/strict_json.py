@@ -52,7 +52,7 @@ class JsonStream:
                 return self._buffer[self._at : self._at + 1]
 
     def members(self) -> Iterator[str]:
-        """The keys of the object that is next. Whoever takes them reads the value of each before the next key."""
+        """The keys of the object that is next. The caller reads the value of each before it takes the next key."""
         for _ in self._parts("{", "}"):
             if self.next() != '"':
                 raise ValueError(f"a key is expected, and there is {self.next() or 'no more'!r}")
@@ -61,7 +61,7 @@ class JsonStream:
             yield key
 
     def entries(self) -> Iterator[None]:
-        """Stands before each entry of the array that is next. Whoever takes them reads each entry."""
+        """Stands before each entry of the array that is next. The caller reads each entry."""
         return self._parts("[", "]")
 
     def value(self) -> Any:
@@ -122,7 +122,7 @@ def refused_unless_whole(where: str) -> Iterator[None]:
 
 
 def broken(names: Sequence[str], text: str, fault: str = "broken_line") -> Row:
-    """A row that is none, for these columns, with as much of its text as a message may show."""
+    """A broken row of these columns, with as much of its text as a message may show."""
     return Row([None] * len(names), fault, text.encode("utf-8", "backslashreplace").decode()[:_LONGEST_TEXT])
 
 

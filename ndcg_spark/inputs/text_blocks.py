@@ -1,4 +1,4 @@
-"""Text read in blocks of whole lines, and the rows that become of it: columns as they were written, and what is wrong.
+"""Text in blocks of whole lines, and its rows: values as they were written, and what is wrong with a line.
 
 A format has a rule in plain Python, which makes rows of the lines of a block, and a quick way by Arrow for blocks in
 which nothing is odd. Both give the same columns.
@@ -60,7 +60,7 @@ def blocks(file: File, where: str, size: int = BLOCK_BYTES) -> Iterator[bytes]:
 
 
 def _blocks(file: File, where: str, size: int) -> Iterator[bytes]:
-    with file.opened(where) as stream:
+    with file.open(where) as stream:
         rest = b""
         while part := stream.read(size):
             end = part.rfind(b"\n") + 1
@@ -109,7 +109,7 @@ def lines(block: bytes, around: str) -> Iterator[tuple[str, bool]]:
 def read_csv(
     block: bytes, names: Sequence[str], separator: str, kinds: dict[str, pa.DataType], quote: str | bool = False
 ) -> pa.Table | None:
-    """The columns that `kinds` has, in its types, of lines of these fields; None if a line or a number is another."""
+    """The columns in `kinds`, in these types, of lines with these fields; None if a line or a number does not fit."""
     from pyarrow import csv
 
     try:

@@ -17,7 +17,7 @@ from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.text_blocks import Columns, TextFormat, blocks, columns_of
 from ndcg_spark.inputs.trec_text import TrecText
-from ndcg_spark.inputs.values import Constants, numbered, odd_rows, schema_of, table_of
+from ndcg_spark.inputs.values import Constants, numbers_of, odd_rows, schema_of, table_of
 from ndcg_spark.schemas import FAULT, WRITTEN
 
 
@@ -54,7 +54,7 @@ def text_to_parquet(
 
 
 def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
-    """The reader of lines; None for JSON whose lines mean nothing."""
+    """The reader of lines; None for JSON that is not one object a line."""
     if shape.kind in ("json", "export"):
         return None
     if shape.layout is not None:
@@ -69,7 +69,7 @@ def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
 
 
 def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
-    """Our columns in the rows of JSON whose lines mean nothing."""
+    """Our columns in the rows of JSON that is not one object a line."""
     if shape.kind == "export":
         return tool_exports.COLUMNS[where]
     return columns_of_object(names, shape.depth) if shape.layout is None else shape.layout.names
@@ -77,7 +77,7 @@ def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
 
 def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iterator[Columns]:
     place = f"{where}: {file.path}"
-    with file.opened(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+    with file.open(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         if shape.kind == "export":
             rows = tool_exports.rows(text, where, place, shape.columns["query_id"])
         else:
@@ -86,7 +86,7 @@ def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iter
 
 
 def _without_empty(table: pa.Table) -> pa.Table:
-    """The rows of Quepid's exports but those of documents that nobody rated, and of queries that found none."""
+    """The rows of Quepid's exports without those of unrated documents, and of queries that found nothing."""
     name = WRITTEN["relevance"] if "relevance" in table.column_names else "doc_id"
     return table.filter(compute.or_(table.column(name).is_valid(), table.column(FAULT).is_valid()))
 
@@ -95,7 +95,7 @@ def _of_block(form: TextFormat, block: bytes, constants: Constants, schema: pa.S
     """The rows of a block, the quick way where its lines are regular, else line by line."""
     columns = form.quick(block, as_text=False)
     if columns is not None:
-        numbers = numbered(columns, constants)
+        numbers = numbers_of(columns, constants)
         odd = odd_rows(columns, numbers, constants)
         if odd is None:
             return table_of(columns, numbers, None, constants, schema)
@@ -115,5 +115,5 @@ def _of_lines(form: TextFormat, block: bytes, constants: Constants, schema: pa.S
 
 
 def _of_text(columns: Columns, constants: Constants, schema: pa.Schema) -> pa.Table:
-    numbers = numbered(columns, constants)
+    numbers = numbers_of(columns, constants)
     return table_of(columns, numbers, odd_rows(columns, numbers, constants), constants, schema)

@@ -1,4 +1,4 @@
-"""Text without a header: which field of a line is which column, told by the number of fields and by their values."""
+"""Text without a header: which field of a line is which column, by the number of fields and by their values."""
 
 import dataclasses
 import re
@@ -96,7 +96,7 @@ def _are_literal(rows: Lines) -> bool:
     return all(row[1] in ("0", "Q0", "q0") for row in rows)
 
 
-def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
+def layout_of(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
     """The layout of the first lines of a file; None if they have none in common, or none with grades if `graded`."""
     rows = [line.split() for line in lines]
     if not rows:
@@ -106,7 +106,7 @@ def recognised(lines: Sequence[str], table: str, graded: bool) -> Layout | None:
     return next((layout for layout in fitting if _shows(rows, layout)), None)
 
 
-def mapped(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
+def layout_by_numbers(columns: Mapping[str, str], lines: Sequence[str], where: str) -> Layout:
     """The layout that numbers of fields, from 1, name; InputError if a line of these has no such field."""
     positions = {name: int(field) - 1 for name, field in columns.items()}
     counts = {len(line.split()) for line in lines}
@@ -139,7 +139,7 @@ def contradiction(lines: Sequence[str], layout: Layout, table: str, where: str) 
     """
     rows = [line.split() for line in lines]
     rows = [row for row in rows if _has(layout, row)]
-    other = recognised([" ".join(row) for row in rows], table, "relevance" in layout.positions)
+    other = layout_of([" ".join(row) for row in rows], table, "relevance" in layout.positions)
     if other == layout or not rows:
         return None
     if other is not None:

@@ -49,7 +49,7 @@ class TrecText:
         return None if table is None else {name: table.column(at) for name, at in positions.items()}
 
     def rows(self, block: bytes) -> Iterator[Row]:
-        """One row per line; a line with another number of fields, or that is no text, is broken."""
+        """One row per line; a line with another number of fields, or that is not UTF-8, is broken."""
         places = [self.layout.positions[name] for name in self.columns]
         nothing = [None] * len(places)
         for line, is_valid in lines(block, _AROUND):

@@ -35,8 +35,8 @@ def _stamps(source: Source) -> dict[str, Stamp]:
     # The version of a table never changes, and what was copied of it is what is scored.
     files = [file for file in source.files if file.found and file.snapshot is None]
     stamps: dict[str, Stamp] = {}
-    for system, of_system in itertools.groupby(files, key=lambda file: file.located(source.name)[0]):
-        places = {file.located(source.name)[1]: file.path for file in of_system}
+    for system, of_system in itertools.groupby(files, key=lambda file: file.location(source.name)[0]):
+        places = {file.location(source.name)[1]: file.path for file in of_system}
         try:
             found = system.get_file_info(list(places))
             stamps |= {path: _stamp(info, system) for path, info in zip(places.values(), found, strict=True)}

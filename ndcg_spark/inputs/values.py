@@ -1,4 +1,4 @@
-"""Columns of text become those of a table: numbers where numbers are meant, and their text where it may be shown."""
+"""Columns of text as those of a typed table, with the text of numbers where a message may show it."""
 
 import contextlib
 import functools
@@ -27,8 +27,8 @@ def schema_of(names: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, _TYPES.get(name, _FEW)) for name in (*names, FAULT, LINE, *written)])
 
 
-def numbered(columns: Columns, constants: Constants) -> Columns:
-    """The numbers among the columns, by name: doubles, and ranks of 32 bits; null for what is no plain, finite number.
+def numbers_of(columns: Columns, constants: Constants) -> Columns:
+    """The columns of numbers, by name: doubles, and ranks of 32 bits; null for what is not a plain, finite number.
 
     -0.0 becomes 0.0, because engines tell the two apart in some plans and not in others.
     """
@@ -76,7 +76,7 @@ def constant(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
 
 
 def _numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values as doubles, ranks as whole numbers of 32 bits; null for what is no plain, finite number."""
+    """The values as doubles, ranks as whole numbers of 32 bits; null for what is not a plain, finite number."""
     if pa.types.is_dictionary(column.type):
         encoded = column.combine_chunks()
         return _numbers(name, pa.chunked_array([encoded.dictionary])).take(encoded.indices)
@@ -101,7 +101,7 @@ def _numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _odd(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Where a column alone makes a row one that a rule may refuse; None if it does so nowhere."""
+    """The rows that a rule may refuse because of this column alone; None if there are none."""
     if name in ("relevance", LINE):
         return None
     if name == FAULT:

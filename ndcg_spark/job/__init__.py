@@ -1,1 +1,1 @@
-"""One evaluation, from its configuration to scores that are printed or published, or to a failure that is explained."""
+"""Commands, from a configuration to scores that are printed or published, or to an error that says what to do."""

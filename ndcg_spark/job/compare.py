@@ -1,4 +1,4 @@
-"""Published nights compared with a baseline: a run of theirs, another date, or the last night that was good."""
+"""Published nights compared with a baseline: one of their runs, another date, or the last good night."""
 
 import dataclasses
 import datetime
@@ -15,15 +15,15 @@ from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.outcome import Tell
-from ndcg_spark.nights.choosing import chosen, left_out, unknown_run
+from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.read import dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.selection import missing_datasets, select_nights, unknown_run
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonRequest:
-    """What is compared with what, as the command line says it."""
+    """What to compare with what, as on the command line."""
 
     output: str
     #: Of the night; None for the newest.
@@ -57,49 +57,47 @@ def date_of(option: str, text: str | None) -> datetime.date | None:
         raise ConfigurationError(f"arguments: --{option} {error}") from None
 
 
-def compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
+def compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comparison:
     """Compare as requested.
 
     Raises
     ------
     ConfigurationError
-        A measure, cutoff, run or night is not there, or no night was good.
+        There is no such measure, cutoff, run or night, or no good night.
     StorageError
         The output cannot be read.
     InputError
         The attributes or the weights break their contract.
     """
-    return read_again_if_replaced(lambda: _compare_nights(request, tell))
+    return read_again_if_replaced(lambda: _compare_nights(request, report_step))
 
 
-def _compare_nights(request: ComparisonRequest, tell: Tell) -> Comparison:
+def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comparison:
     nights = committed(request.output)
     date = request.date.isoformat() if request.date else None
-    tonight = chosen(nights, request.output, date, request.dataset)
+    tonight = select_nights(nights, request.output, date, request.dataset)
     baselines = _baselines(nights, tonight, request.baseline_date) if request.baseline_date else {}
     _refuse_unknown_runs(request, tonight, baselines)
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
-    for sentence in doubts_of(tonight, baselines):
-        tell("note", sentence)
     every = [*tonight, *baselines.values()]
     with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
-        tell("engine", engine.name)
-        found = _compared(engine, request, tonight, baselines)
-    absent = left_out(nights, tonight[0].evaluated_on, request.dataset)
-    if absent:
-        found = dataclasses.replace(found, warnings=[absent, *found.warnings])
+        report_step("engine", engine.name)
+        comparison = _compared(engine, request, tonight, baselines)
+    absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
+    warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
+    comparison = dataclasses.replace(comparison, warnings=warnings)
     for night in tonight:
         run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
         of_date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""
-        tell("compared", f"{night.dataset} of {night.evaluated_on} with {run}{of_date}")
-    for sentence in found.warnings:
-        tell("note", sentence)
-    return found
+        report_step("compared", f"{night.dataset} of {night.evaluated_on} with {run}{of_date}")
+    for sentence in comparison.warnings:
+        report_step("note", sentence)
+    return comparison
 
 
 def doubts_of(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
-    """Why the scores of these nights and of their baselines, by dataset, may not mean the same."""
+    """Why the scores of these nights and of their baselines, by dataset, may not be comparable."""
     return [
         sentence
         for night in tonight
@@ -130,8 +128,8 @@ def _compared(
 def _baselines(
     nights: Sequence[CommittedNight], tonight: Sequence[CommittedNight], baseline: str
 ) -> dict[str, CommittedNight]:
-    """By dataset, the night that it is compared with; `baseline` is a date or LAST_GOOD."""
-    found = {}
+    """The baseline night of each dataset; `baseline` is a date or LAST_GOOD."""
+    baselines = {}
     for night in tonight:
         other = baseline_night(nights, night.dataset, night.evaluated_on, baseline)
         if other is None:
@@ -141,14 +139,14 @@ def _baselines(
                 else f"{night.dataset} has no night of {baseline}"
             )
             raise ConfigurationError(f"baseline-date: {missing}; ndcg-spark nights lists them")
-        found[night.dataset] = other
-    return found
+        baselines[night.dataset] = other
+    return baselines
 
 
 def _refuse_unknown_runs(
     request: ComparisonRequest, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
 ) -> None:
-    """ConfigurationError for a run that these nights do not have; told from their dataset scores, without an engine."""
+    """ConfigurationError for a run that these nights do not have, according to their dataset scores."""
     if request.baseline_date is None and request.baseline in (request.runs or ()):
         raise ConfigurationError(f"run: {request.baseline!r} is the baseline itself; name another --run or --baseline")
     for option, runs, nights in (
@@ -164,27 +162,27 @@ def _refuse_unknown_runs(
 def _evaluated_measures(
     measures: Mapping[str, Sequence[Cutoff] | None], tonight: Sequence[CommittedNight]
 ) -> dict[str, Sequence[Cutoff] | None]:
-    """The measures, each beside NDCG at the cutoffs at which these nights have it.
+    """The measures, each except NDCG at the cutoffs at which these nights have it.
 
-    ConfigurationError for a measure that they do not have at a cutoff that is named.
+    ConfigurationError for a measure that they do not have, or not at a named cutoff.
     """
     rows = [row for rows in dataset_scores(tonight) for row in rows]
     has = {
         name: {row["cutoff"] for row in rows if row[name] is not None} for name in SCORES if name in (rows or [{}])[0]
     }
-    found = dict(measures)
+    evaluated = dict(measures)
     for name, cutoffs in measures.items():
         if name not in has:
             continue
         absent = set(cutoffs or ()) - has[name] if cutoffs else set() if has[name] else {None}
         if absent:
             there = ", ".join(
-                f"{each}@{format_cutoff(k)}" for each, own in has.items() for k in sorted(own, key=by_depth)
+                f"{each}@{format_cutoff(k)}" for each, ks in has.items() for k in sorted(ks, key=by_depth)
             )
             missing = name if cutoffs is None else f"{name}@{format_cutoff(min(absent, key=by_depth))}"
             raise ConfigurationError(
                 f"measures: {missing} was not evaluated in this night; it has {there or 'no scores'}"
             )
         if cutoffs is None and name != "ndcg":
-            found[name] = sorted(has[name], key=by_depth)
-    return found
+            evaluated[name] = sorted(has[name], key=by_depth)
+    return evaluated

@@ -1,4 +1,4 @@
-"""The same data scored under every preset, which shows why two tools disagree about it."""
+"""The same data scored under every preset, which shows why two tools disagree."""
 
 import dataclasses
 from typing import Any
@@ -9,26 +9,25 @@ from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
-from ndcg_spark.job.clock import Clock
-from ndcg_spark.job.evaluating import run_on
-from ndcg_spark.job.outcome import Tell
-from ndcg_spark.job.preparing import engine_for
+from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.progress import Clock, ReportStep
+from ndcg_spark.job.setup import engine_for
 
 
 @dataclasses.dataclass(frozen=True)
 class PresetScores:
-    """The dataset scores under one preset, or the reason why it refuses the data."""
+    """The dataset scores under one preset, or the reason why the preset refuses the data."""
 
     preset: str
     rows: list[dict[str, Any]]
     refused: str | None = None
 
 
-def compare_presets(config: EvaluationConfig, tell: Tell) -> list[PresetScores]:
+def compare_presets(config: EvaluationConfig, report_step: ReportStep) -> list[PresetScores]:
     """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
-    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, and its name says so. A
-    preset that has no score at one of the cutoffs refuses them.
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
+    preset that does not have a score at one of the cutoffs refuses them.
 
     Raises
     ------
@@ -38,13 +37,13 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[PresetScores]:
     options = parse_measures(config.measures, None, ()).options if config.measures else {}
     scored: dict[Convention, PresetScores] = {}
     compared = []
-    with engine_for(config) as opened:
-        tell("engine", opened.name)
+    with engine_for(config) as engine:
+        report_step("engine", engine.name)
         for name in PRESETS:
             convention = Convention.preset(name).replace(**options)
             if convention not in scored:
-                scored[convention] = _scored(opened, config, convention)
-                tell("scored", name)
+                scored[convention] = _scored(engine, config, convention)
+                report_step("scored", name)
             same = scored[convention]
             changed = same.preset.partition(" ")[1:]
             compared.append(dataclasses.replace(same, preset=name + "".join(changed)))
@@ -53,11 +52,11 @@ def compare_presets(config: EvaluationConfig, tell: Tell) -> list[PresetScores]:
     return compared
 
 
-def _scored(opened: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
+def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
     try:
-        outcome = run_on(opened, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
+        outcome = run_on(engine, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
-            return _scored(opened, config, convention.replace(ties="doc_id_asc"))
+            return _scored(engine, config, convention.replace(ties="doc_id_asc"))
         return PresetScores(convention.label, [], str(error))
     return PresetScores(outcome.convention, outcome.dataset_scores)

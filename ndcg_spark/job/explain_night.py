@@ -12,9 +12,9 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
 from ndcg_spark.explanation.model import Facts
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
-from ndcg_spark.job.night_rows import NightRows
-from ndcg_spark.nights.choosing import chosen
+from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
+from ndcg_spark.nights.selection import select_nights
 
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
@@ -32,27 +32,27 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     night = _night(committed(output), output, date, request)
-    kept = NightRows(night)
-    if not kept.has_documents():
+    tables = NightRows(night)
+    if not tables.has_documents():
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps no documents; evaluate it with "
             "--documents top, or explain from --judgments and --results"
         )
-    scores = kept.rows_of("query_scores", request.query)
+    scores = tables.rows_of("query_scores", request.query)
     if not scores:
-        names = kept.queries()
+        names = tables.queries()
         raise unknown_name("query", request.query, _near(request.query, names), len(names), "judged queries")
     cutoff = _cutoff(night, scores, request)
-    documents = kept.rows_of("ranked_documents", request.query)
+    documents = tables.rows_of("ranked_documents", request.query)
     runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, request)
-    chosen = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
-    return explained_of(facts_of_night(night, chosen, documents), runs, request)
+    explained = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
+    return explained_of(facts_of_night(night, explained, documents), runs, request)
 
 
 def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
-    """Whether the night keeps the documents of a list, of all that it keeps of the query.
+    """Whether the night keeps the documents of a list; `documents` are all that it keeps of the query.
 
-    `score` is the list's row of QUERY_SCORES. A list without a document is kept if its query is.
+    `score` is the list's row of QUERY_SCORES. A list without documents is kept if its query is.
     """
     if night.record.get("configuration", {}).get("documents") != "worst":
         return True
@@ -65,20 +65,20 @@ def _kept_runs(
 ) -> list[str]:
     """The runs to explain: the requested ones, or all whose documents are kept. Raises ConfigurationError."""
     runs = request.runs(sorted(row["run"] for row in scores))
-    there = {row["run"] for row in scores if keeps(night, row, documents)}
-    lacking = [name for name in (request.run, request.baseline) if name is not None and name not in there]
-    if lacking or not there:
+    kept = {row["run"] for row in scores if keeps(night, row, documents)}
+    lacking = [name for name in (request.run, request.baseline) if name is not None and name not in kept]
+    if lacking or not kept:
         of_run = f" of the run {lacking[0]!r}" if lacking else ""
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that lost most, "
             f"and {request.query!r}{of_run} is not among them; evaluate it with --documents top, or explain from "
             "--judgments and --results"
         )
-    return [run for run in runs if run in there]
+    return [run for run in runs if run in kept]
 
 
 def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
-    """The facts of one query by run: of its rows of QUERY_SCORES at one cutoff, and of RANKED_DOCUMENTS."""
+    """The facts of one query by run, from its rows of QUERY_SCORES at one cutoff and of RANKED_DOCUMENTS."""
     worst, best = night.record.get("grades", {}).get(night.dataset, (None, None))
     convention = convention_of(night.record)
     judged = [row for row in documents if row["run"] is None]
@@ -100,7 +100,7 @@ def convention_of(record: Row) -> Convention:
 
 
 def _night(nights: Sequence[CommittedNight], output: str, date: str | None, request: ExplainRequest) -> CommittedNight:
-    of_date = chosen(nights, output, date, request.dataset)
+    of_date = select_nights(nights, output, date, request.dataset)
     dataset = request.dataset_of([night.dataset for night in of_date])
     return next(night for night in of_date if night.dataset == dataset)
 
@@ -121,10 +121,10 @@ def _cutoff(night: CommittedNight, scores: Iterable[Row], request: ExplainReques
 
 
 def _listed(documents: Iterable[Row], run: str, convention: Convention) -> list[dict[str, Any]]:
-    """The documents of a run as `facts_of` takes them; tied are neighbours with the same score."""
-    own = sorted((row for row in documents if row["run"] == run), key=lambda row: row["rank"])
+    """The documents of a run as `facts_of` takes them; neighbours with the same score are tied."""
+    ranked = sorted((row for row in documents if row["run"] == run), key=lambda row: row["rank"])
     rows: list[dict[str, Any]] = []
-    for row in own:
+    for row in ranked:
         before = rows[-1] if rows else None
         together = before and before["tied"] and row["tied"] and _same(before["score"], row["score"], convention)
         group = before["tie_group"] if before and together else row["rank"]
@@ -139,7 +139,7 @@ def _same(one: float | None, other: float | None, convention: Convention) -> boo
 
 
 def _near(query: str, names: Iterable[str], most: int = 20_000) -> list[str]:
-    """The names among which the nearest is looked for: of very many, those that begin with the same letters."""
+    """The names among which the nearest is searched for: of very many, those that begin with the same letters."""
     known = list(names)
     for letters in range(1, len(query)):
         if len(known) <= most:

@@ -1,29 +1,14 @@
-"""An engine's exception becomes an error of this program, which says whose fault it is: input, convention, storage."""
+"""Translates exceptions of an engine into errors that blame the input, the convention, the storage or the engine."""
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from ndcg_spark import engine
-from ndcg_spark.contract.tables import CheckedTables
-from ndcg_spark.errors import ConventionError, EngineError, InputError, NdcgSparkError, StorageError
+from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.preparing import scores_of
-from ndcg_spark.scoring.evaluation import Evaluation
-from ndcg_spark.scoring.refusals import (
-    JUDGED_TWICE,
-    MISSING_QUERY,
-    NO_RELEVANT,
-    NOT_FINITE,
-    RANK_TWICE,
-    RETURNED_TWICE,
-    refused,
-)
+from ndcg_spark.scoring.refusals import JUDGED_TWICE, RANK_TWICE, RETURNED_TWICE, refused
 
-#: What an operating system says of a disk that cannot be written, which engines pass on as text.
+#: Messages of operating systems about disks that cannot be written, which engines pass on as text.
 _REFUSALS = (
     "No space left on device",
     "Read-only file system",
@@ -34,7 +19,7 @@ _REFUSALS = (
 
 
 class PlanRefusedError(InputError):
-    """The engine met a row that is refused while it computed the scores. The message has one example."""
+    """The engine met a refused row while computing the scores. The message has one example."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -42,7 +27,7 @@ class PlanRefusedError(InputError):
 
     @property
     def is_of_duplicates(self) -> bool:
-        """Whether the reason is that a document, or a rank, occurs twice for one query."""
+        """Whether a document, or a rank, occurs twice for one query."""
         return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code, RANK_TWICE.code)
 
 
@@ -81,22 +66,3 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
         damage = f", or a file is damaged, {' or '.join(source.place for source in typed)}" if typed else ""
         reason = f"{type(error).__name__}, {engine.reason_of(error)}"
         raise EngineError(f"engine: {reason}; its log may say more{damage}") from error
-
-
-def counted(
-    refusal: PlanRefusedError, checked: CheckedTables, runs: DataFrame, evaluation: Evaluation
-) -> NdcgSparkError:
-    """The error to raise for a refusal. If queries are refused, it says how many, which takes an action."""
-    if refusal.code == NOT_FINITE.code:
-        return ConventionError(str(refusal))
-    if refusal.code not in (MISSING_QUERY.code, NO_RELEVANT.code):
-        return refusal
-    # The refused queries are those that the same convention would leave out, if it refused none.
-    missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
-    lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
-    relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
-    scores = scores_of(checked, runs, relaxed)
-    is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
-    is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
-    rows = scores.where(is_refused).count()
-    return InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1))

@@ -1,54 +1,55 @@
-"""What a gate needs before anything is read, and what an evaluation knows of its verdicts at the end.
+"""The gate on nights: on staged ones before they are committed, and on published ones again.
 
-What runs the gate is in `gate_nights`, which is only imported where there is one: its statistics take long to import.
+A published night is decided on again by another gate, or after somebody accepts it as a baseline of later nights.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import datetime
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
+from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.history import History, night_of
+from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.outcome import Tell
-from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.setup import Context, slice_tables
+from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.record_format import acceptance
+from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.selection import missing_datasets, select_nights
+from ndcg_spark.schemas import KEPT, QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
-
-@dataclasses.dataclass(frozen=True)
-class GatedNights:
-    """The verdicts on the nights of one evaluation."""
-
-    verdicts: Sequence[Verdict]
-    #: What the record of each dataset's night has of them.
-    of_records: Mapping[str, Mapping[str, Any]]
-    #: The dataset, the run and the id of the queries that lost most, if they were requested.
-    lost: Sequence[tuple[str, str, str]] = ()
+#: The verdicts; by dataset what the record of its night contains of them; dataset, run and id of the queries that lost
+#: most.
+_Staged = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
 
 
 def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
-    """ConfigurationError where a gate cannot decide: it measures what is not there, or its verdict has no place."""
-    refuse_without_reason(accepted)
+    """ConfigurationError where the gate of an evaluation cannot decide, or its verdict cannot be published."""
     if config.gate is None:
-        if accepted is not None:
-            raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
-        return
+        raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
-    refuse_unknown_measures(config.gate)
+    _refuse_unusable(config.gate, accepted)
 
 
-def refuse_without_reason(accepted: str | None) -> None:
-    """ConfigurationError where a night is to be accepted without a reason."""
+def _refuse_unusable(gate: GateConfig, accepted: str | None) -> None:
+    """ConfigurationError for an acceptance without a reason, and a check of a measure that is not a score."""
     if accepted is not None and not accepted.strip():
         raise ConfigurationError("arguments: --accept-baseline needs a reason, which the record keeps; say why")
-
-
-def refuse_unknown_measures(gate: GateConfig) -> None:
-    """ConfigurationError for a check of a measure that is not a column of scores."""
     known = [field.name for field in QUERY_SCORES if field.dataType == DoubleType()]
     for number, check in enumerate(gate.check):
         if check.measure not in known:
@@ -58,13 +59,126 @@ def refuse_unknown_measures(gate: GateConfig) -> None:
             )
 
 
-def report_verdicts(verdicts: Sequence[Verdict], tell: Tell) -> None:
+def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> None:
     """Report each verdict in a sentence, and its warnings."""
     for verdict in verdicts:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
-            tell("warning", of_dataset + warning)
-        tell("gate", f"{of_dataset}{verdict.in_words}: {verdict.reason}")
+            report_step("warning", of_dataset + warning)
+        report_step("gate", f"{of_dataset}{verdict.in_words}: {verdict.reason}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
-            tell("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
+            report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
+
+
+def gate_staged(
+    gate: GateConfig,
+    context: Context,
+    checked: CheckedTables,
+    publication: Publication,
+    output: str,
+    rows: Iterable[Mapping[str, Any]],
+    most_lost: int,
+) -> _Staged:
+    """Run the gate on every staged night, and stage the comparisons that the verdicts rest on. Runs Spark jobs.
+
+    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run.
+    """
+    evaluation, session = context.evaluation, context.engine.session
+    scores = publication.read("query_scores", session, QUERY_SCORES)
+    of_datasets: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        of_datasets.setdefault(row["dataset"], []).append(row)
+
+    def result(dataset: str) -> GateResult:
+        tonight = Night(
+            dataset,
+            evaluation.evaluated_on.isoformat(),
+            evaluation.evaluation_id,
+            evaluation.convention.options(),
+            checked.judgment_counts.fingerprint,
+            checked.result_counts.fingerprint,
+            of_datasets[dataset],
+            sorted(of_datasets),
+        )
+        of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
+        history = History.of(output, session)
+        return run_gate(
+            gate, tonight, of_dataset, history, tables.attributes, tables.weights, context.accepted, most_lost
+        )
+
+    results = {dataset: read_again_if_replaced(functools.partial(result, dataset)) for dataset in of_datasets}
+    comparisons = [row for each in results.values() for row in each.rows]
+    if comparisons:
+        publication.stage("comparisons", as_table(comparisons, session).select(*KEPT["comparisons"].names))
+        publication.verify("comparisons", len(comparisons))
+    accepts = {} if context.accepted is None else {"accepted": acceptance(context.accepted)}
+    of_records = {name: {"verdict": each.verdict.as_json(), **accepts} for name, each in results.items()}
+    lost = [(dataset, *query) for dataset, each in results.items() for query in each.lost]
+    return [each.verdict for each in results.values()], of_records, lost
+
+
+def gate_published(
+    config: EvaluationConfig, output: str, dataset: str | None, report_step: ReportStep, accepted: str | None = None
+) -> list[Verdict]:
+    """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
+
+    Without `dataset`, a dataset that has earlier nights but none of the date has no verdict. The nights stay as they
+    are, except that their records note why they are `accepted` as baselines of later nights, if they are.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no gate, or no such night.
+    StorageError
+        The output cannot be read.
+    """
+    gate = config.gate
+    if gate is None:
+        raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
+    _refuse_unusable(gate, accepted)
+    nights, verdicts = read_again_if_replaced(lambda: _published(config, gate, output, dataset, report_step, accepted))
+    if accepted is not None:
+        for night in nights:
+            accept(night, accepted)
+    report_verdicts(verdicts, report_step)
+    return verdicts
+
+
+def _published(
+    config: EvaluationConfig,
+    gate: GateConfig,
+    output: str,
+    dataset: str | None,
+    report_step: ReportStep,
+    accepted: str | None,
+) -> tuple[list[CommittedNight], list[Verdict]]:
+    """The nights of the configured date, and the verdicts on them and on the datasets that are absent."""
+    nights = committed(output)
+    date = config.date.isoformat()
+    of_date = select_nights(nights, output, date, dataset)
+    absent = missing_datasets(nights, date, dataset)
+    # A gate that compares nights says so by its verdicts.
+    if absent and not gate.compares_nights:
+        report_step("note", absent)
+    there = sorted({night.dataset for night in nights if night.evaluated_on == date})
+    with unreplaced(of_date), open_engine(config.engine, config.remote) as engine, translated_failures(()):
+        report_step("engine", engine.name)
+        history, tables = History(nights, engine.session), slice_tables(engine, config)
+        verdicts = []
+        for night in of_date:
+            tonight = dataclasses.replace(night_of(night), datasets=there)
+            reason = accepted or (night.record.get("accepted") or {}).get("reason")
+            scores = history.scores(tonight)
+            result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason)
+            verdicts.append(result.verdict)
+        others = {night.dataset for night in nights}.difference(there) if dataset is None else set()
+        missing = (run_gate_on_absent(gate, name, date, there, history) for name in sorted(others))
+        verdicts += [verdict for verdict in missing if verdict is not None]
+    return of_date, verdicts
+
+
+def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
+    """The date of the newest night, of all datasets or of one; None if there is none."""
+    dates = [night.evaluated_on for night in committed(output) if dataset in (None, night.dataset)]
+    return datetime.date.fromisoformat(max(dates)) if dates else None

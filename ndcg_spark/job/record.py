@@ -1,33 +1,95 @@
-"""The record of an evaluation: its configuration, convention, inputs, counts, and the versions that computed it."""
+"""What is kept of an evaluation: the outcome that is printed, and the record that is published with its nights."""
 
 import dataclasses
 import datetime
+import functools
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyspark
 
 import ndcg_spark
-from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.tables import CheckedTables
-from ndcg_spark.engine import Engine
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.convention.parsing import measure_set_of
+from ndcg_spark.gate.verdict import Verdict, exit_code_of
 from ndcg_spark.inputs.read import Source
+from ndcg_spark.job.setup import Context
 from ndcg_spark.masking import masked_within
-from ndcg_spark.scoring.evaluation import Evaluation
 
 
-def commit_record(
-    config: EvaluationConfig,
-    evaluation: Evaluation,
-    opened: Engine,
-    sources: Sequence[Source],
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """The outcome of an evaluation, which `--format json` prints."""
+
+    evaluation_id: str
+    convention: str
+    formula: str
+    engine: str
+    #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
+    #: Of the measures beside NDCG they have those that were requested.
+    dataset_scores: list[dict[str, Any]]
+    counts: dict[str, int]
+    #: How many rows of which table were rejected for which reason, with an example each.
+    rejected: list[dict[str, Any]]
+    output: str | None
+    #: The duration of each step in seconds.
+    seconds: dict[str, float]
+    #: The requested measures, each with its cutoff, such as precision@5; empty for NDCG alone.
+    measures: list[str] = dataclasses.field(default_factory=list)
+    #: Whether the bounds of NDCG were requested.
+    bounds: bool = False
+    #: The verdict on each night; empty without a gate.
+    verdicts: Sequence[Verdict] = ()
+    #: What the runs are ordered by, such as ndcg@10.
+    headline: str | None = None
+
+    @functools.cached_property
+    def measure_set(self) -> MeasureSet:
+        """The measures, each with the cutoffs at which it was computed."""
+        return measure_set_of(self.measures, self.bounds, self.headline)
+
+    @property
+    def exit_code(self) -> int:
+        """0, or what the verdicts say."""
+        return exit_code_of(self.verdicts)
+
+
+def outcome_of(
+    context: Context,
     checked: CheckedTables,
-    seconds: Mapping[str, float],
-) -> dict[str, Any]:
-    """The record of a night as JSON values without secrets; `seconds` has the duration of each step so far."""
+    rows: list[dict[str, Any]],
+    output: str | None,
+    verdicts: Sequence[Verdict],
+) -> Outcome:
+    """The outcome of an evaluation with these rows of DATASET_SCORES, published in `output` if it names a folder."""
+    config = context.config
+    return Outcome(
+        context.evaluation.evaluation_id,
+        config.convention.label,
+        config.convention.formula,
+        context.engine.name,
+        rows,
+        checked.counts(len(config.cutoffs)),
+        [dataclasses.asdict(breach) for breach in checked.breaches],
+        output,
+        context.clock.with_total(),
+        config.measures,
+        config.bounds,
+        verdicts,
+        config.headline,
+    )
+
+
+def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
+    """The record of an evaluation as JSON values without secrets: what was computed from what, and by which versions.
+
+    `seconds` has the duration of each step so far.
+    """
+    config = context.config
     record = {
-        "evaluation_id": evaluation.evaluation_id,
+        "evaluation_id": context.evaluation.evaluation_id,
         "evaluated_on": config.date.isoformat(),
         "committed_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "configuration": config.model_dump(mode="json", exclude={"convention"}),
@@ -35,34 +97,26 @@ def commit_record(
         "options": config.convention.options(),
         "formula": config.convention.formula,
         "datasets": [config.dataset if name is None else name for name in checked.datasets],
-        "engine": opened.name,
+        "engine": context.engine.name,
         "versions": {
             "ndcg_spark": ndcg_spark.__version__,
             "pyspark": pyspark.__version__,
             "python": platform.python_version(),
         },
         "inputs": {
-            source.name: _input(source, counts.rows, counts.fingerprint)
-            for source, counts in zip(sources, checked.both_counts, strict=True)
+            # Inputs with equal fingerprints have the same rows, in any order and format.
+            source.name: {"rows": counts.rows, "fingerprint": counts.fingerprint, **_files(source)}
+            for source, counts in zip(context.sources, checked.both_counts, strict=True)
         }
-        | {other.name: _files(other) for source in sources for other in source.sources if other is not source},
+        | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
         # The smallest and the largest of each dataset, for what judging more documents could change.
         "grades": {dataset or config.dataset: both for dataset, both in checked.judgment_counts.grades.items()},
-        "counts": checked.counts(len(evaluation.cutoffs)),
+        "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
-        "seconds": dict(seconds),
+        "seconds": context.clock.with_total(),
     }
     # Paths and server names are kept; passwords and keys in them are not.
     return {name: masked_within(value) for name, value in record.items()}
-
-
-def _input(source: Source, rows: int, fingerprint: str) -> dict[str, Any]:
-    """What identifies an input: inputs with equal fingerprints have the same rows, in any order and format."""
-    return {
-        "rows": rows,
-        "fingerprint": fingerprint,
-        **_files(source),
-    }
 
 
 def _files(source: Source) -> dict[str, Any]:

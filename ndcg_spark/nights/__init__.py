@@ -1,1 +1,1 @@
-"""The output folder: each evaluation has folders of its own, and of a night the one with the greatest record counts."""
+"""The output folder: every evaluation has its own folders, and the one with the newest record of a night counts."""

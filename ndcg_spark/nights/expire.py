@@ -1,4 +1,4 @@
-"""What does not count is removed: what dead evaluations left, what was superseded, and nights that are too old."""
+"""Removes leftovers of dead evaluations, superseded evaluations, and nights that are too old."""
 
 import datetime
 from collections.abc import Iterable, Sequence
@@ -7,19 +7,19 @@ from typing import NamedTuple
 from ndcg_spark.nights.layout import STAGING, TABLES, Store, folder_of, night_of
 from ndcg_spark.nights.records import CommittedNight, all_records, committed, last_good
 
-#: What has no record is left alone for a day, because its evaluation may be about to write it.
+#: An evaluation without a record is left alone for a day, because it may be about to write its record.
 SECONDS_WITHOUT_RECORD = 24 * 3600.0
 
 
 class Removal(NamedTuple):
-    """Something to remove: what it is in words, and its paths in the order in which they go."""
+    """Something to remove: a description, and its paths in the order in which they are removed."""
 
     what: str
     paths: Sequence[str]
 
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
-    """Remove all of these. Returns a sentence for each that was still there. StorageError."""
+    """Remove all of these. Returns a sentence for each that was still there. Raises StorageError."""
     store, done = Store(output), []
     with store.failures("cannot be removed from"):
         for what, paths in removals:
@@ -31,7 +31,7 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
 
 
 def waste(output: str) -> list[Removal]:
-    """What evaluations left that stopped more than a day ago, and what newer records supersede. StorageError."""
+    """Leftovers of evaluations that stopped over a day ago, and superseded evaluations. Raises StorageError."""
     store = Store(output)
     store.refuse_a_file()
     with store.failures("cannot be read"):
@@ -39,12 +39,12 @@ def waste(output: str) -> list[Removal]:
         dead = [name for name in staged if store.is_older(f"{STAGING}/{name}", SECONDS_WITHOUT_RECORD)]
         records = all_records(store)
         recorded = {night.folder for night in records}
-        # An evaluation that was killed while it published has moved some of its folders, and still has the staging.
+        # An evaluation that was killed while publishing has moved some of its folders, and its staging is still there.
         moved = {path.rpartition("/")[0] for table in TABLES if dead for path in store.files(table)}
     removals = []
     for name in dead:
-        own = {folder for folder in moved if folder.endswith(f"/evaluation_id={name}")}
-        unrecorded = sorted(folder for folder in own if folder.partition("/")[2] not in recorded)
+        folders = {folder for folder in moved if folder.endswith(f"/evaluation_id={name}")}
+        unrecorded = sorted(folder for folder in folders if folder.partition("/")[2] not in recorded)
         removals.append(Removal(f"{name}, which had not published", [*unrecorded, f"{STAGING}/{name}"]))
     newest = {(night.dataset, night.evaluated_on): night for night in records}
     for night in records:
@@ -55,14 +55,14 @@ def waste(output: str) -> list[Removal]:
 
 
 def still_staged(output: str) -> list[str]:
-    """A sentence for each evaluation in staging, which may still be running. StorageError."""
+    """A sentence for each evaluation in staging, which may still be running. Raises StorageError."""
     store = Store(output)
     with store.failures("cannot be read"):
         return [f"left {name}, which may be running; after a day it counts as dead" for name in store.folders(STAGING)]
 
 
 def remove_superseded(records: Sequence[CommittedNight]) -> None:
-    """Remove all evaluations of a night but the one that counts, the last of its `records`. Raises FAILURES."""
+    """Remove all evaluations of a night except the one that counts, the last of its `records`. Raises FAILURES."""
     for other in records[:-1]:
         for path in _superseded(other, records[-1]).paths:
             other.store.delete(path)
@@ -77,10 +77,10 @@ def _superseded(night: CommittedNight, newest: CommittedNight) -> Removal:
 def old_nights(
     output: str, keep_days: int, today: datetime.date, dataset: str | None = None, baselines: bool = False
 ) -> tuple[list[Removal], list[str]]:
-    """The nights dated more than `keep_days` before today, and a sentence for each of them that stays.
+    """The nights dated more than `keep_days` before today, and a sentence for each of them that is kept.
 
-    The newest night of a dataset that passed or was accepted stays, and so do the nights that the gate of its newest
-    night names, unless `baselines` is set: without them the next night would have no verdict. StorageError.
+    Unless `baselines` is set, the newest night of a dataset that passed or was accepted is kept, and so are the nights
+    that the gate of its newest night names: without them the next night would have no verdict. Raises StorageError.
     """
     # Python's dates begin with the year 1.
     days = min(max(keep_days, 0), (today - datetime.date.min).days)
@@ -88,17 +88,17 @@ def old_nights(
     store, nights = Store(output), committed(output)
     needed = {} if baselines else _baselines(nights)
     with store.failures("cannot be read"):
-        # In this order: rows that were there before, without staging or a record, are left of an interrupted removal.
+        # In this order: rows that were listed first and have neither staging nor a record are left of a removal.
         folders = {folder_of(path) for table in TABLES for path in store.files(table)}
         running = {f"evaluation_id={name}" for name in store.folders(STAGING)}
         records = all_records(store)
     paths: dict[tuple[str, str], list[str]] = {}
-    # The records first and the one that counts as the last of them, so that no older one ever counts.
+    # The records first, and the one that counts last, so that no older one ever counts.
     for night in records:
         paths.setdefault((night.dataset, night.evaluated_on), []).append(night.path)
     recorded = {night.folder for night in records}
     for folder in sorted(filter(None, folders | recorded)):
-        # What is about to be published stays, as its record may come at any moment.
+        # What is about to be published is kept, as its record may be written at any moment.
         if folder in recorded or folder.rpartition("/")[2] not in running:
             paths.setdefault(night_of(folder), []).extend(f"{table}/{folder}" for table in TABLES)
     old = sorted((name, date) for name, date in paths if date < oldest and dataset in (None, name))
@@ -107,14 +107,14 @@ def old_nights(
 
 
 def _baselines(nights: Sequence[CommittedNight]) -> dict[tuple[str, str], str]:
-    """The nights that later ones are compared with, by dataset and date: why each of them is needed."""
+    """Why nights that later ones are compared with are needed, by their dataset and date."""
     needed: dict[tuple[str, str], str] = {}
     for dataset in {night.dataset for night in nights}:
-        own = [night for night in nights if night.dataset == dataset]
-        gate = own[-1].record["configuration"].get("gate") or {}
+        of_dataset = [night for night in nights if night.dataset == dataset]
+        gate = of_dataset[-1].record["configuration"].get("gate") or {}
         for baseline in gate.get("baseline", []):
-            needed[dataset, str(baseline.get("night"))] = f"a baseline of the gate of {own[-1].evaluated_on}"
-        good = last_good(own)
+            needed[dataset, str(baseline.get("night"))] = f"a baseline of the gate of {of_dataset[-1].evaluated_on}"
+        good = last_good(of_dataset)
         if good is not None:
             needed[dataset, good.evaluated_on] = "the newest that passed or was accepted; --baselines removes it, too"
     return needed

@@ -2,7 +2,7 @@
 
     <output>/<table>/<night>/evaluation_id=<id>/*.parquet    the rows of one evaluation, never overwritten
     <output>/_evaluations/<night>/<number>-<id>.json         its record; the one with the greatest number counts
-    <output>/_staging/<id>/                                  what an evaluation has not published yet
+    <output>/_staging/<id>/                                  what an evaluation has not yet published
 
 A night is dataset=.../evaluated_on=..., one date of one dataset.
 """
@@ -29,13 +29,13 @@ STAGING = "_staging"
 
 #: The exceptions of a storage that fails.
 FAILURES = (OSError, pa.ArrowException)
-#: The storages that rename a folder at once. Others (S3, GCS, Azure) copy every file.
+#: The storages that rename a folder atomically. Others (S3, GCS, Azure) copy every file.
 _RENAMES_FOLDERS = ("local", "hdfs")
-#: What Spark percent-encodes in the name of a partition. pysail encodes more, so its names are spelled again.
+#: What Spark percent-encodes in the name of a partition. pysail encodes more, so its folders are renamed.
 _ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(32)}
-#: A storage far away answers many requests at once. Its clients keep as many connections as pyarrow has threads.
+#: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
 AT_ONCE = 64
-#: How often a listing is repeated while others remove folders from it.
+#: How often a listing is repeated while other processes remove folders from it.
 _LISTINGS = 10
 #: Records contain the configuration, so only the owner and the group may read them.
 _MODE = 0o640
@@ -44,14 +44,14 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 class Store:
-    """An output folder, local or on any storage that pyarrow.fs knows. All paths are relative to it.
+    """An output folder, local or on any storage that pyarrow.fs supports. All paths are relative to it.
 
     Methods raise FAILURES if the storage fails, unless they say otherwise.
     """
 
     def __init__(self, output: str) -> None:
         self.output = _with_plain_scheme(output).rstrip("/") or "/"
-        #: The output as messages show it, without secrets.
+        #: The output without secrets, for messages.
         self.place = masked(self.output)
         if "://" in self.output and pa.io_thread_count() < AT_ONCE:
             pa.set_io_thread_count(AT_ONCE)
@@ -61,7 +61,7 @@ class Store:
             raise StorageError(masked(str(error))) from error
 
     def refuse_a_file(self) -> None:
-        """StorageError if the output is a file or cannot be looked at. It need not exist yet."""
+        """StorageError if the output is a file or cannot be accessed. It need not exist yet."""
         try:
             kind = self._system.get_file_info(self._root).type
         except FAILURES as error:
@@ -71,7 +71,7 @@ class Store:
 
     @contextlib.contextmanager
     def failures(self, failed: str) -> Iterator[None]:
-        """Run the block; a failure of the storage in it becomes a StorageError that says what has `failed`."""
+        """Run the block; a failure of the storage in it becomes a StorageError that says what `failed`."""
         try:
             yield
         except FAILURES as error:
@@ -79,7 +79,7 @@ class Store:
 
     @property
     def moves_folders(self) -> bool:
-        """Whether a folder is renamed at once; if not, every file of it is copied."""
+        """Whether a folder is renamed atomically; if not, each of its files is copied."""
         return str(self._system.type_name) in _RENAMES_FOLDERS
 
     @property
@@ -88,7 +88,7 @@ class Store:
         return self._system
 
     def at(self, path: str) -> str:
-        """The place of a path in the file system."""
+        """The path within the file system."""
         return f"{self._root.rstrip('/')}/{path}"
 
     def for_engine(self, path: str) -> str:
@@ -115,7 +115,7 @@ class Store:
     def _listed(self, path: str, recursive: bool) -> list[fs.FileInfo]:
         below = fs.FileSelector(self.at(path), recursive=recursive, allow_not_found=True)
         for _ in range(_LISTINGS):
-            # Another evaluation may remove a folder before this listing comes to it.
+            # Another evaluation may remove a folder before this listing reaches it.
             with contextlib.suppress(FileNotFoundError):
                 return list(self._system.get_file_info(below))
         return list(self._system.get_file_info(below))
@@ -130,7 +130,7 @@ class Store:
             return bytes(stream.read())
 
     def move(self, source: str, target: str) -> None:
-        """Put a folder where nobody else writes; on an object store its files are copied, and `source` stays."""
+        """Move a folder to where nobody else writes; on an object store its files are copied, and `source` stays."""
         if self.moves_folders:
             self._create(target.rpartition("/")[0])
             self._system.move(self.at(source), self.at(target))
@@ -140,7 +140,7 @@ class Store:
             list(pool.map(self._system.copy_file, copies, copies.values()))
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a small file that is either whole or absent: an object is so by itself, others are renamed."""
+        """Write a small file atomically: objects always are, other files are renamed into place."""
         if not self.moves_folders:
             with self._system.open_output_stream(self.at(path)) as stream:
                 stream.write(content)
@@ -152,13 +152,13 @@ class Store:
                 with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "wb") as file:  # noqa: PTH123
                     file.write(content)
                     file.flush()
-                    # A record decides which evaluation counts, so it must be on the disk before it is seen.
+                    # A record decides which evaluation counts, so it must be on disk before it is visible.
                     os.fsync(file.fileno())
             else:
                 with self._system.open_output_stream(part) as stream:
                     stream.write(content)
             if self._system.type_name == "hdfs":
-                # Unlike a local disk, HDFS renames nothing over a file that is there.
+                # Unlike a local disk, HDFS does not rename over an existing file.
                 self.delete(path)
             self._system.move(part, self.at(path))
         except BaseException:
@@ -172,7 +172,7 @@ class Store:
     def delete(self, path: str) -> bool:
         """Delete a file, or a folder with all that is in it. Returns False if there is none."""
         kind = self._system.get_file_info(self.at(path)).type
-        # Another evaluation may remove the same.
+        # Another evaluation may remove it at the same time.
         with contextlib.suppress(FileNotFoundError):
             if kind == fs.FileType.Directory:
                 self._system.delete_dir(self.at(path))
@@ -181,7 +181,7 @@ class Store:
         return bool(kind != fs.FileType.NotFound)
 
     def delete_if_empty(self, path: str) -> None:
-        """Delete a folder if it is empty, and local: others have no such operation, or no folders."""
+        """Delete a folder if it is empty and local: other storages have no such operation, or no folders."""
         if self._system.type_name == "local":
             with contextlib.suppress(OSError):
                 os.rmdir(self.at(path))  # noqa: PTH106  # as pyarrow has it
@@ -208,12 +208,12 @@ def night_folder(dataset: str, evaluated_on: str) -> str:
 
 
 def folder_of(path: str) -> str | None:
-    """The folder of an evaluation that a file of a table is in, dataset=.../evaluated_on=.../evaluation_id=..."""
+    """The folder of the evaluation that a file of a table belongs to, dataset=.../evaluated_on=.../evaluation_id=..."""
     found = _IN_A_NIGHT.fullmatch(path)
     return found and found[1]
 
 
 def night_of(folder: str) -> tuple[str, str]:
-    """The dataset and the date of a folder that begins with a night's, in the spelling of any engine."""
+    """The dataset and the date of a folder dataset=.../evaluated_on=..., in the spelling of any engine."""
     dataset, evaluated_on = folder.split("/")[:2]
     return urllib.parse.unquote(dataset.removeprefix("dataset=")), evaluated_on.removeprefix("evaluated_on=")

@@ -1,7 +1,7 @@
 """An evaluation stages its tables, verifies them, moves each night to a folder of its own, and writes the records.
 
-Nothing is overwritten, so a process that is killed at any point leaves the old night, or the new one if its record is
-there. What it has moved or staged without a record counts for nobody.
+Nothing is overwritten, so a process that is killed at any point leaves the old night, or the new one if its record was
+written. What it has staged or moved without a record is ignored.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ _Staged = dict[str, tuple[str, _Files]]
 class Publication:
     """Publishes the scores of one evaluation: one night of each of its datasets.
 
-    Call stage and verify for every table, and read where the rows are needed; then commit, or abandon if anything
-    failed. Our readers see nothing of it before the commit.
+    Call `stage` and `verify` for every table, and `read` where rows are needed; then `commit`, or `abandon` if anything
+    failed. Our readers see nothing before the commit.
     """
 
     def __init__(self, output: str, evaluation_id: str) -> None:
@@ -51,7 +51,7 @@ class Publication:
         return session.read.schema(schema).parquet(self._store.for_engine(f"{self._staging}/{name}"))
 
     def rows(self, name: str, schema: StructType) -> list[dict[str, Any]]:
-        """The rows of a small staged table in this schema, in no order, read without the engine. StorageError."""
+        """The rows of a small staged table in no order, read without the engine. Raises StorageError."""
         kinds = to_arrow_schema(schema)
         night = ds.partitioning(pa.schema([kinds.field(column) for column in PARTITIONS]), flavor="hive")
         place = self._store.at(f"{self._staging}/{name}")
@@ -62,7 +62,7 @@ class Publication:
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of all staged files. StorageError unless they add up to this many rows.
 
-        On a cluster that also shows whether this process sees the files that the engine wrote.
+        On a cluster this also verifies that this process sees the files that the engine wrote.
         """
         table, read = f"{self._staging}/{name}", {}
         with self._readable(name):
@@ -83,8 +83,8 @@ class Publication:
     ) -> list[str]:
         """Move the tables of every night into place, then write the records, and remove what they supersede.
 
-        `of_datasets` is what the record of a dataset's night has beside that of the others, such as its verdict.
-        Returns a sentence for each night of which another evaluation counts, because it was published at the same time.
+        `of_datasets` is what the record of a dataset's night has in addition, such as its verdict. Returns a sentence
+        for each night of which another evaluation counts, because it was published at the same time.
 
         Raises
         ------
@@ -101,8 +101,8 @@ class Publication:
             }
             for night, tables in nights.items():
                 self._move(night, tables)
-            for night, own in records.items():
-                write_record(self._store, *night, self._id, own)
+            for night, of_night in records.items():
+                write_record(self._store, *night, self._id, of_night)
         except FAILURES as error:
             published = self._published(nights)
             self.abandon()
@@ -110,12 +110,12 @@ class Publication:
                 f"output: {self._store.place} cannot be written, {error}; {published}, check space and rights"
             ) from error
         superseded = []
-        # What cannot be removed now is removed by the next evaluation.
+        # The next evaluation removes what cannot be removed now.
         with contextlib.suppress(*FAILURES):
             for dataset, date in nights:
-                there = all_records(self._store, night_folder(dataset, date))
-                remove_superseded(there)
-                newest = there[-1].evaluation_id if there else self._id
+                evaluations = all_records(self._store, night_folder(dataset, date))
+                remove_superseded(evaluations)
+                newest = evaluations[-1].evaluation_id if evaluations else self._id
                 if newest != self._id:
                     superseded.append(f"{dataset} of {date}: {newest}, which was published at the same time, counts")
             self._store.delete(self._staging)
@@ -135,12 +135,12 @@ class Publication:
         for name, files in self._verified.items():
             for path, file in files.items():
                 folder, _, base = path.rpartition("/")
-                _, own = nights.setdefault(night_of(folder), {}).setdefault(name, (folder, {}))
-                own[base] = file
+                _, of_night = nights.setdefault(night_of(folder), {}).setdefault(name, (folder, {}))
+                of_night[base] = file
         return nights
 
     def _with_evaluation(self, night: tuple[str, str], tables: _Staged, record: dict[str, Any]) -> dict[str, Any]:
-        """The record of a night with its files, after its row of EVALUATIONS was staged among them."""
+        """The record of a night with its files. Stages its row of EVALUATIONS, which is one of them."""
         record["files"] = {name: files for name, (_, files) in tables.items()}
         content, folder = evaluation_row(record), f"{night_folder(*night)}/evaluation_id={self._id}"
         self._store.write(f"{self._staging}/evaluations/{folder}/{EVALUATION_FILE}", content)
@@ -153,8 +153,8 @@ class Publication:
         for name, (folder, files) in tables.items():
             target = f"{name}/{night_folder(*night)}/evaluation_id={self._id}"
             self._store.move(f"{self._staging}/{name}/{folder}", target)
-            there = self._store.files(target, ".parquet")
-            lost = [base for base, file in files.items() if there.get(f"{target}/{base}") != file["bytes"]]
+            sizes = self._store.files(target, ".parquet")
+            lost = [base for base, file in files.items() if sizes.get(f"{target}/{base}") != file["bytes"]]
             if lost:
                 raise FileNotFoundError(f"{len(lost)} verified file(s) of {name} are gone, e.g. {lost[0]}")
 
@@ -162,11 +162,11 @@ class Publication:
         return self._id in {each.evaluation_id for each in all_records(self._store, night_folder(*night))}
 
     def _published(self, nights: Collection[tuple[str, str]]) -> str:
-        """Which of these nights were published before the storage failed, in words."""
+        """A clause that says which of these nights were published before the storage failed."""
         try:
             names = [f"{dataset} of {date}" for dataset, date in nights if self._has_record((dataset, date))]
         except FAILURES:
-            return f"ndcg-spark nights {self._store.place} tells whether anything was published"
+            return f"ndcg-spark nights {self._store.place} shows whether anything was published"
         some = "everything was published" if len(names) == len(nights) else f"only {', '.join(names)} was published"
         return some if names else "nothing was published"
 

@@ -24,19 +24,19 @@ from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
 from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
-#: So many nights are each read from their own files alone.
+#: Up to this many nights are each read from their own files alone.
 _FEW = 10
 
 
 def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
     """The rows of all nights in one table, in its schema and in no order.
 
-    They are read when they are asked for: rows of a night that is evaluated again in the meantime may be missing.
+    They are read lazily: rows of a night that is evaluated again in the meantime may be missing.
 
     Parameters
     ----------
     output : str
-        The folder that keeps the scores, as the engine names it.
+        The folder with the published scores, as the engine names it.
     table : str
         `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
     session : SparkSession, optional
@@ -60,7 +60,7 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
 
 
 def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:
-    """The QUERY_SCORES of an evaluation that was just published: nothing is read of any other night.
+    """The QUERY_SCORES of an evaluation that was just published; no other night is read.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
     # Engines disagree about what a percent sign in a URI stands for.
     if len(parts) <= _FEW and not ("://" in store.output and any("%" in night.folder for night in parts)):
         return functools.reduce(DataFrame.union, (_of_one(night, table, session) for night in parts))
-    # For a whole table, an engine looks at every file of it.
+    # An engine reads a whole table with every file in it.
     strays = [path for path in every if not folder_of(path)]
     if strays:
         raise StorageError(
@@ -103,17 +103,17 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
 
 
 def _of_one(night: CommittedNight, table: str, session: SparkSession) -> DataFrame:
-    """The rows of one night, of its own files alone: what is damaged in another night does not matter."""
+    """The rows of one night, from its own files alone, so damage to another night does not matter."""
     schema = KEPT[table]
-    own = StructType([field for field in schema if field.name not in PARTITIONS])
-    rows = session.read.schema(own).parquet(*map(night.store.for_engine, night.files(table)))
+    stored = StructType([field for field in schema if field.name not in PARTITIONS])
+    rows = session.read.schema(stored).parquet(*map(night.store.for_engine, night.files(table)))
     key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
     of_key = {name: F.lit(value).cast(schema[name].dataType) for name, value in key.items()}
     return rows.withColumns(of_key).select(*schema.names)
 
 
 def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> list[str]:
-    """The paths of all files of a table. StorageError, or ReplacedError, unless these nights' are as published."""
+    """The paths of all files of a table. StorageError or ReplacedError unless those of these nights are unchanged."""
     store = nights[0].store
     with store.failures("cannot be read"):
         sizes = store.files(table, ".parquet")
@@ -174,7 +174,7 @@ def read_rows(
 
 @contextlib.contextmanager
 def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[None]:
-    """Run the block; if the storage fails in it, the error names the file that is missing or damaged."""
+    """Run the block; if the storage fails in it, the error names the missing or damaged file."""
     try:
         yield
     except FAILURES as error:
@@ -184,7 +184,7 @@ def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[
 
 
 def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of each night, by run and cutoff, ndcg and the measures beside it after the key.
+    """The rows of DATASET_SCORES of each night, by run and cutoff, with ndcg and the other measures after the key.
 
     Raises as `read_rows`.
     """
@@ -208,3 +208,40 @@ def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
 def _whole_file(store: Store, path: str) -> pa.Table:
     with store.open(path) as file:
         return pq.ParquetFile(file).read(use_threads=False)
+
+
+class NightRows:
+    """The tables of one night, read without an engine, in no order. Methods raise as `read_rows`."""
+
+    def __init__(self, night: CommittedNight) -> None:
+        self._night = night
+
+    def rows_of(self, table: str, query: str) -> list[Row]:
+        """The rows of one query."""
+        return self._rows(table, where=pc.field("query_id") == query)
+
+    def rows_of_queries(self, table: str, queries: Sequence[str], runs: Sequence[str]) -> list[Row]:
+        """The rows of these queries and runs, and those of no run."""
+        of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
+        return self._rows(table, where=pc.field("query_id").isin(list(queries)) & of_runs)
+
+    def scores_at(self, cutoff: int | None, run: str) -> dict[str, tuple[str, float | None]]:
+        """The status and the NDCG of every query of a run at a cutoff, by query."""
+        at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
+        rows = self._rows("query_scores", ["query_id", "status", "ndcg"], at_cutoff & (pc.field("run") == run))
+        return {row["query_id"]: (row["status"], row["ndcg"]) for row in rows}
+
+    def comparisons(self) -> list[Row]:
+        """The rows of COMPARISONS, which the gate has compared; none without a gate."""
+        return self._rows("comparisons")
+
+    def queries(self) -> list[str]:
+        """Every query that has scores."""
+        return list(read_rows([self._night], "query_scores", ["query_id"])["query_id"].unique().to_pylist())
+
+    def has_documents(self) -> bool:
+        """Whether the night keeps its documents."""
+        return bool(self._night.files("ranked_documents"))
+
+    def _rows(self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None) -> list[Row]:
+        return list(read_rows([self._night], table, columns, where).to_pylist())

@@ -1,4 +1,4 @@
-"""What a record is: JSON that has what readers rely on, and one row of the table EVALUATIONS that says the same."""
+"""The format of a record: JSON with what readers rely on, and one row of the table EVALUATIONS with the same."""
 
 import datetime
 import io
@@ -20,7 +20,7 @@ EVALUATION_FILE = "evaluation.parquet"
 
 class _File(BaseModel):
     rows: int
-    #: None for what an acceptance replaces.
+    #: None for the file that an acceptance replaces.
     bytes: int | None
 
 
@@ -32,7 +32,7 @@ class _Verdict(BaseModel):
 
 
 class _Record(BaseModel):
-    """What readers rely on in a record; it holds more than this."""
+    """What readers rely on in a record, which contains more."""
 
     convention: str
     options: dict[str, Any]
@@ -45,7 +45,7 @@ class _Record(BaseModel):
 
 
 def read(content: bytes) -> Mapping[str, Any]:
-    """The record in a file. ValueError or RecursionError, which says why, unless it has what readers rely on."""
+    """The record in a file. ValueError or RecursionError, with the reason, unless it has what readers rely on."""
     record = json.loads(content)
     try:
         _Record.model_validate(record)
@@ -65,7 +65,7 @@ def written(record: Mapping[str, Any]) -> bytes:
 
 
 def acceptance(reason: str) -> dict[str, str]:
-    """What a record says of an acceptance."""
+    """The acceptance of a night, as its record has it."""
     return {"reason": reason, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
 
 

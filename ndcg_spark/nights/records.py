@@ -1,4 +1,4 @@
-"""The records of an output: which evaluation of a night counts, and what makes one count or accepts it."""
+"""The records of an output, which decide which evaluation of a night counts and whether it was accepted."""
 
 import concurrent.futures
 import contextlib
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class ReplacedError(StorageError):
-    """A night was evaluated again or removed while it was read."""
+    """A night was evaluated again or removed while it was being read."""
 
     def __init__(self, night: "CommittedNight") -> None:
         super().__init__(f"output: {night} in {night.store.place} was replaced while it was read; run this again")
@@ -54,7 +54,7 @@ class CommittedNight:
         StorageError
             The record cannot be read, or is damaged.
         """
-        # Not functools.cached_property, which until Python 3.12 lets only one thread at a time read any record.
+        # Not functools.cached_property, with which before Python 3.12 only one thread at a time reads a record.
         if "_record" not in self.__dict__:
             self.__dict__["_record"] = self._read()
         return self.__dict__["_record"]  # type: ignore[no-any-return]  # what _read has returned
@@ -103,12 +103,12 @@ def committed(output: str) -> list[CommittedNight]:
 
 
 def all_records(store: Store, folder: str = "") -> list[CommittedNight]:
-    """Every record of an output, or of one night's folder, superseded ones too; of a night, the one that counts last.
+    """Every record of an output, or of one night's folder, also superseded ones; of a night the one that counts last.
 
-    One listing. Raises FAILURES.
+    It takes one listing. Raises FAILURES.
     """
-    found = store.files(f"{RECORDS}/{folder}".rstrip("/"), ".json")
-    names = filter(None, map(_PATH.fullmatch, found))
+    paths = store.files(f"{RECORDS}/{folder}".rstrip("/"), ".json")
+    names = filter(None, map(_PATH.fullmatch, paths))
     return sorted(CommittedNight(*night_of(name[1]), int(name[2]), name[3], store) for name in names)
 
 
@@ -125,18 +125,18 @@ def read_records(nights: Sequence[CommittedNight]) -> None:
 
 @contextlib.contextmanager
 def unreplaced(nights: Sequence[CommittedNight]) -> Iterator[None]:
-    """Run the block, which reads these nights. ReplacedError if one of them does not count any more at its end."""
+    """Run the block, which reads these nights. ReplacedError if one of them no longer counts when it ends."""
     try:
         yield
     except NdcgSparkError:
-        # Rows that are gone look like many other failures.
+        # Removed rows can look like any other failure.
         refuse_replaced(nights)
         raise
     refuse_replaced(nights)
 
 
 def refuse_replaced(nights: Sequence[CommittedNight]) -> None:
-    """ReplacedError if one of these evaluations does not count any more, so that its rows may be gone."""
+    """ReplacedError if one of these evaluations no longer counts, so its rows may be gone."""
     for night in nights:
         with night.store.failures("cannot be read"):
             newest = all_records(night.store, night_folder(night.dataset, night.evaluated_on))
@@ -163,10 +163,10 @@ def write_record(
 
 
 def accept(night: CommittedNight, reason: str) -> None:
-    """Note why a night is accepted as a baseline of later ones, in its record and in its row of EVALUATIONS.
+    """Record why a night is accepted as a baseline of later ones, in its record and its row of EVALUATIONS.
 
-    Both are replaced by files of the same names, each at once. If the night is evaluated again in the meantime, they
-    are superseded as they would have been before.
+    Each of these files is replaced atomically. If the night is evaluated again in the meantime, they are superseded as
+    they would have been before.
 
     Raises
     ------

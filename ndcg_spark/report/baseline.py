@@ -9,8 +9,8 @@ from typing import Any
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights, doubts_of
-from ndcg_spark.job.night_rows import NightRows
-from ndcg_spark.job.outcome import Tell
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight
 
 Row = Mapping[str, Any]
@@ -80,7 +80,7 @@ def compare_with_baseline(
     nights: Sequence[CommittedNight],
     known: Sequence[CommittedNight],
     baseline: Baseline,
-    report_step: Tell,
+    report_step: ReportStep,
 ) -> dict[str, NightComparison]:
     """The comparison of each night, by dataset. The nights are of one date; starts an engine if nothing is found yet.
 
@@ -103,7 +103,7 @@ def compare_with_baseline(
         other = night if date_of is None else _night(known, night.dataset, date_of)
         warnings = [*(doubts_of([night], {night.dataset: other}) if other else []), *found.warnings]
         comparisons[night.dataset] = NightComparison(
-            rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=warnings
+            rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=list(dict.fromkeys(warnings))
         )
     return comparisons
 

@@ -1,21 +1,23 @@
 """How comparisons are printed: alone, and beside the scores of an evaluation."""
 
 import dataclasses
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.job.record import Outcome
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
+from ndcg_spark.tables.comparison_notes import notes_of_test
 from ndcg_spark.tables.comparisons import (
     PLAIN_SIGNS,
     SIGNS,
     comparison_table,
-    notes_of_test,
+    differing_slices_table,
     query_table,
     transition_table,
 )
@@ -26,19 +28,22 @@ from ndcg_spark.tables.table import TextTable
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (
     *("baseline", "measure", "difference", "relative_difference", "interval_low", "interval_high", "p_value"),
-    *("p_adjusted", "test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
+    *("p_adjusted", "conclusion", "test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
 )
 
 
-def print_compared(found: Comparison, style: str, correction: str, alpha: float, measures: Sequence[str] = ()) -> None:
-    """Print a comparison of these measures. LaTeX has them as columns, in this order.
+def print_compared(
+    found: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
+) -> None:
+    """Print a comparison. LaTeX has the measures of the options as columns, in their order.
 
-    CSV has the rows of COMPARISONS alone, JSON is one object with everything.
+    Tables have the `top` comparisons, in this order. CSV has the rows of COMPARISONS alone, JSON is one object
+    with everything.
     """
 
     def tables() -> list[TextTable]:
-        paper = compared_paper_table(found.rows, correction, measures) if style == "latex" else None
-        return [*([paper] if paper else []), *_tables(found, style, correction, alpha)]
+        paper = compared_paper_table(found.rows, options.correction, options.names) if style == "latex" else None
+        return [*([paper] if paper else []), *_tables(found, style, options, order, top)]
 
     print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))
 
@@ -51,10 +56,10 @@ def print_with_comparison(outcome: Outcome, found: Comparison, style: str, order
     """
 
     def tables() -> list[TextTable]:
-        compared = _tables(found, style, ComparisonOptions.correction, ComparisonOptions.alpha)
+        compared = _tables(found, style, ComparisonOptions())
         if style != "latex":
             return [*outcome_tables(outcome, style, order), *compared]
-        test = notes_of_test(found.rows, found.rows, ComparisonOptions.correction)
+        test = notes_of_test(found.rows, ComparisonOptions.correction)
         notes = [f"{outcome.convention}: {outcome.formula}", *test]
         return [paper_table(outcome.dataset_scores, order, notes, outcome.measure_set, marks_of(found.rows)), *compared]
 
@@ -83,12 +88,24 @@ def _value(found: Comparison) -> dict[str, Any]:
     return {"comparisons": fields.pop("rows"), **fields}
 
 
-def _tables(found: Comparison, style: str, correction: str, alpha: float) -> list[TextTable]:
-    """The comparisons, the queries that were asked for, and what queries of another status do to the means."""
+def _tables(
+    found: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
+) -> list[TextTable]:
+    """The comparisons of all queries and of slices, the extreme queries, what changes of status do to the means."""
     # Bars are drawn with what stdout can show.
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     signs = (SIGNS if is_utf8 else PLAIN_SIGNS) if style == "table" else None
-    tables = [comparison_table(found.rows, correction, alpha, signs)]
+    # None where stdout is no terminal and COLUMNS is not set.
+    width = (shutil.get_terminal_size((0, 0)).columns or None) if style == "table" else None
+
+    def table(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str] = ()) -> TextTable:
+        how = (options.correction, options.alpha, signs)
+        return comparison_table(rows, *how, width=width, order=order, top=top, warnings=warnings, wanted=options.wanted)
+
+    sliced = [row for row in found.rows if row["attribute"] is not None]
+    tables = [table([row for row in found.rows if row["attribute"] is None], found.warnings)]
+    tables += [differing_slices_table(found.slices_differ)] if found.slices_differ else []
+    tables += [table(sliced)] if sliced else []
     tables += [query_table(found.queries)] if found.queries else []
     changed = transition_table(found.transitions)
     return [*tables, *([changed] if changed else [])]

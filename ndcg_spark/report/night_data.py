@@ -10,12 +10,11 @@ from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines, ver
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.night_rows import NightRows
-from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.read import NightRows, dataset_scores
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.baseline import NightComparison, Row, status_pairs
 from ndcg_spark.report.query_details import QueryDetails, RunOfNight, with_documents
-from ndcg_spark.tables.sorting import comparable, in_order
+from ndcg_spark.tables.sorting import sort_value, sorted_runs
 from ndcg_spark.text import did_you_mean
 
 #: Number of queries shown of those that lost most, and of those that won most.
@@ -91,7 +90,7 @@ def night_data(output: str, night: CommittedNight, run: str | None, comparison: 
     cutoff = measure_set.main_cutoff(
         "ndcg", cutoffs.intersection(comparison.cutoffs if comparison else cutoffs) or cutoffs
     )
-    by_run = {of_run[0]["run"]: of_run for of_run in in_order(rows, asked=measure_set)}
+    by_run = {of_run[0]["run"]: of_run for of_run in sorted_runs(rows, measure_set=measure_set)}
     order = list(by_run)
     if run is not None and run not in by_run:
         near = did_you_mean(run, by_run)
@@ -150,7 +149,7 @@ def _queries(scores: Mapping[str, Any], other: Mapping[str, Any], has_baseline: 
     found = [QueryDetails(q, ndcg, other.get(q, (None, None))[1]) for q, (_, ndcg) in scores.items()]
     value = "difference" if has_baseline else "ndcg"
     known = [each for each in found if getattr(each, value) is not None]
-    return sorted(known, key=lambda each: (comparable(getattr(each, value)), each.query_id))
+    return sorted(known, key=lambda each: (sort_value(getattr(each, value)), each.query_id))
 
 
 def _transitions(

@@ -9,7 +9,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
-from ndcg_spark.tables.sorting import in_order
+from ndcg_spark.tables.sorting import sorted_runs
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, text_table
 from ndcg_spark.tables.verdicts import in_words
 from ndcg_spark.tables.writers import CSV
@@ -87,7 +87,7 @@ def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Measu
     """The name of the best run, and its scores; dashes if no run has the measure that decides it."""
     wanted = asked if asked.pairs else measure_set_in(night.record.get("configuration") or {})
     shown = asked.pairs or [wanted.headline(row["cutoff"] for row in rows)]
-    by_cutoff = {row["cutoff"]: row for row in (in_order(rows, asked=wanted) or [[]])[0]}
+    by_cutoff = {row["cutoff"]: row for row in (sorted_runs(rows, measure_set=wanted) or [[]])[0]}
     values = [by_cutoff.get(k, {}).get(MEASURES[measure].column) for measure, k in shown]
     headline = [] if asked.pairs else [written(*shown[0])]
     best = "-" if values[0] is None else next(iter(by_cutoff.values()))["run"]

@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_spark.explanation.build import explain
 from ndcg_spark.explanation.model import Explanation, Facts
 from ndcg_spark.job.explain_night import facts_of_night, keeps
-from ndcg_spark.job.night_rows import NightRows
+from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
-from ndcg_spark.job.inline_comparison import InlineComparison
-from ndcg_spark.job.outcome import Outcome, Tell
-from ndcg_spark.nights.choosing import chosen, left_out
+from ndcg_spark.job.consumers import InlineComparison
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.record import Outcome
 from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.report import night_tables
 from ndcg_spark.report.baseline import Baseline, compare_with_baseline, gate_comparison
 from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
@@ -34,7 +35,7 @@ def write_report(
     run: str | None = None,
     baseline: Baseline | None = None,
     png: Path | None = None,
-    report_step: Tell = lambda *_: None,
+    report_step: ReportStep = lambda *_: None,
 ) -> list[Path]:
     """Write the report of a night, the newest if no date is named, and return the files that were written.
 
@@ -54,10 +55,10 @@ def write_report(
 
     def read() -> tuple[list[NightData], str | None]:
         known = committed(output)
-        nights = chosen(known, output, date, dataset)
+        nights = select_nights(known, output, date, dataset)
         found = compare_with_baseline(output, nights, known, baseline, report_step) if baseline else {}
         # A comparison of several datasets says itself which have no night of the date.
-        absent = None if baseline and len(nights) > 1 else left_out(known, nights[0].evaluated_on, dataset)
+        absent = None if baseline and len(nights) > 1 else missing_datasets(known, nights[0].evaluated_on, dataset)
         comparisons = [found[night.dataset] if baseline else gate_comparison(night, known) for night in nights]
         return [
             night_data(output, *each) for each in zip(nights, [run] * len(nights), comparisons, strict=True)
@@ -77,8 +78,8 @@ def write_report(
 def evaluated_with_report(
     config: EvaluationConfig,
     html: Path,
-    report_step: Tell,
-    evaluate: Callable[[EvaluationConfig, Tell], Outcome],
+    report_step: ReportStep,
+    evaluate: Callable[[EvaluationConfig, ReportStep], Outcome],
     comparison: InlineComparison | None = None,
 ) -> Iterator[tuple[Outcome, Callable[[], None]]]:
     """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
@@ -91,7 +92,7 @@ def evaluated_with_report(
     refuse_unwritable("report", html)
 
     def write(folder: str) -> None:
-        baseline = Baseline(comparison.baseline, found=comparison.found) if comparison else None
+        baseline = Baseline(comparison.baseline, found=comparison.result) if comparison else None
         write_report(folder, html, config.date.isoformat(), baseline=baseline)
         report_step("report", str(html))
 

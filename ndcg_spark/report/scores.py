@@ -8,13 +8,13 @@ from typing import Any
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.job.compare_presets import PresetScores
-from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.job.record import Outcome
 from ndcg_spark.masking import masked
 from ndcg_spark.report.console import printing
 from ndcg_spark.report.printing import print_result
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
-from ndcg_spark.tables.sorting import Order, in_order
+from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.tables.table import TextTable, cells, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
@@ -33,7 +33,7 @@ def print_outcome(outcome: Outcome, style: str, order: Order | None = None) -> N
 
 def ordered(outcome: Outcome, order: Order | None) -> list[Mapping[str, Any]]:
     """The dataset scores of an evaluation in this order, by default by the headline."""
-    return [row for of_run in in_order(outcome.dataset_scores, order, outcome.measure_set) for row in of_run]
+    return [row for of_run in sorted_runs(outcome.dataset_scores, order, outcome.measure_set) for row in of_run]
 
 
 def outcome_value(outcome: Outcome, order: Order | None) -> dict[str, Any]:

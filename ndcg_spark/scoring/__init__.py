@@ -1,1 +1,1 @@
-"""The metric: tables in, tables out. Nothing here opens a session, knows a path or starts a job."""
+"""The metric: tables in, tables out. It opens no session, knows no path and starts no job."""

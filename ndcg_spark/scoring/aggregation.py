@@ -35,12 +35,12 @@ def _of_measures(measures: MeasureSet) -> list[Column]:
     """The means of the measures beside NDCG, and how many queries they cover; the means of the bounds."""
     means = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
     if measures.columns:
-        # The bounds are of the queries that are in the mean of NDCG.
+        # The bounds are averaged over the queries in the mean of NDCG.
         counted = {name: F.when(F.col("ndcg").isNotNull(), F.col(name)) for name in BOUNDS}
         means = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
     if not measures.beside_ndcg:
         return [F.lit(None).cast("bigint").alias("relevant_queries"), *means]
-    # All measures leave the same queries out, so the largest count is that of those which are computed.
+    # All computed measures leave out the same queries, so they have one count, the largest.
     counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
     most = F.greatest(*counts) if len(counts) > 1 else counts[0]
     is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
@@ -60,10 +60,10 @@ def with_every_run(
     `runs` has the columns dataset, evaluated_on, run and unjudged_queries. If none of a run's queries is judged, its
     counts are 0 and its scores null.
     """
-    # The cutoff of the whole ranking is null, which no join matches, so 0 stands for it here.
+    # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
     expected = runs.withColumn("at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs))))
-    known = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
-    joined = expected.join(known, on=["dataset", "evaluated_on", "run", "at"], how="left")
+    scored = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
+    joined = expected.join(scored, on=["dataset", "evaluated_on", "run", "at"], how="left")
     none = F.lit(0).cast("bigint")
     counts = {name: F.coalesce(name, none) for name in ("queries", "missing_queries", "no_relevant_queries")}
     if measures.beside_ndcg:

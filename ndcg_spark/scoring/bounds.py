@@ -1,4 +1,4 @@
-"""The lowest and the highest NDCG that judging the unjudged documents could give; see `extremes` for the method."""
+"""The lowest and the highest NDCG that judging the unjudged documents could give; `extremes` has the method."""
 
 import functools
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.ranking import RANK
 from ndcg_spark.scoring.refusals import NEGATIVE_IN_BOUNDS, refusal
 
-#: The gains of a query's judged documents, and those that a document can get at all, arrays of double.
+#: The gains of a query's judged documents, and all gains that a document can get, arrays of double.
 JUDGED_GAINS, GAINS = "judged_gains", "possible_gains"
 _NOTHING = {"zero": 0.0, "one": 1.0}
 
 
 def refuse_unbounded(convention: Convention) -> None:
-    """ConventionError if a judgment would change more than the gain of its document."""
+    """ConventionError if a judgment can change more than the gain of its document."""
     c = convention
     reasons = [
-        (c.unjudged == "drop", "unjudged=drop takes unjudged documents off their list; set unjudged=zero"),
+        (c.unjudged == "drop", "unjudged=drop removes unjudged documents from their list; set unjudged=zero"),
         (TIES[c.ties].by == "gain", f"ties={c.ties} orders documents by their gain; set ties=doc_id_desc"),
         (
             c.ideal not in ("judged", "judged_capped"),
@@ -48,23 +48,23 @@ def of_queries(documents: DataFrame, key: list[str], convention: Convention, dep
     """One row per judged query: its key, JUDGED_GAINS down to `depth`, the largest first, and GAINS.
 
     The grades that a document can get are the whole numbers up to the highest grade of the judgments, or `max_grade`.
-    If there are other grades, they are those that the judgments have, and 0.
+    If any grade is not whole, they are the grades of the judgments, and 0.
     """
     largest_first = F.sort_array(F.collect_list("gain"), asc=False)
-    own = largest_first if depth is None else F.slice(largest_first, 1, depth)
+    best = largest_first if depth is None else F.slice(largest_first, 1, depth)
     lowest = F.min("gain")
-    gains = F.when(F.coalesce(lowest >= 0, F.lit(True)), own).otherwise(F.array(refusal(NEGATIVE_IN_BOUNDS, key)))
+    gains = F.when(F.coalesce(lowest >= 0, F.lit(True)), best).otherwise(F.array(refusal(NEGATIVE_IN_BOUNDS, key)))
     return documents.groupBy(*key).agg(gains.alias(JUDGED_GAINS)).crossJoin(F.broadcast(_gains(documents, convention)))
 
 
 def of_lists(convention: Convention) -> dict[str, Column]:
-    """The aggregate over the documents of a list that bounds need: the ranks of the unjudged ones, ascending."""
+    """The aggregate over the documents of a list that bounds need: the ranks of its unjudged documents, ascending."""
     listed = ranking.is_listed(convention)
     return {"unjudged_ranks": F.sort_array(F.collect_list(F.when(listed & ~F.col("judged"), F.col(RANK))))}
 
 
 def with_bounds(table: DataFrame, convention: Convention, cutoffs: Sequence[Cutoff]) -> DataFrame:
-    """The table with `ndcg_low_K` and `ndcg_high_K` at every cutoff K, null where no judgments would give a score.
+    """The table with `ndcg_low_K` and `ndcg_high_K` at every cutoff K, null where no judgments give a score.
 
     It has one row per run and judged query, with dcg_K, `returned` and the column of `of_lists`, all null for a missing
     query, and those of `of_queries`.
@@ -106,13 +106,13 @@ def _extremes(dcg: Column, ranks: Column, returned: Column, rules: extremes.Rule
 
 
 def send_to_workers() -> None:
-    """Send the modules that bounds are computed with along with the UDF: workers of a cluster need not have them."""
+    """Send the modules of the UDF to the workers along with it, because those of a cluster need not have them."""
     for module in (errors, extremes, options, reference, user_functions):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it ships no types
 
 
 def _gains(documents: DataFrame, convention: Convention) -> DataFrame:
-    """One row with GAINS: of every grade that a document can get, and of a document without a grade."""
+    """One row with GAINS: those of all grades that a document can get, and that of an unjudged document."""
     grades = documents.where(F.col("relevance") >= 0)
     highest = F.max("relevance") if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
     totals = grades.agg(
@@ -122,9 +122,8 @@ def _gains(documents: DataFrame, convention: Convention) -> DataFrame:
     )
     are_whole = (F.col("rest") == 0) & (F.col("highest") <= MOST_GRADES)
     whole = F.sequence(F.lit(0), F.when(are_whole, F.col("highest")).otherwise(F.lit(0.0)).cast("int"))
-    every = F.array_union(whole.cast("array<double>"), F.col("grades"))
-    each = totals.select(F.explode(every).alias("relevance"))
+    grades = totals.select(F.explode(F.array_union(whole.cast("array<double>"), F.col("grades"))).alias("relevance"))
     worth = F.coalesce(gain(F.col("relevance"), convention), F.lit(unjudged_gain(convention)))
-    gains = each.select(worth.alias("gain")).where(F.col("gain") >= 0)
-    own = F.array(F.lit(max(unjudged_gain(convention), 0.0)))
-    return gains.agg(F.array_union(F.collect_set("gain"), own).alias(GAINS))
+    gains = grades.select(worth.alias("gain")).where(F.col("gain") >= 0)
+    unjudged = F.array(F.lit(max(unjudged_gain(convention), 0.0)))
+    return gains.agg(F.array_union(F.collect_set("gain"), unjudged).alias(GAINS))

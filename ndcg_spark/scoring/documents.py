@@ -1,4 +1,4 @@
-"""The documents that scores are made of, each with what it adds: for explanations, and for nights that keep them."""
+"""The documents behind the scores, each with its gain and discount, for explanations and for published nights."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,8 +8,8 @@ from ndcg_spark.scoring import lists, ranking
 from ndcg_spark.scoring.gains import discount
 from ndcg_spark.scoring.ranking import PLACE, RANK, TIE_GROUP, TIED
 
-#: The columns of a document that a night keeps.
-KEPT = ("doc_id", "rank", TIED, "score", "relevance", "gain", "discount")
+#: The columns of a document that are published.
+PUBLISHED = ("doc_id", "rank", TIED, "score", "relevance", "gain", "discount")
 
 
 def returned_documents(
@@ -18,16 +18,16 @@ def returned_documents(
     """One row per run, query and returned document down to `depth`, in no order.
 
     Columns: run, the query key, doc_id, rank, on_list, place, tie_group, tied, score, relevance, gain, own_gain,
-    discount. `judged` is of `judged.judged_documents`. `rank` is the rank in the list that is scored, where
+    discount. `judged` is the table of `ideal.judged_documents`. `rank` is the rank in the list that is scored, where
     `on_list` is true; `gain` times `discount` is what counts there. `relevance` is null for an unjudged document,
     and `score` if the results have ranks only.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
     listed = ranking.is_listed(convention)
-    # One rank more, as the last document may tie with the next one.
-    deep = None if depth is None else depth + 1
-    table = lists.listed_gains(results.withColumn("score", score), judged, query_key, convention, deep)
+    # The last document may tie with the next one.
+    deeper = None if depth is None else depth + 1
+    table = lists.listed_gains(results.withColumn("score", score), judged, query_key, convention, deeper)
     table = ranking.with_places(table, run_key, convention)
     table = table if depth is None else table.where(F.col(RANK) <= depth)
     return table.select(
@@ -41,7 +41,7 @@ def returned_documents(
 
 
 def ideal_sizes(judged: DataFrame, query_key: list[str], depth: int | None) -> DataFrame:
-    """One row per judged query, in no order: its key, and ranks, how many rows `ideal_documents` has of it."""
+    """One row per judged query, in no order: its key, and ranks, how many rows `ideal_documents` has for it."""
     ranks = F.count("gain") if depth is None else F.least(F.count("gain"), F.lit(depth))
     return judged.groupBy(*query_key).agg(ranks.alias("ranks"))
 
@@ -53,8 +53,8 @@ def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convent
     larger document id comes first.
     """
     ranked = ranking.rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
-    kept = ranked if depth is None else ranked.where(F.col("rank") <= depth)
-    return kept.select(
+    within = ranked if depth is None else ranked.where(F.col("rank") <= depth)
+    return within.select(
         *query_key, "doc_id", "rank", "relevance", "gain", discount(F.col("rank"), convention).alias("discount")
     )
 

@@ -24,13 +24,13 @@ class Evaluation:
     """What to compute: which NDCG, at which cutoffs, under which dataset, date and id."""
 
     convention: Convention
-    #: Ascending, each once, with None (the whole ranking) last.
+    #: Ascending, without duplicates, with None (the whole ranking) last.
     cutoffs: Sequence[Cutoff]
     evaluated_on: datetime.date
     evaluation_id: str
-    #: The dataset of tables that do not name theirs.
+    #: The dataset of tables without such a column.
     dataset: str = "default"
-    #: Ranks the lists in the way that is fastest on the engine. Every way gives the same ranks.
+    #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
     #: The measures beside NDCG, each at some of the cutoffs.
     measures: MeasureSet = NDCG_ONLY
@@ -47,14 +47,14 @@ class Evaluation:
 
     @property
     def depth(self) -> int | None:
-        """The deepest rank that can matter to a score; None if the whole list matters."""
+        """The deepest rank that can matter to a score; None if any rank can."""
         if self.convention.ideal == "retrieved":
             return None
         return None if None in self.cutoffs else self.deepest_finite
 
     @property
     def deepest_finite(self) -> int | None:
-        """The deepest cutoff that is a rank; None if the whole ranking is the only one."""
+        """The deepest cutoff that is a rank; None if the whole ranking is the only cutoff."""
         return deepest_finite(self.cutoffs)
 
 
@@ -69,9 +69,9 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
     measures = evaluation.measures
     judged = ideal.judged_documents(judgments, key, convention)
-    known = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
+    graded = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
     of_documents = beside_ndcg.of_documents(convention, measures)
-    listed = lists.listed_gains(results, known, key, convention, depth, evaluation.rank, of_documents)
+    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, of_documents)
     of_ranks, of_lists = beside_ndcg.of_ranks(convention, measures), beside_ndcg.of_lists(convention, measures)
     of_lists |= bounds.of_lists(convention) if measures.bounds else {}
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_ranks, of_lists)
@@ -118,7 +118,7 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
     convention, depth = evaluation.convention, evaluation.deepest_finite
     judged = ideal.judged_documents(judgments, key, convention)
     listed = documents.returned_documents(results, judged, key, convention, depth).where("on_list")
-    table = listed.select("run", *key, *documents.KEPT)
+    table = listed.select("run", *key, *documents.PUBLISHED)
     if convention.ideal != "retrieved":
         best = documents.ideal_documents(judged, key, convention, depth)
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
@@ -129,14 +129,14 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
     """The table REJECTED_ROWS from tables as `contract.rows.rejected_rows` returns them, in no order.
 
-    `datasets` are those that this evaluation publishes. A row of another dataset, or of none, is kept with the first of
-    them, so that a rejected row can never create or replace a night of another dataset.
+    `datasets` are those that this evaluation publishes. A row of another dataset, or of none, gets the first of them,
+    so that a rejected row never creates or replaces a night of another dataset.
     """
     named = [name for name in datasets if name is not None]
     whole = functools.reduce(DataFrame.unionByName, tables)
     if named:
-        own = F.col("dataset_read")
-        whole = whole.withColumn("dataset", F.when(own.isin(named), own).otherwise(F.lit(named[0])))
+        read = F.col("dataset_read")
+        whole = whole.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
     return _with_evaluation(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
@@ -155,10 +155,10 @@ def new_id() -> str:
 
 
 def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
-    """The table with evaluated_on and evaluation_id, and with the evaluation's dataset if it has none of its own.
+    """The table with evaluated_on and evaluation_id, and with the dataset of the evaluation if it has no such column.
 
-    Its `columns` are passed in, because asking for `.columns` makes the engine plan the whole query.
+    Its `columns` are passed in, because `.columns` makes the engine plan the whole query.
     """
-    own = {} if "dataset" in columns else {"dataset": F.lit(evaluation.dataset)}
+    dataset = {} if "dataset" in columns else {"dataset": F.lit(evaluation.dataset)}
     date, number = F.lit(evaluation.evaluated_on), F.lit(evaluation.evaluation_id)
-    return table.withColumns({**own, "evaluated_on": date, "evaluation_id": number})
+    return table.withColumns({**dataset, "evaluated_on": date, "evaluation_id": number})

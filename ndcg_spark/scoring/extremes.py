@@ -1,17 +1,17 @@
 """The lowest and the highest NDCG that any judgments of a list's unjudged documents could give.
 
-Plain numpy, so that it can be sent to the workers of a cluster by value, and tested by itself.
+Plain numpy, so that it can be sent to the workers of a cluster by value and tested on its own.
 
-A document that gets a gain counts in the DCG and in the ideal DCG, so judging one that stands low can lower the NDCG,
+The gain of a document counts in the DCG and in the ideal DCG, so judging a document at a low rank can lower the NDCG,
 and the highest NDCG need not come from the best grades. Both extremes are exact:
 
-* Of assignments with the same gains, the DCG is lowest with the largest gains at the deepest ranks, and highest with
-  them at the first ranks, while the ideal DCG is the same.
-* The ideal DCG is convex in the gains, so the quotient is lowest at a corner: some documents have the best gain, which
-  are the deepest ones, and all others the worst. There are only as many such corners as documents.
-* With the gains taken apart into layers (a document of the third gain is in the layers 1 to 3), the DCG and the ideal
-  DCG are sums over layers, and in each layer only the number of its documents matters. The largest quotient is found by
-  Dinkelbach's method: each layer by itself maximizes DCG - t * ideal DCG for the best t so far. Layers of larger gains
+* Among assignments of the same gains, which have the same ideal DCG, the DCG is lowest with the largest gains at the
+  deepest ranks, and highest with them at the first ranks.
+* The ideal DCG is convex in the gains, so the quotient is lowest at a corner: some of the deepest documents have the
+  best gain, and all others the worst. There are only as many such corners as documents.
+* With the gains split into layers (a document with the third gain is in the layers 1 to 3), the DCG and the ideal DCG
+  are sums over layers, and in each layer only the number of its documents matters. Dinkelbach's method finds the
+  largest quotient: each layer maximizes DCG - t * ideal DCG separately, for the best t so far. Layers of larger gains
   get no more documents than those of smaller ones, because discounts do not increase.
 """
 
@@ -29,16 +29,16 @@ _AT_ONCE = 2_000_000
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """What a convention says that bounds depend on."""
+    """The rules of a convention that bounds depend on."""
 
     cutoffs: Sequence[int | None]
     #: The discounts of the ranks from 1 to a rank.
     discounts: Callable[[int], Sequence[float]]
     #: The gain that the DCG has for an unjudged document.
     unjudged_gain: float
-    #: Whether an ideal ranking has no more ranks than the list has documents.
+    #: Whether the ideal ranking has at most as many ranks as the list has documents.
     capped: bool
-    #: What a list scores whose ideal DCG is 0; NaN if it is left out.
+    #: The score of a list whose ideal DCG is 0; NaN if it is left out.
     nothing: float
 
 
@@ -95,7 +95,7 @@ def extremes(
     discounts : shape (ranks,)
         The discount of every rank from 1 that is needed, not increasing.
     nothing : float
-        What a list scores whose ideal DCG is 0; NaN if it is left out.
+        The score of a list whose ideal DCG is 0; NaN if it is left out.
     """
     low, high = np.full(len(dcg), np.nan), np.full(len(dcg), np.nan)
     most = max((len(own) for own in ranks), default=0)

@@ -28,14 +28,14 @@ def gain(relevance: Column, convention: Convention) -> Column:
         ``2^relevance - 1`` (exp2, Burges et al. 2005), the grade itself (linear, Jarvelin and Kekalainen 2002),
         1 for grades above 0 (binary), 1 for every judged document (judged), a table's or a user's value.
         Null for a grade that the table lacks, and for a gain that is not a number or beyond MAX_GAIN. With
-        `min_relevance`, grades from there on are 1 and lower ones 0 before the gain is computed.
+        `min_relevance`, grades of at least that are 1 and lower ones 0 before the gain is computed.
     """
     worth = _gain(counted(relevance, convention), convention)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
 
 
 def counted(relevance: Column, convention: Convention) -> Column:
-    """The grades that grades count as; see `convention.counted_grade`."""
+    """The grades as they count; see `convention.counted_grade`."""
     if isinstance(convention.min_relevance, str):
         return relevance
     binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
@@ -51,7 +51,7 @@ def _gain(relevance: Column, convention: Convention) -> Column:
 
 
 def discount(rank: Column, convention: Convention) -> Column:
-    """The weight of a rank, by which a gain there is multiplied.
+    """The weight by which a gain at a rank is multiplied.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def discount(rank: Column, convention: Convention) -> Column:
 def user_function(name: str, column: Column) -> Column:
     """A user's Python function of a column, as doubles, row by row; runs as a pandas UDF.
 
-    It is wrapped here and not on import: a UDF made before the session exists belongs to classic Spark and fails on
-    Connect. Raises ConventionError if it cannot be imported.
+    It is wrapped here and not on import, because a UDF that is made before the session belongs to classic Spark and
+    fails on Connect. Raises ConventionError if it cannot be imported.
     """
     function = load(name)
 

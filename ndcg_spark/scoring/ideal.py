@@ -16,7 +16,7 @@ from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
 #: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
-#: The same as long as the judgments of a query are.
+#: Changes if and only if the judgments of a query change.
 JUDGMENTS_HASH = "judgments_hash"
 
 _LOW = 0xFFFFFFFF
@@ -25,14 +25,14 @@ _LOW = 0xFFFFFFFF
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
     """One row per judged document: the query key, doc_id, relevance and gain, in no order.
 
-    `gain` is null for a negative grade, unless the convention keeps these. Such a row is kept, because it shows that
-    its query was judged.
+    `gain` is null for a negative grade, unless the convention keeps these. Such a row stays, because it shows that its
+    query is judged.
     """
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
     worth = gain(relevance, convention)
     if convention.judgment_duplicates == "mean":
-        # The rules for rows ensure that each grade has a gain; the mean of grades need not have one.
+        # Rules ensure that each grade has a gain, but the mean of grades may have none.
         worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
     counted = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
     return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
@@ -43,9 +43,9 @@ def of_queries(
 ) -> DataFrame:
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
 
-    `gains` are those of the ideal ranking down to `depth`, an array of double with the largest first. A document judged
-    twice is refused even if one of its gains lies beyond the depth. The hash is of the documents and their
-    relevance; it depends on no order, engine or format of files. It is computed once for all runs.
+    `gains` are those of the ideal ranking down to `depth`, an array of double, the largest first. A document judged
+    twice is refused even if one of its gains is beyond the depth. The hash of the documents and their relevance is
+    the same in any order, on any engine and for any file format.
     """
     rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
     queries = rows.groupBy(*query_key).agg(
@@ -90,7 +90,7 @@ def ideal_scores(
         for k in (k for k in cutoffs if k is not None):
             total, of_k = sums[column_at("ideal_dcg", k)], math.fsum(discounts(k, convention.discount))
             sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(of_k)).otherwise(total)
-    # What is the same in all rows of a query. As further keys they would be shuffled, and first() is slow on Sail.
+    # These have one value per query. As grouping keys they would be shuffled, and first() is slow on Sail.
     sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 

@@ -1,4 +1,4 @@
-"""Each run's list of a query: ranked, looked up in the judgments, and summed to DCG at every cutoff."""
+"""The list of each run and query: ranked, joined with the judgments, and summed to DCG at every cutoff."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ DISTINCT = "all_distinct"
 
 
 def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
-    """The results of the queries that are judged."""
+    """The results of judged queries."""
     key = key_of(judgments.columns)
     return results.join(judgments.select(*key).distinct(), on=key, how="left_semi")
 
@@ -36,20 +36,20 @@ def listed_gains(
     rank: Ranker = ranking.by_window,
     of_documents: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
-    """The results down to `depth`, ranked and looked up in the judgments, in no order.
+    """The results down to `depth`, ranked and joined with the judgments, in no order.
 
     One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
-    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` ranks the lists
-    in the way that is fastest on the engine. Every way gives the same ranks. `of_documents` are columns of
-    double to add, made of those of a document that was looked up; they are averaged over ties as `gain` is.
+    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` is the fastest
+    way to rank lists on the engine; all ways give the same ranks. `of_documents` are further columns of double,
+    computed from those of a document and its judgment, and averaged over ties like `gain`.
     """
     run_key = ["run", *query_key]
-    if _looks_up_first(convention):
-        table = _listed(_looked_up(results, judged, query_key), run_key, convention)
+    if _joins_first(convention):
+        table = _listed(_with_judgments(results, judged, query_key), run_key, convention)
         table = rank(table, run_key, convention, depth)
     else:
         table = rank(_listed(results, run_key, convention), run_key, convention, depth)
-        table = _looked_up(table, judged, query_key)
+        table = _with_judgments(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
     table = table.withColumns(dict(of_documents)) if of_documents else table
@@ -69,7 +69,7 @@ def run_scores(
 
     `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
     `of_ranks` are columns to add to the documents, and `of_lists` are aggregates of these. DISTINCT is false for a list
-    in which a document counts twice, whose sums mean nothing; see `refuse_returned_twice`.
+    in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
@@ -99,28 +99,28 @@ def refuse_returned_twice(
 ) -> DataFrame:
     """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
 
-    Every sum is guarded, because an engine computes only the columns that are used.
+    Every sum is guarded, because engines compute only the columns that are used.
     """
     scores = ["dcg", "cg", "judged", *(["ideal_dcg"] if convention.ideal == "retrieved" else [])]
     sums = ["returned", *(column_at(score, k) for score in scores for k in cutoffs)]
-    # Null is the list of a query that the run has not answered.
+    # Null stands for a query that the run did not answer.
     once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
     return table.withColumns(
         {name: F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))) for name in sums}
     ).drop(DISTINCT)
 
 
-def _looks_up_first(convention: Convention) -> bool:
-    """Whether judgments decide which documents stay on the list, so that they are looked up before it is ranked."""
+def _joins_first(convention: Convention) -> bool:
+    """Whether judgments decide which documents stay on the list, so that they are joined before it is ranked."""
     return convention.unjudged == "drop" or convention.negative == "drop"
 
 
-def _looked_up(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
+def _with_judgments(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
     return table.join(judged, on=[*query_key, "doc_id"], how="left")
 
 
 def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
-    """The table with the column LISTED, if the convention takes documents off their list."""
+    """The table with the column LISTED, if the convention removes documents from their list."""
     rules = []
     if convention.exclude_query_as_document:
         rules.append(F.col("doc_id") != F.col("query_id"))

@@ -1,7 +1,7 @@
 """The measures beside NDCG, in the same pass over the same ranked documents; see `convention.measures` for each.
 
-A document has columns, a list sums of these down to every cutoff and aggregates, and a query numbers of judged
-documents. The measures are computed of these.
+Documents have columns, lists have sums of these down to every cutoff and other aggregates, and queries have counts of
+judged documents. The measures are computed from these.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,21 +26,21 @@ _LAST_RANK = 2**31 - 1
 
 
 def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
-    """ConventionError if ties are averaged and a measure has no expectation that is a sum over ranks."""
+    """ConventionError if ties are averaged and a measure is not a sum over ranks, which has an expectation."""
     wrong = [name for name, measure in measures.beside_ndcg.items() if not measure.averages]
     if convention.ties == "average" and wrong:
         raise ConventionError(
             f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average averages over all orders; "
-            "omit it, or set for example ties=doc_id_desc"
+            "remove it, or set for example ties=doc_id_desc"
         )
 
 
 def with_highest_grade(
     documents: DataFrame, judgments: DataFrame, key: list[str], convention: Convention, measures: MeasureSet
 ) -> DataFrame:
-    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not say it.
+    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it.
 
-    The highest grade of all is that of the `judgments` before those of one document are merged, as the check finds it.
+    The highest grade of all is that of the `judgments` before duplicates are merged, as in the check.
     """
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
@@ -58,7 +58,7 @@ def of_queries(convention: Convention) -> dict[str, Column]:
 
 
 def of_documents(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    """Columns of ranked documents that were looked up in the judgments, all double: what is averaged over ties.
+    """Columns of ranked documents and their judgments, all double, which are averaged over ties.
 
     `relevant`, `known` (judged) and `unjudged` are 1 or 0, `worth` is the share of the highest grade, from 0 to 1, and
     `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
@@ -80,13 +80,13 @@ def of_documents(convention: Convention, measures: MeasureSet) -> dict[str, Colu
 
 
 def of_ranks(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    """The columns of documents whose ties are settled that are summed down to every cutoff."""
+    """The columns of ranked documents that are summed down to every cutoff."""
     sums = {name: value for each in measures.beside_ndcg.values() for name, value in each.sums.items()}
     return {name: _sql(value, convention) for name, value in sums.items() if name != value}
 
 
 def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    """Aggregates over the documents of a list, by name: sums at every cutoff, and what is gathered of whole lists."""
+    """Aggregates over the documents of a list, by name: sums at every cutoff, and aggregates of the whole list."""
     listed = ranking.is_listed(convention)
     aggregates: dict[str, Column] = {}
     for name, measure in measures.beside_ndcg.items():
@@ -99,8 +99,8 @@ def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
 def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
     """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio.
 
-    The values are doubles from 0 to 1 for a list with `returned` and the columns of `of_lists`, and those of
-    `of_queries`. They are null or 0 where all of these are null, as the run has not answered the query.
+    The values are doubles from 0 to 1, computed from `returned` and the columns of `of_lists` and `of_queries`. They
+    are null or 0 where these are null because the run did not answer the query.
     """
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():
@@ -123,7 +123,7 @@ def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping
     """The SQL of a measure as a Column; its names are those of `convention.measures`."""
     names = {
         "rank": RANK,
-        "listed": ranking.LISTED if ranking.takes_documents_off(convention) else "true",
+        "listed": ranking.LISTED if ranking.removes_documents(convention) else "true",
         "k": cutoff or _LAST_RANK,
         "ranks": cutoff or "greatest(returned, 1)",
         "whole": str(cutoff is None).lower(),

@@ -15,10 +15,10 @@ from ndcg_spark.scoring import bounds, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 
-#: What stands for null in the structs of `_at_cutoff`: the embedded engine wants each field nullable in all or in none.
-#: No measure comes near it, and it is short, as a plan shows it once for every measure and cutoff.
+#: Stands for null in the structs of `_at_cutoff`, whose fields must all be nullable, or none, on the embedded engine.
+#: No measure has such a value, and it is short, because plans repeat it for every measure and cutoff.
 _NOTHING = "-1e9D"
-#: What a query without gain scores, by the option `no_relevant`.
+#: The score of a query without gain, by the option `no_relevant`.
 _WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
 
 
@@ -41,7 +41,7 @@ def query_scores(
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
     answered = scores.withColumn("answered", F.lit(True))
-    # After the join: the list of an unjudged query is no reason to refuse anything.
+    # After the join, because the list of an unjudged query is never refused.
     joined = pairs.join(answered, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:
@@ -75,13 +75,13 @@ def query_scores(
 
 def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column, Column]:
     missing, ideal = ~F.col("answered"), F.col("ideal_dcg")
-    # Kept negative grades can make an ideal DCG negative. CatBoost, which scores 1 for a query without gain, does so
-    # here too; the tools that skip such a query, or score it 0, divide by the negative number.
+    # Negative grades that are kept can make an ideal DCG negative. CatBoost, which scores 1 for a query without gain,
+    # scores 1 here too; tools that skip such a query, or score it 0, divide by the negative number.
     no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
     finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
     ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(refusal(NOT_FINITE, key))
     score = _by_policy(ndcg, no_gain, F.lit(_WITHOUT_GAIN.get(convention.no_relevant)), missing, convention, key)
-    # An ideal made of the returned documents is 0 for every query without results, relevant documents or not.
+    # An ideal of the returned documents is 0 for a missing query, even if it has relevant documents.
     nothing_relevant = no_gain if convention.ideal in ("judged", "k_relevant") else no_gain & ~missing
     is_missing, is_without = F.lit("missing"), F.lit("no_relevant")
     if convention.missing_query == "zero":
@@ -92,16 +92,16 @@ def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column
 def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet) -> DataFrame:
     """The table with every measure at every cutoff, null where it is left out.
 
-    All measures of a query are left out together. Where it has no relevant document, the convention also says what the
-    ratios are; the others are computed.
+    All measures of a query are left out together. Without relevant documents, the convention decides the ratios, and
+    the others are computed.
     """
-    # `returned` is null for a missing query, and refuses a list with a document twice.
+    # `returned` is null for a missing query, and fails for a list with a document twice.
     missing, without, zero = F.col("returned").isNull(), F.col(beside_ndcg.RELEVANT) == 0, F.lit(0.0)
     columns = {}
     for name, value, is_ratio in beside_ndcg.values(convention, measures):
-        known = F.coalesce(value, zero)
-        nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant)) if is_ratio else known
-        score = _by_policy(known, without, nothing, missing, convention, key)
+        computed = F.coalesce(value, zero)
+        nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant)) if is_ratio else computed
+        score = _by_policy(computed, without, nothing, missing, convention, key)
         unanswered = missing & ~without & F.lit(convention.missing_query == "zero")
         columns[name] = F.when(unanswered, zero).otherwise(score)
     return table.withColumns(columns)
@@ -110,7 +110,7 @@ def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention,
 def _by_policy(
     value: Column, without: Column, nothing: Column, missing: Column, convention: Convention, key: Sequence[str]
 ) -> Column:
-    """The score of a query; `nothing` is that of a query `without` relevant documents which is not left out."""
+    """The score of a query; `nothing` is that of a query `without` relevant documents, unless it is left out."""
     left_out = F.lit(None).cast("double")
     of_none = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, nothing)
     score = F.when(without, of_none).otherwise(value)
@@ -123,14 +123,14 @@ def _by_policy(
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
     """The scores at one cutoff, which is 0 for the whole ranking.
 
-    Same fields and types for every cutoff, because `F.array` requires it.
+    The fields and types are the same for every cutoff, as `F.array` requires.
     """
     judged, dcg, ideal_dcg, cg = (column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
-    own = beside_ndcg.columns_at(cutoff, measures)
+    columns = beside_ndcg.columns_at(cutoff, measures)
     if measures.bounds:
-        own |= {name: column_at(name, cutoff) for name in BOUNDS}
+        columns |= {name: column_at(name, cutoff) for name in BOUNDS}
     values = (
-        f", coalesce({own[name]}, {_NOTHING}) as {name}" if name in own else f", {_NOTHING} as {name}"
+        f", coalesce({columns[name]}, {_NOTHING}) as {name}" if name in columns else f", {_NOTHING} as {name}"
         for name in COLUMNS
     )
     beside = "".join(values) if measures.columns else ""

@@ -8,9 +8,9 @@ from ndcg_spark.scoring.pruning import pruning_of
 
 
 def steps(evaluation: Evaluation) -> list[str]:
-    """The steps of `query_scores` in words, in order: what is kept of the results, and which option requires that."""
+    """The steps of `query_scores` in words, in order: which results are kept, and which option requires that."""
     c, depth = evaluation.convention, evaluation.depth
-    looked_up_first = [f"{o}=drop" for o in ("unjudged", "negative") if getattr(c, o) == "drop"]
+    joined_first = [f"{o}=drop" for o in ("unjudged", "negative") if getattr(c, o) == "drop"]
     at_no_cutoff = [written(name, k) for name, k in evaluation.measures.pairs if k is None]
     whole = [
         *(["ideal=retrieved"] if c.ideal == "retrieved" else []),
@@ -29,7 +29,7 @@ def steps(evaluation: Evaluation) -> list[str]:
     below = f"leave out what is below the floor of its list, a score that {depth} of its documents reach"
     gathered = _gathered(evaluation.measures)
     look_up = "look up the judgments of the documents"
-    before = [f"{look_up} of the whole list, as {' and '.join(looked_up_first)} takes documents off it"]
+    before = [f"{look_up} of the whole list, as {' and '.join(joined_first)} removes documents from it"]
     return [
         "ideal: rank each query's judged documents by gain, once for all runs"
         if c.ideal != "retrieved"
@@ -37,9 +37,9 @@ def steps(evaluation: Evaluation) -> list[str]:
         "leave out the results of unjudged queries",
         *(["where results have ranks, leave out those that the check has proved to be too deep"] if prunes else []),
         *([f"where {LEAST_ROWS:,} results or more have none, {below}"] if floored else []),
-        *(before if looked_up_first else []),
+        *(before if joined_first else []),
         f"rank each run's documents of a query; {kept}",
-        *([] if looked_up_first else [look_up + " that are kept"]),
+        *([] if joined_first else [look_up + " that are kept"]),
         *([f"settle ties by gain: {c.ties}"] if ranking.breaks_ties_by_gain(c) else []),
         "sum gain * discount by run and query, at every cutoff in one pass",
         *([f"gather in the same pass {gathered}"] if gathered else []),
@@ -48,7 +48,7 @@ def steps(evaluation: Evaluation) -> list[str]:
 
 
 def _gathered(measures: MeasureSet) -> str:
-    """What each list is searched for by the measures beside NDCG, in words; empty if there are none."""
+    """What the measures beside NDCG need of each list, in words; empty if there are none."""
     names: dict[str, list[str]] = {}
     for name, measure in measures.beside_ndcg.items():
         names.setdefault(measure.gathers, []).append(name)

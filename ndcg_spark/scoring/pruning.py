@@ -19,26 +19,26 @@ from ndcg_spark.scoring import ranking
 
 #: At most this many lists of a run, and of all runs, are named as untrusted. A run that has more is kept whole.
 MOST_NAMED, MOST_NAMED_IN_ALL = 10_000, 100_000
-#: At most this many runs are named in the plan as kept whole. If there are more, no list is cut.
+#: At most this many runs are named in the plan as kept whole. If there are more, nothing is pruned.
 MOST_RUNS = 500
 
 
 @dataclasses.dataclass(frozen=True)
 class Untrusted:
-    """The lists whose ranks do not tell their best documents."""
+    """The lists whose ranks are not the order of their scores."""
 
-    #: Runs of which no list is trusted.
+    #: Runs without a trusted list.
     runs: tuple[str, ...] = ()
-    #: The run and the query of each such list of other runs.
+    #: The run and the query of each untrusted list of other runs.
     lists: tuple[tuple[str, str], ...] = ()
 
 
-def untrusted_of(found: Iterable[tuple[str, int, Sequence[str]]]) -> Untrusted:
-    """From each run, the number of its untrusted lists, and the queries of these (at most MOST_NAMED)."""
+def untrusted_of(by_run: Iterable[tuple[str, int, Sequence[str]]]) -> Untrusted:
+    """The untrusted lists from the number of each run's, and the queries of at most MOST_NAMED of them."""
     runs: list[str] = []
     lists: list[tuple[str, str]] = []
-    # The runs with the fewest come first, so that as many runs as possible are cut.
-    for run, count, queries in sorted(found, key=lambda of_run: (of_run[1], of_run[0])):
+    # The runs with the fewest come first, so that as many runs as possible are pruned.
+    for run, count, queries in sorted(by_run, key=lambda of_run: (of_run[1], of_run[0])):
         if count > len(queries) or len(lists) + count > MOST_NAMED_IN_ALL:
             runs.append(run)
         else:
@@ -48,15 +48,15 @@ def untrusted_of(found: Iterable[tuple[str, int, Sequence[str]]]) -> Untrusted:
 
 @dataclasses.dataclass(frozen=True)
 class Pruning:
-    """Skips results whose rank is beyond `depth`, in the lists that are proved to be in the order of their ranks."""
+    """Skips results with ranks beyond `depth`, in lists that are proved to be in the order of their ranks."""
 
     depth: int
     convention: Convention
 
     def columns(self, types: Mapping[str, str]) -> dict[str, Column]:
-        """What a row is ranked by, larger is better: in `near` for ranks down to the depth, in `far` for the others.
+        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`.
 
-        The other of the two columns is null. `types` are those of the table as it was read. A row without rank is far.
+        The other column is null. `types` are those of the table as it was read. A row without a rank is far.
         """
         rank = as_type(F.col("rank"), IntegerType(), types["rank"])
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
@@ -68,7 +68,7 @@ class Pruning:
         return {"near": F.when(is_near, key), "far": F.when(~is_near, key)}
 
     def aggregates(self) -> dict[str, Column]:
-        """What `refuted` needs to know of each list, as sums over the columns near and far."""
+        """What `refuted` needs of each list, as aggregates of the columns near and far."""
         return {"near_rows": F.count("near"), "worst_near": F.min("near"), "best_far": F.max("far")}
 
     def refuted(self, good: Column) -> Column:
@@ -107,8 +107,8 @@ def pruning_of(convention: Convention, cutoffs: Sequence[int | None], columns: I
 def deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None]) -> int | None:
     """The rank below which no result of a list can matter; None if every result may.
 
-    Every result may matter if the convention needs the whole list, or takes documents off it, so that deeper ones
+    Every result may matter if the convention needs the whole list, or removes documents from it, so that deeper ones
     move up.
     """
-    whole = convention.ideal == "retrieved" or ranking.takes_documents_off(convention)
+    whole = convention.ideal == "retrieved" or ranking.removes_documents(convention)
     return None if whole else cutoffs[-1]

@@ -12,16 +12,16 @@ from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
-#: The best rank of the documents that it ties with, so the same for a whole tie group.
+#: The best rank in its tie group.
 TIE_RANK = "tie_rank"
-#: The rank of a document in its list as it was returned, before any leaves it, and a number that tied documents share.
+#: The rank of a document in its list as returned, before any is removed, and a number that tied documents share.
 PLACE, TIE_GROUP = "place", "tie_group"
-#: Whether a document that is on the list ties with another one on it.
+#: Whether a listed document ties with another one.
 TIED = "tied"
-#: Whether a document stays on the list that is scored. The column exists only if `takes_documents_off`.
+#: Whether a document stays on the list that is scored. The column exists only if `removes_documents`.
 LISTED = "listed"
 
-#: An id that is a whole number from 0. Spelled out, as engines differ in what a digit and the end of a text are.
+#: An id that is a whole number from 0. Spelled out, because engines differ in what \\d and $ match.
 _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
@@ -37,7 +37,7 @@ def sums_at(cutoffs: Iterable[Cutoff], name: str, value: Column, rank: str = RAN
 
 def are_distinct(values: str | Column) -> Column:
     """Whether the values of an array are all different."""
-    # Not count_distinct, for which the embedded engine keeps a set for every group: that took half of all the time.
+    # With count_distinct, the embedded engine keeps a set for every group, which took half of the time.
     return F.size(values) == F.size(F.array_distinct(values))
 
 
@@ -52,14 +52,14 @@ Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
 
 
 def by_window(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The table with RANK within each key, cut at `depth`; with TIE_RANK as well if ties are settled by gain.
+    """The table with RANK within each key, cut at `depth`; with TIE_RANK as well if gains break ties.
 
     In that case RANK is by document id until `settle_ties`, and the cut keeps a whole tie group if any of it is within
     the depth. Documents that are not LISTED come last; they stay in the table so that a query which loses all its
     documents still counts as answered. Where ranks are the order, RANK fails with RANK_TWICE if two documents within
     the depth, or at its end, share one.
     """
-    scored = [*([F.desc(LISTED)] if takes_documents_off(convention) else []), *_sort_keys(convention)]
+    scored = [*([F.desc(LISTED)] if removes_documents(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
     ranked = table.withColumn(RANK, F.row_number().over(window.orderBy(*scored, *_tie_break(convention))))
     if not breaks_ties_by_gain(convention) and convention.order == "score":
@@ -72,14 +72,14 @@ def by_window(table: DataFrame, key: list[str], convention: Convention, depth: i
 def _with_single_ranks(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
     """The table whose RANK fails at a listed document that has the same rank as the one before it."""
     shared = F.col(TIE_RANK) < F.col(RANK)
-    if takes_documents_off(convention):
+    if removes_documents(convention):
         shared &= F.col(LISTED)
     refused = refusal(RANK_TWICE, [*key, "rank"]).cast("int")
     return table.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
 
 
 def brought_together(table: DataFrame, key: list[str]) -> DataFrame:
-    """The same table with all rows of a query in one part, so that no later step need move them again."""
+    """The same table with all rows of a query in one partition, so that later steps need no shuffle."""
     return table.repartition(*key)
 
 
@@ -88,10 +88,10 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
 
     Each list is collected and sorted by itself. Worth, measured with 9.6 million results: on the embedded engine 1.2 s
     instead of 3.1 s by a window, which sorts the whole table by the text of key and document; on Spark 11.4 s instead
-    of 7.2 s, as Spark limits a window to the depth before the shuffle. What needs more than the order of a list is left
-    to `by_window`.
+    of 7.2 s, as Spark limits a window to the depth before the shuffle. Whatever needs more than the order of a list
+    uses `by_window`.
     """
-    if depth is None or breaks_ties_by_gain(convention) or takes_documents_off(convention):
+    if depth is None or breaks_ties_by_gain(convention) or removes_documents(convention):
         return by_window(table, key, convention, depth)
     rule = TIES[convention.ties]
     ascending = rule.by in ("doc_id", "number") and rule.ascending
@@ -100,7 +100,7 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
     lists = table.groupBy(*key).agg(F.sort_array(F.collect_list(document), asc=ascending).alias("documents"))
     listed = F.slice(F.col("documents.doc_id"), 1, depth)
     if convention.order == "rank":
-        # One more than the depth, as the last place may be two documents'.
+        # One more than the depth, because two documents may share the last rank.
         single = are_distinct(F.slice(F.col("documents.key_0"), 1, depth + 1))
         listed = F.when(single, listed).otherwise(failure(RANK_TWICE, key).cast("array<string>"))
     best = lists.select(*key, listed.alias("documents"))
@@ -109,7 +109,7 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
 
 
 def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
-    """What documents are ordered by before their id, each key negated if needed to sort in the direction of the ids."""
+    """What documents are sorted by before their id, each key negated if that sorts in the direction of the ids."""
     rank, score = F.col("rank").cast("double"), _score(convention)
     better_is_more = [-rank] if convention.order == "rank" else [score]
     if convention.order == "score" and convention.ties == "rank":
@@ -118,10 +118,9 @@ def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
 
 
 def _number_keys(ascending: bool) -> list[Column]:
-    """What orders ids by their number, of any length, if both are sorted in this direction; other ids come last.
+    """Sort keys for ids as numbers of any length, if both are sorted in this direction; other ids come last.
 
-    Numbers without leading zeros are in the order of their lengths, and those of one length in that of their text. So
-    nothing is cast, and no number is too large.
+    Without leading zeros, numbers are ordered by length, then by text. So nothing is cast, and no number is too large.
     """
     is_number = F.col("doc_id").rlike(_WHOLE_NUMBER)
     digits = F.regexp_replace("doc_id", "^0+", "")
@@ -129,8 +128,8 @@ def _number_keys(ascending: bool) -> list[Column]:
     return [F.when(is_number, F.length(digits)).otherwise(last), F.when(is_number, digits).otherwise(F.lit(""))]
 
 
-def takes_documents_off(convention: Convention) -> bool:
-    """Whether the convention can take returned documents off their list; the table then has the column LISTED."""
+def removes_documents(convention: Convention) -> bool:
+    """Whether the convention can remove returned documents from their list; the table then has the column LISTED."""
     return (
         convention.exclude_query_as_document
         or convention.duplicates == "best"
@@ -141,7 +140,7 @@ def takes_documents_off(convention: Convention) -> bool:
 
 def is_listed(convention: Convention) -> Column:
     """Whether a document is on the list that is scored."""
-    return F.col(LISTED) if takes_documents_off(convention) else F.lit(True)
+    return F.col(LISTED) if removes_documents(convention) else F.lit(True)
 
 
 def breaks_ties_by_gain(convention: Convention) -> bool:
@@ -152,10 +151,10 @@ def breaks_ties_by_gain(convention: Convention) -> bool:
 def settle_ties(
     table: DataFrame, key: list[str], convention: Convention, depth: int | None, averaged: Sequence[str] = ("gain",)
 ) -> DataFrame:
-    """The table with ties settled by the column `gain`, cut at `depth` again: largest or smallest first, or averaged.
+    """The table with ties broken by the column `gain`, cut at `depth` again: largest or smallest first, or averaged.
 
-    Averaged, every document of a tie group gets the mean of the group in each of the `averaged` columns. The DCG is
-    then its expectation over all orders of the group, whatever the discount and wherever the cutoff falls (McSherry and
+    Averaged, every document of a tie group has the mean of the group in each of the `averaged` columns. The DCG is then
+    its expectation over all orders of the group, whatever the discount and wherever the cutoff falls (McSherry and
     Najork 2008). If ids or ranks break ties, the table is returned as it is.
     """
     if not breaks_ties_by_gain(convention):
@@ -164,8 +163,8 @@ def settle_ties(
         group = Window.partitionBy(*key, TIE_RANK)
         settled = table.withColumns({name: F.avg(name).over(group) for name in averaged})
     else:
-        worth = F.asc("gain") if TIES[convention.ties].ascending else F.desc("gain")
-        order = Window.partitionBy(*key).orderBy(F.asc(TIE_RANK), worth, F.desc("doc_id"), F.asc(RANK))
+        by_gain = F.asc("gain") if TIES[convention.ties].ascending else F.desc("gain")
+        order = Window.partitionBy(*key).orderBy(F.asc(TIE_RANK), by_gain, F.desc("doc_id"), F.asc(RANK))
         settled = table.withColumn(RANK, F.row_number().over(order))
     return settled if depth is None else settled.where(F.col(RANK) <= depth)
 
@@ -178,7 +177,7 @@ def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> Data
 
 def with_places(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
     """The ranked table with PLACE, TIE_GROUP and TIED within each key."""
-    listed = [LISTED] if takes_documents_off(convention) else []
+    listed = [LISTED] if removes_documents(convention) else []
     order = Window.partitionBy(*key).orderBy(*_sort_keys(convention), *_tie_break(convention), F.asc(RANK))
     groups = Window.partitionBy(*key).orderBy(*_sort_keys(convention))
     placed = table.withColumns({PLACE: F.row_number().over(order), TIE_GROUP: F.dense_rank().over(groups)})
@@ -194,8 +193,8 @@ def _sort_keys(convention: Convention) -> list[Column]:
 
 def at_precision(score: Column, convention: Convention) -> Column:
     """The score in the precision in which it is compared."""
-    # trec_eval 9 keeps scores in C floats: scores that differ less than a float can tell are tied. 0.0 is added because
-    # a small negative score becomes the float -0.0, which the embedded engine takes for less than 0.0.
+    # trec_eval 9 stores scores as C floats, so scores that are equal as floats tie. 0.0 is added because a small
+    # negative score becomes the float -0.0, which is less than 0.0 on the embedded engine.
     return score.cast("float").cast("double") + F.lit(0.0) if convention.score_precision == "float32" else score
 
 

@@ -1,7 +1,7 @@
-"""Rows that are refused while the scores are computed: nothing earlier could know of them, or they were not checked.
+"""Rows that are refused while the scores are computed, because they cannot be known earlier, or were not checked.
 
-A refusal reaches the caller as an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
-Programs decide by the code; the sentence is for people.
+A refusal is an exception of the engine with the text ``ndcg_spark refuses [code] sentence``. Programs decide by the
+code; the sentence is for people.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """A reason to refuse a row: its code, what is wrong in which table, and what the user can do."""
+    """A reason to refuse a row: its code, what is wrong in which table, and what to do."""
 
     code: str
     what: str
@@ -63,26 +63,26 @@ NOT_FINITE = Refusal(
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """A refusal that has happened: its code, and the sentence with one example."""
+    """A refusal that an engine has raised: its code, and the sentence with one example."""
 
     code: str
     sentence: str
 
 
 def refused(error: BaseException) -> Refused | None:
-    """The refusal that an engine's exception carries; None if the engine failed for a reason of its own."""
+    """The refusal in an engine's exception; None if the engine failed for another reason."""
     match = _REFUSED.search(str(error))
     return Refused(match["code"], match["sentence"].strip()) if match else None
 
 
 def refusal(why: Refusal, key: Sequence[str]) -> Column:
-    """A column of double whose evaluation fails, with the `key` columns of the row as the example."""
+    """A column of double that fails when it is computed, with the `key` columns of the row as the example."""
     return failure(why, key).cast("double")
 
 
 def failure(why: Refusal, key: Sequence[str]) -> Column:
-    """The same without a type, to be cast to any."""
-    # Written as SQL: on classic Spark every function call is a round trip to the JVM, and there are many refusals.
+    """The same without a type, to be cast to any type."""
+    # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
     row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
     message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
@@ -92,9 +92,9 @@ def failure(why: Refusal, key: Sequence[str]) -> Column:
 def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataFrame:
     """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
-    It is for tables that were not checked before. A row is refused only for the columns that are used, and for the
-    first rule that it breaks; a rule for the whole row is one for its document. A filter would be shorter, but the
-    embedded engine evaluates all branches of a condition in a filter, and would fail at good rows.
+    For tables that were not checked. A row is refused only for the columns that are used, and for the first rule that
+    it breaks; a rule for the whole row counts as one for its document. A filter would be shorter, but the embedded
+    engine evaluates all branches of a condition in a filter, and would fail at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     guarded: dict[str, Column] = {}

@@ -1,1 +1,1 @@
-"""Tables for people: what is in them, in which order, and how they are written."""
+"""Tables for people: their columns, the order of their rows, and how they are written."""

@@ -1,12 +1,24 @@
 """Comparisons as tables: a row per run, measure, cutoff and slice, the interval drawn as a bar."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
-
-Rows = Sequence[Mapping[str, Any]]
+from ndcg_spark.tables.comparison_notes import PRIMARY, Row, Rows, comparison_notes, counts, stars
+from ndcg_spark.tables.sorting import Order, sort_value
+from ndcg_spark.tables.table import (
+    TextColumn,
+    TextTable,
+    cells,
+    counted,
+    name,
+    number,
+    rounded,
+    signed,
+    text_table,
+)
+from ndcg_spark.text import printable
 
 #: How many characters a bar has; no difference is in the middle.
 _WIDTH = 25
@@ -14,65 +26,146 @@ _HALF = _WIDTH // 2
 #: What a bar is drawn with: the interval, the difference, no difference.
 SIGNS, PLAIN_SIGNS = "─●│", "-o|"
 
-#: What each mark means.
-_MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
-
-#: What each flag of a comparison means.
-FLAGS = {
-    "run_missing": "the run has no scores here",
-    "baseline_missing": "the baseline has no scores here",
-    "below_min_queries": "too few queries of this slice to be tested",
-    "without_weight": "some of the queries have no weight and are left out",
-    "unchanged": "no query has changed",
-    "too_few": "one query or none, so nothing can be tested",
-    "no_variation": "every query differs by the same, so nothing can be tested",
-    "few_changed": "fewer than 30 queries have changed: p is that of the randomization test",
-    "skewed": "the differences are skewed: p is that of the randomization test",
-    "few_effective": "the weights count for fewer than 30 queries",
-    "one_weighs_much": "one query has more than 5 % of the weight",
-    "simpson": "every slice of an attribute changes the other way",
-}
+#: The columns that leave a table that is too wide for its terminal, in this order. Names, the difference, its adjusted
+#: p value, who won and the flags stay.
+_LEAVING = ("needed", "could see", "mean", "baseline", "ties", "p", "queries", "interval")
+#: Terminals of fewer characters show two lines for each comparison, and of fewer the interval in numbers.
+_NARROW, _WIDE = 100, 120
+#: By what the rows of a comparison can be sorted.
+SORT_COLUMNS = (
+    *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
+    *("wins", "losses", "large_losses", "minimum_detectable"),
+)
 
 
-def comparison_table(rows: Rows, correction: str, alpha: float, signs: str | None = SIGNS) -> TextTable:
-    """One row per comparison. The interval is drawn with the `signs`, or stands in numbers where there are none."""
-    ends = [abs(row[end]) for row in rows for end in ("interval_low", "interval_high") if row[end] is not None]
+def comparison_table(
+    rows: Rows,
+    correction: str,
+    alpha: float,
+    signs: str | None = SIGNS,
+    *,
+    width: int | None = None,
+    order: Order | None = None,
+    warnings: Sequence[str] = (),
+    wanted: float = 0.01,
+    top: int | None = None,
+) -> TextTable:
+    """One row per comparison below a count of conclusions and the warnings, those of the primary measure first.
+
+    The `top` ones in the `order`, by default the worst difference first. The interval is drawn with the `signs`, or
+    stands in numbers where there are none. `wanted` is the difference that `queries_needed` is for. If the table is
+    wider than `width`, columns leave it in a fixed order, and a note names them; below 100 characters every comparison
+    has two lines.
+    """
+    shown = _in_order(rows, order)[:top]
+    ends = [abs(row[end]) for row in shown for end in ("interval_low", "interval_high") if row[end] is not None]
     reach = max(ends, default=0.0)
     if rounded(reach) == rounded(0.0):
         # Rounding errors of sums are not drawn.
         reach = 0.0
-    notes = comparison_notes(rows, rows, correction, alpha, reach if signs else 0.0)
-    return text_table(
-        _columns(rows, lambda row: interval(row) if signs is None else _bar(row, reach, signs)), rows, notes
-    )
+    is_drawn = signs is not None and (width is None or width >= _WIDE)
+    columns = _columns(rows, lambda row: _bar(row, reach, signs) if is_drawn and signs else interval(row))
+    leaving = [heading for heading in _LEAVING if heading in {each.heading for each in columns}]
+    below: list[str] = []
+    if width is not None and width < _NARROW:
+        below, moved = list(map(_second_line, shown)), {*leaving, "wins", "losses", "flags"}
+        gone = [heading for heading in leaving if heading not in ("queries", "interval", "ties")]
+    else:
+        gone = _too_wide(columns, leaving, shown, width)
+        moved = set(gone)
+    notes = comparison_notes(shown, correction, alpha, reach if is_drawn and "interval" not in moved else 0.0)
+    if top is not None and len(rows) > top:
+        notes.insert(0, f"and {len(rows) - top:,} more without --top")
+    if "needed" not in moved:
+        notes.append(f"could see: what is found in 4 of 5 cases; needed: about so many queries to find {wanted:g}")
+    if gone:
+        notes.append(f"no room for: {', '.join(gone)}; a wider terminal and --format json have them")
+    columns = [each for each in columns if each.heading not in moved]
+    return text_table(columns, shown, notes, title=counts(rows), sentences=warnings, below=list(map(printable, below)))
+
+
+def _too_wide(columns: Sequence[TextColumn], leaving: Sequence[str], rows: Rows, width: int | None) -> list[str]:
+    """The headings of the columns without which the table is not wider than `width`."""
+    if width is None:
+        return []
+    from rich.cells import cell_len
+
+    every = [cells(columns, row) for row in rows]
+    widths = {
+        column.heading: 2 + max(map(cell_len, [column.heading, *(row[place] for row in every)]))
+        for place, column in enumerate(columns)
+    }
+    gone: list[str] = []
+    for heading in leaving:
+        if sum(widths.values()) - 2 > width:
+            gone.append(heading)
+            del widths[heading]
+    return gone
+
+
+def _second_line(row: Row) -> str:
+    counts = f"{counted(row['queries'])} queries: {row['wins']:,} won, {row['ties']:,} tied, {row['losses']:,} lost"
+    return "  " + "  ".join([*([interval(row)] if row["interval_low"] is not None else []), counts, *row["flags"]])
+
+
+def _in_order(rows: Rows, order: Order | None) -> list[Row]:
+    """Rows by dataset, measure and cutoff (the primary ones first), attribute and the order; without a value last.
+
+    A row with weights follows that without.
+    """
+    column, is_descending = (order.column, order.descending) if order else ("difference", False)
+    kinds = {(row["measure"], row["cutoff"]): place for place, row in reversed(list(enumerate(rows)))}
+    kinds |= {(row["measure"], row["cutoff"]): -1 for row in rows if row["family"] == PRIMARY}
+    without_weights = {_key(row): row[column] for row in rows if row["weight_effective_n"] is None}
+
+    def value(row: Row) -> Any:
+        return sort_value(without_weights.get(_key(row), row[column]))
+
+    def place(row: Row) -> Any:
+        return row["dataset"], kinds[row["measure"], row["cutoff"]], row["attribute"] or "", value(row) is None
+
+    # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
+    by_name = sorted(rows, key=lambda row: (row["run"], row["value"] or "", row["weight_effective_n"] is not None))
+    valued = sorted((r for r in by_name if value(r) is not None), key=value, reverse=is_descending)
+    return sorted([*valued, *(row for row in by_name if value(row) is None)], key=place)
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    names = ("dataset", "evaluated_on", "run", "baseline_night", "measure", "cutoff", "attribute", "value")
+    return tuple(row[name] for name in names)
 
 
 def run_comparison_table(rows: Rows, family: Rows, correction: str, alpha: float) -> TextTable:
     """The same of the rows of one run, without its name, with the stars behind p, and intervals in numbers."""
-    columns = [each for each in _columns(family, interval) if each.heading not in ("dataset", "run", "")]
-    starred = number("p", lambda row: f"{p_value(row['p_adjusted'])}{mark(row['p_adjusted'])}", str)
-    replaced = {"p": starred, "interval": number("interval", interval, str)}
+    left_out = ("dataset", "run", "", "p", "could see", "needed")
+    columns = [each for each in _columns(family, interval) if each.heading not in left_out]
+    starred = number("p", lambda row: f"{p_value(row['p_adjusted'])}{stars(row)}", str)
+    replaced = {"adjusted": starred, "interval": number("interval", interval, str)}
     columns = [replaced.get(each.heading, each) for each in columns]
-    return text_table(columns, rows, comparison_notes(rows, family, correction, alpha))
+    return text_table(columns, rows, comparison_notes(rows, correction, alpha))
 
 
-def _columns(rows: Rows, drawn: Callable[[Mapping[str, Any]], str]) -> list[TextColumn]:
+def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
     several = len({row["dataset"] for row in rows}) > 1
     sliced = any(row["attribute"] is not None for row in rows)
     return [
         *([name("dataset")] if several else []),
         *(name("run"), name("measure", _measure)),
-        *(
-            [name("slice", lambda row: "" if row["attribute"] is None else f"{row['attribute']}={row['value']}")]
-            * sliced
-        ),
+        *([name("slice", _slice)] * sliced),
         *(number("queries", form=counted), number("mean"), number("baseline", "baseline_mean")),
-        *(number("difference", form=signed), name("", "p_adjusted", mark), name("interval", drawn)),
-        number("p", "p_adjusted", p_value),
+        *(number("difference", form=signed), name("", stars), name("interval", drawn)),
+        *(number("p", "p_value", p_value), number("adjusted", "p_adjusted", p_value)),
         *(number(count, form=counted) for count in ("wins", "ties", "losses")),
+        *(number("could see", "minimum_detectable"), number("needed", "queries_needed", counted)),
         name("flags", form=" ".join),
     ]
+
+
+def differing_slices_table(rows: Rows) -> TextTable:
+    """Whether the slices of attributes differ."""
+    columns = [name("run"), name("measure", _measure), name("attribute"), number("slices", form=counted)]
+    note = "p: that all slices of the attribute have the same difference (Brown and Forsythe)"
+    return text_table([*columns, number("p", "p_value", p_value)], rows, [note])
 
 
 def query_table(rows: Rows) -> TextTable:
@@ -82,13 +175,23 @@ def query_table(rows: Rows) -> TextTable:
 
 
 def transition_table(rows: Rows) -> TextTable | None:
-    """What queries whose status has changed do to the means; None where all statuses are as they were."""
-    changed = [row for row in rows if row["status"] != row["baseline_status"]]
+    """What queries of each pair of statuses do to the means, and the sum; None where all statuses are as they were."""
+    of_places: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        place = tuple(row[each] for each in ("dataset", "evaluated_on", "run", "measure", "cutoff"))
+        of_places.setdefault(place, []).append(row)
+    shown: list[Row] = []
+    for parts in of_places.values():
+        if any(part["status"] != part["baseline_status"] for part in parts):
+            changes = [part["change"] for part in parts if part["change"] is not None]
+            total = {"baseline_status": "all", "status": "all", "queries": sum(part["queries"] for part in parts)}
+            shown += [*parts, {**parts[0], **total, "change": math.fsum(changes) if changes else None}]
     columns = [
         *(name("run"), name("measure", _measure), name("was", "baseline_status", status), name("is", "status", status)),
         *(number("queries", form=counted), number("change of the mean", "change", signed)),
     ]
-    return text_table(columns, changed) if changed else None
+    note = "change of the mean: scores count from the baseline's mean"
+    return text_table(columns, shown, [note]) if shown else None
 
 
 def status(value: str | None) -> str:
@@ -96,17 +199,12 @@ def status(value: str | None) -> str:
     return value or "not there"
 
 
-def mark(p_value: float | None) -> str:
-    """One, two or three stars for a p value below 0.05, 0.01 and 0.001."""
-    return "" if p_value is None else next((stars for limit, stars in _MARKS if p_value < limit), "")
-
-
-def _measure(row: Mapping[str, Any]) -> str:
+def _measure(row: Row) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
     return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
 
 
-def _slice(row: Mapping[str, Any]) -> str:
+def _slice(row: Row) -> str:
     return "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"
 
 
@@ -117,13 +215,13 @@ def p_value(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def interval(row: Mapping[str, Any]) -> str:
+def interval(row: Row) -> str:
     """The confidence interval of a difference in numbers, a dash if there is none."""
     low, high = row["interval_low"], row["interval_high"]
     return "-" if low is None else f"{signed(low)} to {signed(high)}"
 
 
-def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:
+def _bar(row: Row, reach: float, signs: str) -> str:
     """The interval on a line whose ends are -reach and reach."""
     line, point, zero = tuple(signs)
     if row["interval_low"] is None or not reach:
@@ -135,52 +233,3 @@ def _bar(row: Mapping[str, Any], reach: float, signs: str) -> str:
     drawn[_HALF] = zero
     drawn[here] = point
     return "".join(drawn)
-
-
-def comparison_notes(rows: Rows, family: Rows, correction: str, alpha: float, reach: float = 0.0) -> list[str]:
-    """What stands in rows that are shown, in words.
-
-    `family` are all that p values were adjusted for, and `reach` the ends of the line that intervals are drawn on.
-    """
-    notes = notes_of_test(rows, family, correction)
-    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if reach else ""
-    if any(row["interval_low"] is not None for row in rows):
-        level = f"{100 * (1 - alpha):g} %"
-        notes.append(f"interval: {level} of the mean difference over the queries that both have{scale}")
-    flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
-    return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
-
-
-def notes_of_test(rows: Rows, family: Rows, correction: str) -> list[str]:
-    """The baseline, the test, and what the stars mean if there are any."""
-    tested = sum(row["p_adjusted"] is not None for row in family)
-    adjusted = (
-        f", adjusted for {tested:,} comparisons ({_CORRECTIONS[correction]})"
-        if correction in _CORRECTIONS and tested > 1
-        else ""
-    )
-    is_marked = any(mark(row["p_adjusted"]) for row in rows)
-    stars = "; * below 0.05, ** below 0.01, *** below 0.001" if is_marked else ""
-    baselines = sorted({_baseline(row) for row in rows})
-    notes = [
-        f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}"
-    ]
-    if any(row["p_adjusted"] is not None for row in rows):
-        notes.append(f"p: two-sided {_test(rows)}{adjusted}{stars}")
-    return notes
-
-
-def _test(rows: Rows) -> str:
-    # Where no query has changed, p is 1 without a test.
-    tests = [row["test"] for row in rows if row["test"] and "unchanged" not in row["flags"]]
-    is_randomized = tests and all("randomization" in test for test in tests)
-    return "randomization test" if is_randomized else "paired t test"
-
-
-def _baseline(row: Mapping[str, Any]) -> str:
-    return f"{row['baseline']}{_night([row])}"
-
-
-def _night(rows: Rows) -> str:
-    nights = {row["baseline_night"] for row in rows}
-    return f" of {nights.pop()}" if len(nights) == 1 and None not in nights else ""

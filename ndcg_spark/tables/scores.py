@@ -1,4 +1,4 @@
-"""Dataset scores as tables: with the counts that a score is a mean of, or for a paper with the best marked."""
+"""Dataset scores as tables: with counts of queries, or for a paper with the best scores marked."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,8 +6,8 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
-from ndcg_spark.tables.comparisons import mark, notes_of_test
-from ndcg_spark.tables.sorting import Order, comparable, in_order
+from ndcg_spark.tables.comparison_notes import notes_of_test, stars
+from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, text_table
 
 Rows = Sequence[Mapping[str, Any]]
@@ -20,17 +20,17 @@ _COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "
 
 
 def score_table(
-    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), asked: MeasureSet = NDCG_ONLY
+    rows: Rows, order: Order | None = None, notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY
 ) -> TextTable:
     """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
 
-    It has the measures that were asked for, and NDCG at every cutoff if none was.
+    It has the requested measures, and NDCG at every cutoff if none was.
     """
-    runs = [("", of_run) for of_run in in_order(rows, order, asked)]
-    return text_table([*_names(rows), *_scores(rows, asked), *_counts(asked)], runs, notes)
+    runs = [("", of_run) for of_run in sorted_runs(rows, order, measure_set)]
+    return text_table([*_names(rows), *_scores(rows, measure_set), *_counts(measure_set)], runs, notes)
 
 
-def preset_tables(scored: Mapping[str, Rows], asked: MeasureSet = NDCG_ONLY) -> list[TextTable]:
+def preset_tables(scored: Mapping[str, Rows], measure_set: MeasureSet = NDCG_ONLY) -> list[TextTable]:
     """A table per dataset and run with a row per preset; dashes for a preset that refused the data."""
     every = [row for rows in scored.values() for row in rows]
     tables = []
@@ -39,7 +39,7 @@ def preset_tables(scored: Mapping[str, Rows], asked: MeasureSet = NDCG_ONLY) -> 
             (preset, [row for row in rows if (row["dataset"], row["run"]) == (dataset, run)])
             for preset, rows in scored.items()
         ]
-        columns = [name(f"{dataset} / {run}", lambda row: row[0]), *_scores(every, asked), *_counts(asked)]
+        columns = [name(f"{dataset} / {run}", lambda row: row[0]), *_scores(every, measure_set), *_counts(measure_set)]
         tables.append(text_table(columns, of_run))
     return tables
 
@@ -48,15 +48,15 @@ def paper_table(
     rows: Rows,
     order: Order | None = None,
     notes: Iterable[str] = (),
-    asked: MeasureSet = NDCG_ONLY,
+    measure_set: MeasureSet = NDCG_ONLY,
     marks: Mapping[_Cell, str] | None = None,
 ) -> TextTable:
-    """One row per dataset and run, with the measures that were asked for, as the field writes them, and no counts.
+    """One row per dataset and run, with the requested measures, as the field writes them, and no counts.
 
     The best of each column and dataset is marked as such, and every one that looks the same.
     """
-    runs = in_order(rows, order, asked)
-    pairs, names = _pairs(rows, asked), _names(rows)
+    runs = sorted_runs(rows, order, measure_set)
+    pairs, names = _pairs(rows, measure_set), _names(rows)
     columns = [number(published(measure, k), _score(MEASURES[measure].column, k)) for measure, k in pairs]
     table = text_table([*names, *columns], [("", of_run) for of_run in runs], notes)
     best, superscripts = set(), {}
@@ -77,7 +77,7 @@ def paper_table(
 def marks_of(compared: Rows) -> dict[_Cell, str]:
     """The stars of rows of COMPARISONS, of all queries and without weights."""
     return {
-        (row["dataset"], row["run"], row["measure"], row["cutoff"]): mark(row["p_adjusted"])
+        (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)
         for row in compared
         if row["attribute"] is None and row["weight_effective_n"] is None
     }
@@ -100,7 +100,7 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
         for run, mean in ((row["run"], row["mean"]), (baseline, row["baseline_mean"])):
             key = (row["dataset"], run, row["cutoff"])
             of_run = means.setdefault(key, dict(zip(("dataset", "run", "cutoff"), key, strict=True)))
-            if comparable(of_run.setdefault(row["measure"], mean)) != comparable(mean):
+            if sort_value(of_run.setdefault(row["measure"], mean)) != sort_value(mean):
                 return None
     known = {measure.column: name for name, measure in MEASURES.items()}
     places = {column: place for place, column in enumerate(measures)}
@@ -109,7 +109,7 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
     if any(column not in known for column, _ in listed):
         return None
     pairs = tuple((known[column], cutoff) for column, cutoff in listed)
-    notes = notes_of_test(compared, compared, correction)
+    notes = notes_of_test(compared, correction)
     return paper_table(list(means.values()), None, notes, MeasureSet(pairs, first=pairs[0]), marks_of(compared))
 
 
@@ -119,17 +119,17 @@ def _names(rows: Rows) -> list[TextColumn]:
     return [name(heading, _deepest(heading)) for heading in shown]
 
 
-def _pairs(rows: Rows, asked: MeasureSet) -> Sequence[tuple[str, int | None]]:
-    """The measures that were asked for with their cutoffs, or NDCG at every cutoff."""
-    return asked.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
+def _pairs(rows: Rows, measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
+    """The measures that were requested with their cutoffs, or NDCG at every cutoff."""
+    return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
 
 
-def _scores(rows: Rows, asked: MeasureSet) -> list[TextColumn]:
-    """A column per measure and cutoff; that of NDCG with its bounds, if they were asked for."""
+def _scores(rows: Rows, measure_set: MeasureSet) -> list[TextColumn]:
+    """A column per measure and cutoff; that of NDCG with its bounds, if they were requested."""
     columns = []
-    for measure, cutoff in _pairs(rows, asked):
+    for measure, cutoff in _pairs(rows, measure_set):
         columns.append(number(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
-        bounds = ("low", "high") if measure == "ndcg" and asked.bounds else ()
+        bounds = ("low", "high") if measure == "ndcg" and measure_set.bounds else ()
         columns += [number(f"{bound}@{format_cutoff(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
     return columns
 
@@ -138,12 +138,12 @@ def _score(column: str, cutoff: int | None) -> Callable[[_Scored], float | None]
     return lambda row: next((each.get(column) for each in row[1] if each["cutoff"] == cutoff), None)
 
 
-def _counts(asked: MeasureSet) -> list[TextColumn]:
+def _counts(measure_set: MeasureSet) -> list[TextColumn]:
     """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
     columns = [number("queries", _deepest("queries"), counted)]
-    if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in asked.pairs):
+    if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in measure_set.pairs):
         # The means of NDCG and of other measures can be of other queries. At the deepest cutoff these are not counted
-        # if no such measure was asked for there.
+        # if no such measure was requested there.
         columns.append(number("relevant queries", _relevant_queries, counted))
     columns += [number(heading, _deepest(count), counted) for count, heading in _COUNTS.items()]
     return [*columns, number("judged rate", _deepest("judged_rate"))]

@@ -1,4 +1,4 @@
-"""The order of printed rows, as `--sort` names it: a column, perhaps its cutoff, perhaps its direction."""
+"""The order of printed rows, as in `--sort`: a column, and optionally a cutoff and a direction."""
 
 import contextlib
 import dataclasses
@@ -13,40 +13,40 @@ from ndcg_spark.text import did_you_mean
 
 _DIRECTIONS = {"asc": False, "desc": True}
 
-#: The columns by which rows of either kind can be sorted. Text is sorted from A on, numbers from the largest on.
+#: The columns by which rows of each kind can be sorted. By default text is ascending and numbers are descending.
 OF_DATASETS = (
     *("run", "ndcg", *COLUMNS, "ndcg_pooled", "ndcg_stddev", "dcg", "judged_rate"),
     *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
 )
 OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
 _TEXTS = frozenset({"run", "query_id", "status"})
-#: Scores that are equal to this many decimals are equal: a sum in another order differs after them.
+#: Scores are compared to this many decimals, because sums in different orders differ after them.
 DECIMALS = 12
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """By which column rows are sorted, at which cutoff, and whether the largest value comes first."""
+    """The column by which rows are sorted, its cutoff, and whether the largest value comes first."""
 
     column: str
-    #: 'all' or a rank, None for the one that stands for the column.
+    #: 'all' or a rank, None for the main cutoff of the column.
     cutoff: str | None
     descending: bool
 
     @property
     def is_of_text(self) -> bool:
-        """Whether the column has words, and no numbers."""
+        """Whether the column has text rather than numbers."""
         return self.column in _TEXTS
 
 
-def comparable(score: Any) -> Any:
-    """A score as it is ordered by; any other value as it is."""
+def sort_value(score: Any) -> Any:
+    """A score rounded for sorting; any other value as it is."""
     return round(score, DECIMALS) if isinstance(score, float) else score
 
 
 def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     """A sort key: the highest score first, equal ones by name, those without a score last."""
-    return score is None, -comparable(score or 0.0), name
+    return score is None, -sort_value(score or 0.0), name
 
 
 def order_of(
@@ -54,7 +54,7 @@ def order_of(
 ) -> Order:
     """The order that a text such as `ndcg`, `P@10`, `run:desc` or `judged_rate@10:asc` describes.
 
-    `computed` are the columns of measures beside NDCG that have values.
+    `computed` are the columns of measures besides NDCG that have values.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def order_of(
     named, colon, direction = text.partition(":")
     column, sign, cutoff = named.partition("@")
     if column not in columns:
-        # As the field writes a measure: `P@5`.
+        # As papers write a measure: `P@5`.
         with contextlib.suppress(ConfigurationError):
             column, found = columns_of(named)[0]
             sign = cutoff = "" if found == "each" else found
@@ -82,12 +82,12 @@ def order_of(
     return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
 
 
-def in_order(
-    rows: Iterable[Mapping[str, Any]], order: Order | None = None, asked: MeasureSet = NDCG_ONLY
+def sorted_runs(
+    rows: Iterable[Mapping[str, Any]], order: Order | None = None, measure_set: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
     """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, then in the order, then by run.
 
-    Without an order the best by the headline of what was `asked` comes first. Runs without a value come last.
+    Without an order the best by the headline of the `measure_set` comes first. Runs without a value come last.
     """
     by_run: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: by_depth(row["cutoff"])):
@@ -95,15 +95,15 @@ def in_order(
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
     runs = [by_run[key] for key in sorted(by_run)]
     every = [row for of_run in runs for row in of_run]
-    headline, depth = asked.headline(row["cutoff"] for row in every)
-    wanted = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)
-    valued = [row["cutoff"] for row in every if row.get(wanted.column) is not None]
-    cutoff = wanted.cutoff or format_cutoff(asked.main_cutoff(wanted.column, valued))
+    headline, depth = measure_set.headline(row["cutoff"] for row in every)
+    effective = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)
+    valued = [row["cutoff"] for row in every if row.get(effective.column) is not None]
+    cutoff = effective.cutoff or format_cutoff(measure_set.main_cutoff(effective.column, valued))
 
     def value(of_run: list[Mapping[str, Any]]) -> Any:
-        return comparable(
-            next((row.get(wanted.column) for row in of_run if format_cutoff(row["cutoff"]) == cutoff), None)
+        return sort_value(
+            next((row.get(effective.column) for row in of_run if format_cutoff(row["cutoff"]) == cutoff), None)
         )
 
-    with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=wanted.descending)
+    with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=effective.descending)
     return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))

@@ -1,4 +1,4 @@
-"""The one table that people see: headings and cells as printable text, names on the left, numbers on the right."""
+"""Tables as people see them: headings and cells are printable text, names left-aligned, numbers right-aligned."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,27 +13,30 @@ class TextTable:
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
-    #: The places, from 0, of the columns that stand on the right; the others stand on the left.
+    #: The positions, from 0, of the right-aligned columns.
     numbers: Collection[int]
     #: Sentences below the table.
     notes: Sequence[str] = ()
-    #: Stands above the table, with sentences below it.
+    #: A line below each row, if there are any; only text shows them.
+    below: Sequence[str] = ()
+    #: Above the table, and sentences below the title.
     title: str = ""
     sentences: Sequence[str] = ()
-    #: Whether the title begins a new subject, and those of the tables after it are parts of it.
+    #: Whether the title begins a new section, of which the tables after it are parts.
     is_first: bool = False
-    #: Whether all rows are always shown.
+    #: Whether all rows are shown, however many.
     is_whole: bool = False
-    #: The row and column of the best cells, and of those with a superscript; only LaTeX shows them.
+    #: The row and column of the best cells, and of cells with a superscript; only LaTeX shows them.
     best: Collection[tuple[int, int]] = ()
     superscripts: Mapping[tuple[int, int], str] = dataclasses.field(default_factory=dict)
 
     def first(self, most: int, where: str) -> "TextTable":
-        """The table with at most this many rows, unless it is whole; a note says how many more there are, and where."""
+        """The table with at most this many rows, unless it is whole; a note says how many more there are and where."""
         more = len(self.rows) - most
         if more <= 0 or self.is_whole:
             return self
-        return dataclasses.replace(self, rows=self.rows[:most], notes=[f"and {more:,} more {where}", *self.notes])
+        notes = [f"and {more:,} more {where}", *self.notes]
+        return dataclasses.replace(self, rows=self.rows[:most], below=self.below[:most], notes=notes)
 
 
 def rounded(value: float | None) -> str:
@@ -52,7 +55,7 @@ def counted(value: int | None) -> str:
 
 
 def shortest(value: float | None) -> str:
-    """A number with as many digits as it needs, six at most; a dash if there is none."""
+    """A number with as many digits as it needs, at most six; a dash if there is none."""
     return "-" if value is None else f"{value:g}"
 
 
@@ -61,10 +64,10 @@ _Value = str | int | Callable[[Any], Any] | None
 
 @dataclasses.dataclass(frozen=True)
 class TextColumn:
-    """A column of a table: its heading, and how the cell of a row is made."""
+    """A column of a table: its heading, and how its cells are formatted."""
 
     heading: str
-    #: A key, a place or an attribute of the row, by default the heading with underscores; or a function of the row.
+    #: A key, index or attribute of the row, by default the heading with underscores; or a function of the row.
     value: _Value = None
     form: Callable[[Any], str] = str
     is_number: bool = False
@@ -78,22 +81,22 @@ class TextColumn:
 
 
 def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:
-    """A column of text, which stands on the left."""
+    """A left-aligned column of text."""
     return TextColumn(heading, value, form)
 
 
 def number(heading: str, value: _Value = None, form: Callable[[Any], str] = rounded) -> TextColumn:
-    """A column of numbers, which stands on the right."""
+    """A right-aligned column of numbers."""
     return TextColumn(heading, value, form, is_number=True)
 
 
 def cells(columns: Sequence[TextColumn], row: Any) -> list[str]:
-    """The cells of a row, made printable, so that no name can steer a terminal."""
+    """The cells of a row, made printable so that no name can control a terminal."""
     return [printable(column.cell(row)) for column in columns]
 
 
 def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:
-    """A table of rows. Any text is made printable."""
+    """A table of these rows. All text is made printable."""
     return TextTable(
         [printable(column.heading) for column in columns],
         [cells(columns, row) for row in rows],

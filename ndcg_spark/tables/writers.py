@@ -1,4 +1,4 @@
-"""How tables and rows are written: aligned text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
+"""Writers of tables and rows: aligned text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
 
 import csv
 import itertools
@@ -12,7 +12,7 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.text import printable
 
-#: What could be markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
+#: Possible markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")
 
 _LATEX = {
@@ -26,17 +26,17 @@ _LATEX = {
     '"': r"\symbol{34}",
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
-    # After the end of a row these two would be its arguments.
+    # After the end of a row these two would be arguments.
     "[": "{[}",
     "*": "{*}",
 }
 
-#: This many rows decide how wide the columns of aligned text are.
+#: How many rows determine the widths of the columns of aligned text.
 _MEASURED_ROWS = 500
 
 #: The formats of comma-separated values: as they are, and for a spreadsheet.
 CSV = ("csv", "spreadsheet")
-#: What a text begins with that a spreadsheet takes for a formula, whatever its language.
+#: How a text begins that a spreadsheet takes for a formula, in any language.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  # wide ones are meant
 
 
@@ -48,9 +48,9 @@ class _Lines:
 
 
 def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> Iterator[str]:
-    """Lines of text with aligned columns, the headings first. The rows may be endless.
+    """Lines of text with aligned columns, the headings first; rows are streamed.
 
-    The first rows decide how wide a column is; a later cell that is wider pushes its line.
+    The first rows determine the widths of the columns; a wider cell in a later row pushes its line to the right.
     """
     from rich.cells import cell_len
 
@@ -66,14 +66,16 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
 
 
 def text(table: TextTable) -> list[str]:
-    """The lines of a table with aligned columns, below its title; the notes stand below it after a blank line."""
+    """The lines of a table with aligned columns, below its title; the notes follow after a blank line."""
     lines = [table.title, *table.sentences] if table.title else []
-    lines += aligned(table.headings, table.rows, table.numbers)
+    headings, *rows = aligned(table.headings, table.rows, table.numbers)
+    below = [[line] for line in table.below] or [[]] * len(rows)
+    lines += [headings, *(line for row, more in zip(rows, below, strict=True) for line in (row, *more))]
     return [*lines, *(["", *table.notes] if table.notes else [])]
 
 
 def markdown(table: TextTable) -> list[str]:
-    """The lines of a table in GitHub's Markdown, below its title; the notes are paragraphs below it."""
+    """The lines of a table in GitHub's Markdown, below its title; the notes follow as paragraphs."""
     lines = [f"{'##' if table.is_first else '###'} {_markdown(table.title)}", ""] if table.title else []
     lines += [line for sentence in table.sentences for line in (_markdown(sentence), "")]
     kinds = ["---:" if column in table.numbers else ":---" for column in range(len(table.headings))]
@@ -84,7 +86,7 @@ def markdown(table: TextTable) -> list[str]:
 
 def latex(table: TextTable) -> list[str]:
     """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
-    # Scores with equally many digits are aligned on the left too, where superscripts stand behind them.
+    # Scores with the same number of digits are left-aligned if superscripts follow them.
     on_the_right = set(table.numbers) - {column for _, column in table.superscripts}
     kinds = "".join("r" if column in on_the_right else "l" for column in range(len(table.headings)))
     rows = [[_latex_cell(table, line, place) for place in range(len(row))] for line, row in enumerate(table.rows)]
@@ -96,17 +98,17 @@ def latex(table: TextTable) -> list[str]:
 
 
 def html(table: TextTable) -> str:
-    """The table as one element, for notebooks; the notes are paragraphs below it."""
+    """The table as one element, for notebooks; the notes follow as paragraphs."""
     return rendered("tables/table.html.j2", tables=[table])
 
 
 def html_page(tables: Sequence[TextTable]) -> str:
-    """The tables with their titles and sentences as one page that loads nothing; the first title names it."""
+    """The tables with their titles and sentences as one self-contained page, named by the first title."""
     return rendered("tables/page.html.j2", tables=tables)
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A template of this package with these values. Every text is escaped and made printable, but markup of our own."""
+    """A template of this package with these values. All text is escaped and made printable, except our own markup."""
     import jinja2
 
     def shown(value: Any) -> Any:
@@ -120,11 +122,11 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], style: str = "csv") -> None:
-    """Print a header and the rows (RFC 4180, lines end in a newline); a missing value is empty, no cutoff is `all`.
+    """Print a header and the rows (RFC 4180, lines end in a newline); None is empty, and `all` for a cutoff.
 
-    As a `spreadsheet` it begins with the mark of UTF-8, and a text that would be a formula begins with an apostrophe.
+    As a `spreadsheet` it begins with a byte order mark, and text that would be a formula begins with an apostrophe.
     """
-    # A terminal could be steered by a name; a file or a pipe gets every name as it is.
+    # A name could control a terminal; files and pipes get every name as it is.
     plain = printable if sys.stdout.isatty() else str
     guarded = _guarded if style == "spreadsheet" else str
     if style == "spreadsheet" and (sys.stdout.encoding or "").lower().startswith("utf"):

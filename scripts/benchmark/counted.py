@@ -23,8 +23,8 @@ import grpc
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.clock import Clock
-from ndcg_spark.job.evaluating import run_on
+from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.progress import Clock
 from scripts.benchmark import event_log
 
 Cost = dict[str, float]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import shutil
 
 import pyarrow.parquet as pq
@@ -13,7 +14,8 @@ from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables import comparisons
-from ndcg_spark.tables.comparisons import FLAGS, comparison_notes, comparison_table, mark
+from ndcg_spark.tables.comparison_notes import FLAGS, comparison_notes, mark
+from ndcg_spark.tables.comparisons import comparison_table
 
 QUERIES = [f"q{at}" for at in range(12)]
 QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))
@@ -33,18 +35,17 @@ NEW = ["abc"] * 9 + ["bac"] + ["cab", ""]
 
 
 def test_only_what_is_shown_is_explained():
-    row = {"run": "new", "baseline": "old", "baseline_night": None, "p_adjusted": 0.5, "test": "t", "flags": []}
-    row |= {"interval_low": None}
-    marked = {**row, "p_adjusted": 0.01, "flags": ["skewed"], "interval_low": 0.1}
-    notes = comparison_notes([row], [row, marked], "holm", 0.05)
+    plain = row(baseline="old", p_adjusted=0.5, interval_low=None, family_size=2)
+    marked = {**plain, "p_adjusted": 0.01, "flags": ["skewed"], "interval_low": 0.1}
+    notes = comparison_notes([plain], "holm", 0.05)
     assert notes == ["baseline: old", "p: two-sided paired t test, adjusted for 2 comparisons (Holm)"]
-    assert [note.partition(":")[0] for note in comparison_notes([marked], [row, marked], "holm", 0.05)] == [
+    assert [note.partition(":")[0] for note in comparison_notes([marked], "holm", 0.05)] == [
         *("baseline", "p", "interval", "skewed")
     ]
 
 
 def ndcg_spark(folder, *arguments, **environment):
-    return command_line(*arguments, cwd=folder, COLUMNS="100", NO_COLOR="1", **environment)
+    return command_line(*arguments, cwd=folder, **{"COLUMNS": "100", "NO_COLOR": "1", **environment})
 
 
 def evaluate(folder, *arguments):
@@ -72,24 +73,33 @@ def folder(tmp_path_factory):
 
 
 def compare(folder, *arguments, **environment):
-    return ndcg_spark(folder, "compare", "out", *arguments, **environment)
+    return ndcg_spark(folder, "compare", "out", *arguments, **{"COLUMNS": "200", **environment})
 
 
 def test_a_night_is_compared_with_one_of_its_runs(folder):
     done = compare(folder, "--baseline", "old", "--measures", "ndcg@3", "--queries", "2", PYTHONIOENCODING="utf-8")
     assert done.returncode == 0, done.stderr
-    heading, row, *rest = done.stdout.splitlines()
+    count, heading, row, *rest = done.stdout.splitlines()
+    assert count == "ndcg@3: 1 not told apart"
     assert heading.split()[:6] == ["run", "measure", "queries", "mean", "baseline", "difference"]
     assert row.split()[:3] == ["new", "ndcg@3", "12"]
     assert "│" in row
     assert "●" in row
-    assert row.endswith("9     1       2  few_changed skewed")
+    assert row.endswith("few_changed skewed")
+    assert row.split()[-7:-4] == ["9", "1", "2"]
     assert "baseline: old" in rest
     assert any(line.startswith("few_changed: fewer than 30 queries have changed") for line in rest)
     # Of two losses and nine equal wins two each, the largest first and equal ones by their names.
     named = [line.split()[2] for line in rest if line.startswith("new") and "ndcg@3   q" in line]
     assert named == ["q11", "q10", "q0", "q1"]
-    assert any("missing" in line for line in rest)
+    # Every pair of statuses and their sum, which is the difference of the means of both.
+    parts = [line.split() for line in rest if line.startswith("new") and line.split()[2] in ("scored", "all")]
+    assert [cells[2:5] for cells in parts] == [
+        ["scored", "missing", "1"],
+        ["scored", "scored", "11"],
+        ["all", "all", "12"],
+    ]
+    assert float(parts[2][5]) == pytest.approx(float(parts[0][5]) + float(parts[1][5]), abs=1.1e-4)
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "compared"]
 
 
@@ -109,6 +119,41 @@ def test_a_night_is_compared_with_another_run_by_run(folder):
         ("new", 1, 1, pytest.approx(-1 / 12)),
         ("new", 3, 1, pytest.approx(-1 / 12)),
     ]
+
+
+def test_a_night_with_other_judgments_has_a_warning_above_the_table_and_no_stars(folder, tmp_path):
+    # In the second night q0 has a better document, and every query is lost.
+    for date, qrels, lists in (("2026-11-19", QRELS, NEW), ("2026-11-20", QRELS + "q0 0 x 3\n", ["c"] * 12)):
+        (tmp_path / "qrels.txt").write_text(qrels, encoding="utf-8")
+        (tmp_path / "new.run").write_text(run_file("new", lists), encoding="utf-8")
+        tables = ("evaluate", "qrels.txt", "new.run", "--cutoffs", "3", "--engine", "embedded", "--output", "out")
+        assert ndcg_spark(tmp_path, *tables, "--date", date).returncode == 0
+    other = ("--baseline-date", "2026-11-19", "--engine", "embedded")
+    sentence = "default: 1 of 12 queries have other judgments than on 2026-11-19"
+    lines = compare(tmp_path, *other).stdout.splitlines()
+    assert lines[0] == "ndcg@3: 1 not told apart"
+    assert lines[1:3] == [
+        "the judgments of default are not those of 2026-11-19",
+        f"{sentence}, which changes scores, too; unchanged_queries leaves them out",
+    ]
+    assert "*" not in "".join(lines)
+    found = json.loads(compare(tmp_path, *other, "--unchanged-queries", "--format", "json").stdout)
+    (row,) = found["comparisons"]
+    assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (11, "worse", False)
+    assert found["warnings"][1] == f"{sentence}, and were left out"
+
+
+def test_a_margin_says_which_runs_are_the_same_and_what_it_takes_to_see_it(folder):
+    (row,) = json.loads(
+        compare(folder, "--baseline", "old", "--measures", "ndcg@3", "--margin", "0.9", "--format", "json").stdout
+    )["comparisons"]
+    # Twelve queries that differ in no more than 0.9 of the mean, which is more than any share of them could be lost.
+    assert (row["conclusion"], row["flags"]) == ("cannot_tell", ["few_changed", "skewed"])
+    assert row["queries_needed"] == math.ceil(12 * (row["minimum_detectable"] / 0.9) ** 2)
+    done = compare(folder, "--baseline", "old", "--margin", "-1")
+    assert (done.returncode, "margin: -1.0 is not a difference above 0" in done.stderr) == (2, True)
+    done = compare(folder, "--baseline", "old", "--sort", "diffrence")
+    assert (done.returncode, "no column is called 'diffrence' (did you mean 'difference'?)" in done.stderr) == (2, True)
 
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
@@ -280,7 +325,7 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
         (
             ["--baseline", "old", "--explain-plan"],
-            "--explain-plan prints text and computes nothing; leave out --format, --per-query, --baseline",
+            "--explain-plan prints text and computes nothing; omit --format, --per-query, --baseline",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -309,26 +354,35 @@ def row(**more):
     numbers = {"queries": 50, "mean": 0.6, "baseline_mean": 0.5, "difference": 0.1, "wins": 1, "ties": 2, "losses": 3}
     interval = {"interval_low": 0.05, "interval_high": 0.15, "p_value": 0.002, "p_adjusted": 0.004}
     names = {"dataset": "d", "run": "r", "baseline": "b", "baseline_night": None, "measure": "ndcg", "cutoff": 10}
-    rest = {"attribute": None, "value": None, "flags": [], "weight_effective_n": None, "test": "t"}
-    return {**names, **numbers, **interval, **rest, **more}
+    rest = {
+        "attribute": None,
+        "value": None,
+        "flags": [],
+        "weight_effective_n": None,
+        "test": "t",
+        "evaluated_on": None,
+    }
+    family = {"family": "primary", "family_size": 1, "conclusion": "better"}
+    planned = {"minimum_detectable": 0.36, "queries_needed": 780}
+    return {**names, **numbers, **interval, **rest, **family, **planned, **more}
 
 
 def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
     rows = [
-        row(),
-        row(difference=-0.15, interval_low=-0.30, interval_high=0.0),
-        row(interval_low=None, p_adjusted=None),
+        row(run="a"),
+        row(run="b", difference=0.15, interval_low=0.0, interval_high=0.3),
+        row(run="c", difference=0.2, interval_low=None, p_adjusted=None, conclusion=None),
     ]
     drawn = [cells[7] for cells in comparison_table(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
     # 25 characters from -0.30 to 0.30: one for every 0.025.
     assert drawn[0] == " " * 12 + "|" + " " + "--o--" + " " * 6
-    assert drawn[1] == "------o-----|" + " " * 12
+    assert drawn[1] == " " * 12 + "|-----o------"
     assert drawn[2] == ""
 
 
 def test_significance_is_marked_and_explained():
     assert [mark(p) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
-    table = comparison_table([row(), row(flags=["few_changed"])], "bh", 0.01)
+    table = comparison_table([row(family_size=2), row(flags=["few_changed"], family_size=2)], "bh", 0.01)
     assert [cells[6] for cells in table.rows] == ["**", "**"]
     assert (
         "adjusted for 2 comparisons (Benjamini-Hochberg); * below 0.05, ** below 0.01, *** below 0.001"
@@ -340,3 +394,5 @@ def test_significance_is_marked_and_explained():
     assert table.notes[1].startswith("p: two-sided paired t test, adjusted")
     randomized = comparison_table([row(test="randomization"), row(test=None)], "none", 0.05)
     assert randomized.notes[1].startswith("p: two-sided randomization test; *")
+    rejudged = comparison_table([row(flags=["other_judgments"], conclusion="cannot_tell")], "none", 0.05)
+    assert rejudged.rows[0][6] == ""

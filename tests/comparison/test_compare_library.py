@@ -86,7 +86,7 @@ def test_a_notebook_shows_a_comparison_as_a_table(evaluate_embedded):
     text, page = evaluate_embedded.call(shown)
     assert "<td" in page
     # The new run wins twice by 0.25 and ties once.
-    assert [word in text.splitlines()[1].split() for word in ("new", "ndcg@10", "+0.1667")] == [True] * 3
+    assert [word in text.splitlines()[2].split() for word in ("new", "ndcg@10", "+0.1667")] == [True] * 3
 
 
 def test_so_are_frames_of_polars_with_slices_and_weights(evaluate_embedded):

@@ -1,6 +1,7 @@
 """Comparisons from tables to rows, on the embedded engine."""
 
 import datetime
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -54,11 +55,14 @@ def test_the_example_of_the_guide_is_as_it_is_worked_out_there(embedded):
     new = [0.65, 0.45, 0.90, 0.30, 0.50, 0.80, 0.35, 0.95]
     named = {name: dict(zip("abcdefgh", values, strict=True)) for name, values in (("old", old), ("new", new))}
     (row,) = embedded.rows(scores(named), "old")
-    assert (row["wins"], row["ties"], row["losses"], row["flags"]) == (6, 1, 1, ["few_changed", "skewed"])
-    printed = {"difference": 0.0750, "effect_size": 0.7783, "minimum_detectable": 0.1111, "p_value": 0.0944}
+    assert (row["wins"], row["ties"], row["losses"], row["flags"]) == (6, 1, 1, ["few_changed"])
+    printed = {"difference": 0.0750, "effect_size": 0.7783, "minimum_detectable": 0.1111, "p_value": 0.0938}
     interval = {"interval_low": -0.0056, "interval_high": 0.1556}
     assert {name: round(row[name], 4) for name in printed | interval} == printed | interval
-    assert row["p_value"] == pytest.approx(24 / 256, abs=3 * (0.0938 * 0.9062 / 10_000) ** 0.5)
+    assert row["p_value"] == 24 / 256
+    # As many as would see 0.01, rounded up: 8 * (0.1111 / 0.01)^2.
+    assert row["queries_needed"] == math.ceil(8 * (row["minimum_detectable"] / 0.01) ** 2)
+    assert (row["family"], row["family_size"], row["conclusion"]) == ("primary", 1, "cannot_tell")
 
 
 def test_many_runs_and_cutoffs_are_adjusted_together(embedded):
@@ -70,8 +74,12 @@ def test_many_runs_and_cutoffs_are_adjusted_together(embedded):
     assert [(row["run"], row["cutoff"]) for row in rows] == [(run, cutoff) for run in runs for cutoff in (5, 10, None)]
     for row in rows:
         checked_with_scipy(row, runs[row["run"]], baseline)
-    smallest = min(row["p_value"] for row in rows)
-    assert min(row["p_adjusted"] for row in rows) == pytest.approx(24 * smallest)
+    # The primary cutoff is a family, and the two others are another.
+    for name, size in (("primary", 8), ("other measures", 16)):
+        family = [row for row in rows if (row["cutoff"] == 10) == (name == "primary")]
+        assert {(row["family"], row["family_size"]) for row in family} == {(name, size)}
+        smallest = min(family, key=lambda row: row["p_value"])
+        assert smallest["p_adjusted"] == pytest.approx(size * smallest["p_value"], rel=1e-12, abs=0)
     only = embedded.rows(pa.concat_tables(tables), "old", cutoffs=[None], correction="none")
     assert [(row["cutoff"], row["p_adjusted"] == row["p_value"]) for row in only] == [(None, True)] * 8
 
@@ -95,15 +103,24 @@ def test_differences_far_from_zero_keep_their_digits(embedded):
     [
         (
             [0.0] * MANY,
-            {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "interval_high": 0.0, "test": "t"},
+            {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "test": None, "family": None},
         ),
-        ([0.1] * MANY, {"flags": ["no_variation"], "p_value": None, "interval_low": None, "test": None}),
+        (
+            [-0.1] * 60,
+            {
+                "flags": ["no_variation"],
+                "p_value": 2.0**-59,
+                "interval_low": pytest.approx(-0.1),
+                "conclusion": "worse",
+            },
+        ),
+        ([0.01] * 200 + [0.5, -0.3] * 10, {"flags": ["skewed"], "test": "corrected t"}),
         ([0.1], {"flags": ["too_few"], "p_value": None, "interval_low": None, "difference": pytest.approx(0.1)}),
         ([0.0], {"flags": ["unchanged", "too_few"], "p_value": 1.0, "interval_low": None}),
         ([0.1, -0.3], {"flags": ["few_changed"], "test": "randomization", "p_value": 1.0}),
         ([0.0] * 50 + [0.5, -0.1] * 5, {"flags": ["few_changed", "skewed"], "test": "randomization"}),
     ],
-    ids=["unchanged", "the same", "one", "one unchanged", "two", "skewed"],
+    ids=["unchanged", "the same", "skewed", "one", "one unchanged", "two", "few changed"],
 )
 def test_where_t_cannot_be_trusted_the_row_says_so(embedded, apart, expected):
     baseline = np.full(len(apart), 0.5)
@@ -182,10 +199,11 @@ def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost
         (p["baseline_status"], p["status"]): (p["queries"], p["change"]) for p in found.transitions if p["run"] == "a"
     }
     assert parts == {
-        ("scored", "scored"): (1, 0.5 / 3 - 0.25 / 3),
-        (None, "scored"): (1, 0.75 / 3),
-        ("scored", "missing"): (1, 0.0 - 0.5 / 3),
-        ("scored", None): (1, pytest.approx(-1.0 / 3)),
+        ("scored", "scored"): (1, pytest.approx(0.5 / 3 - 0.25 / 3)),
+        # Of a mean of 0.5833 before, the new query has 0.1667 more and the one that is gone 0.4167 more.
+        (None, "scored"): (1, pytest.approx((0.75 - 1.75 / 3) / 3)),
+        ("scored", "missing"): (1, pytest.approx(0.0 - 0.5 / 3)),
+        ("scored", None): (1, pytest.approx(-(1.0 - 1.75 / 3) / 3)),
         ("no_relevant", "no_relevant"): (1, 0.0),
     }
     whole = (0.5 + 0.75 + 0.0) / 3 - (0.25 + 0.5 + 1.0) / 3
@@ -264,7 +282,96 @@ def test_a_baseline_of_several_nights_is_refused(embedded):
         embedded.rows(nights[1], pa.concat_tables(nights))
 
 
+def rejudged(hashes, **more):
+    """The scores of one run of queries q0, q1, ... with these hashes of their judgments."""
+    table = scores({"a": [0.5 + 0.1 * at for at in range(len(hashes))]}, **more)
+    return table.append_column("judgments_hash", pa.array(hashes, pa.int64()))
+
+
+def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_nothing(embedded):
+    tonight = rejudged([1, 2, 3, 4], evaluated_on=NIGHT)
+    before = rejudged([1, 2, 3, 5], evaluated_on=BEFORE).set_column(3, "ndcg", pa.array([0.1] * 4))
+    found = embedded.compared(tonight, before)
+    (row,) = found.rows
+    assert ("other_judgments" in row["flags"], row["conclusion"], row["queries"]) == (True, "cannot_tell", 4)
+    sentence = "default: 1 of 4 queries have other judgments than on 2026-11-19"
+    assert found.warnings == [f"{sentence}, which changes scores, too; unchanged_queries leaves them out"]
+    found = embedded.compared(tonight, before, unchanged_queries=True)
+    (row,) = found.rows
+    assert ("other_judgments" in row["flags"], row["queries"], row["unpaired_queries"]) == (False, 3, 0)
+    assert row["difference"] == pytest.approx((0.5 + 0.6 + 0.7) / 3 - 0.1)
+    assert found.warnings == [f"{sentence}, and were left out"]
+    assert [(part["status"], part["queries"], part["change"]) for part in found.transitions] == [
+        ("other_judgments", 1, 0.0),
+        ("scored", 3, pytest.approx(row["difference"])),
+    ]
+
+
+def test_the_same_judgments_are_no_reason_for_doubt(embedded):
+    before = rejudged([1, 2], evaluated_on=BEFORE)
+    assert embedded.compared(rejudged([1, 2], evaluated_on=NIGHT), before).warnings == []
+    # Nor are those of a query that only one night has.
+    (row,) = embedded.compared(rejudged([1, 2, 3], evaluated_on=NIGHT), before).rows
+    assert row["flags"] == ["unchanged"]
+
+
+# Families
+
+
+def test_an_adjusted_p_value_does_not_depend_on_what_else_is_looked_at(embedded):
+    chance = np.random.default_rng(14)
+    baseline = chance.random(MANY)
+    runs = {f"r{at}": baseline + chance.normal(0.01 * at, 0.1, MANY) for at in range(3)}
+    at_10, at_5 = (scores({"old": baseline, **runs}, cutoff=cutoff) for cutoff in (10, 5))
+    kinds = attributes({f"q{at}": {"kind": "abcdefgh"[at % 8], "half": "xy"[at % 2]} for at in range(MANY)})
+    alone = embedded.rows(at_10, "old")
+    beside = embedded.rows(pa.concat_tables([at_10, at_5]), "old", attributes=kinds, weights=weights([1.0] * MANY))
+    primary = [row for row in beside if row["family"] == "primary" and row["weight_effective_n"] is None]
+    assert primary == alone
+    assert {row["family"]: row["family_size"] for row in beside} == {
+        "primary": 3,
+        "other measures": 3,
+        "slices of kind": 8,
+        "slices of half": 2,
+    }
+
+
+def test_rows_that_did_not_change_are_in_no_family(embedded):
+    baseline, run = pairs_of("normal", MANY, 15)
+    rows = embedded.rows(scores({"old": baseline, "new": run, "same": baseline}), "old")
+    assert [(row["run"], row["family"], row["family_size"]) for row in rows] == [
+        ("new", "primary", 1),
+        ("same", None, None),
+    ]
+    assert rows[1]["p_adjusted"] == 1.0
+
+
+def test_600_large_losses_are_all_significant(embedded):
+    chance = np.random.default_rng(16)
+    baseline = chance.random(30)
+    runs = {f"r{at:03}": np.where(np.arange(30) < 28, baseline * chance.random(30) / 10, baseline) for at in range(600)}
+    rows = embedded.rows(scores({"old": baseline, **runs}), "old")
+    assert {row["family_size"] for row in rows} == {600}
+    assert {row["conclusion"] for row in rows} == {"worse"}
+
+
 # Slices
+
+
+def test_one_p_value_says_whether_the_slices_of_an_attribute_differ(embedded):
+    baseline, _ = pairs_of("normal", MANY, 17)
+    chance = np.random.default_rng(17)
+    run = baseline + chance.normal(0, 0.1, MANY) - np.where(np.arange(MANY) % 4 == 0, 0.1, 0.0)
+    kinds = {f"q{at}": {"kind": "abcd"[at % 4], "all": "x"} for at in range(MANY)}
+    kinds["q0"]["several"] = ["x", "y"]
+    found = embedded.compared(scores({"old": baseline, "new": run}), None, "old", attributes=attributes(kinds))
+    # Nothing can differ within one slice, and slices that share queries are not compared.
+    ((attribute, slices, p_value),) = [(r["attribute"], r["slices"], r["p_value"]) for r in found.slices_differ]
+    apart = [(run - baseline)[at::4] for at in range(4)]
+    assert (attribute, slices) == ("kind", 4)
+    # Of slices of one size, the statistic is that of the usual analysis of variance.
+    freedom = sum(a.var(ddof=1) for a in apart) ** 2 / sum(a.var(ddof=1) ** 2 / (len(a) - 1) for a in apart)
+    assert p_value == pytest.approx(stats.f.sf(stats.f_oneway(*apart).statistic, 3, freedom), rel=1e-9)
 
 
 def test_each_value_of_an_attribute_is_compared_and_so_are_queries_without_any(embedded):
@@ -310,11 +417,10 @@ def test_a_slice_of_few_queries_is_shown_and_not_tested(embedded):
     assert small["difference"] == pytest.approx((run - baseline)[:9].mean())
     assert small["flags"][:2] == ["below_min_queries", "few_changed"]
     assert [small[name] for name in ("p_value", "p_adjusted", "interval_low", "test")] == [None] * 4
-    # Two comparisons are tested: all queries, and those without a size.
-    whole = of_run(rows, "new")
-    assert whole["p_adjusted"] == pytest.approx(
-        min(1.0, max(2 * min(r["p_value"] for r in rows if r["p_value"]), whole["p_value"]))
-    )
+    # Two comparisons are tested, and each is a family: all queries, and those without a size.
+    tested = [row for row in rows if row["p_value"] is not None]
+    assert [(row["family"], row["family_size"]) for row in tested] == [("primary", 1), ("slices of size", 1)]
+    assert [row["p_adjusted"] for row in tested] == [row["p_value"] for row in tested]
 
 
 def test_all_queries_gain_where_every_slice_loses_and_the_row_says_so(embedded):
@@ -360,9 +466,11 @@ def test_weights_give_a_second_row_with_the_error_of_weighted_least_squares(embe
     checked_with_scipy(plain, run, baseline)
     assert (plain["weight_effective_n"], plain["test"], weighted["test"]) == (None, "t", "weighted t")
     fitted = api.WLS(run - baseline, np.ones(200), weights=weight).fit(cov_type="HC1", use_t=True)
-    low, high = fitted.conf_int()[0]
+    # statsmodels has n - 1 degrees of freedom; the weights leave fewer.
+    freedom = weight.sum() ** 2 / (weight**2).sum() - 1
+    low, high = fitted.params[0] + fitted.bse[0] * stats.t.ppf([0.025, 0.975], freedom)
     assert weighted["difference"] == pytest.approx(fitted.params[0], rel=1e-12)
-    assert weighted["p_value"] == pytest.approx(fitted.pvalues[0], rel=1e-10)
+    assert weighted["p_value"] == pytest.approx(2 * stats.t.sf(abs(fitted.tvalues[0]), freedom), rel=1e-10)
     assert [weighted["interval_low"], weighted["interval_high"]] == pytest.approx([low, high], rel=1e-10)
     assert weighted["mean"] == pytest.approx(np.average(run, weights=weight))
     assert weighted["weight_effective_n"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
@@ -474,7 +582,7 @@ def test_random_pairs_are_those_of_scipy_however_few_or_many(embedded, kind):
         apart = new - old
         assert row["difference"] == pytest.approx(apart.mean(), rel=1e-10, abs=1e-15)
         assert row["wins"] - row["losses"] == (apart > 1e-9).sum() - (apart < -1e-9).sum()
-        if len(old) > 1 and np.ptp(apart) > 0:
+        if len(old) > 1 and np.ptp(apart) > 0 and row["test"] != "corrected t":
             low, high = stats.ttest_rel(new, old).confidence_interval(0.95)
             assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-10, abs=1e-14)
         if row["test"] == "t" and row["flags"] == []:

@@ -1,65 +1,75 @@
-"""The randomization test: beside every sign counted out, and the same whatever the order of the rows."""
+"""The randomization test: beside every sign counted out and the binomial, however small, and in any order of rows."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-from paired import pairs_of
+from scipy import stats
 
-from ndcg_spark.comparison.randomization import REPLICATES, p_values
+from ndcg_spark.comparison.randomization import EXACT, LEAST, p_value
+
+#: Differences whose mean is not 0, so that p values are of every size.
+DIFFERENCES = {
+    "normal": lambda chance, n, shift: chance.normal(shift, 1, n),
+    "skewed": lambda chance, n, shift: chance.exponential(1, n) - 1 + shift,
+    "few-valued": lambda chance, n, shift: chance.choice([-0.5, -0.25, 0.25, 0.5], n, p=_tilted(shift)),
+    "equal": lambda chance, n, shift: np.where(chance.random(n) < 0.5 + shift / 3, 0.3, -0.3),
+}
 
 
-def units(n):
-    return [f"q{at}" for at in range(n)]
+def _tilted(shift):
+    return np.array([0.3 - shift / 4, 0.3 - shift / 4, 0.2 + shift / 4, 0.2 + shift / 4])
 
 
 def exact(apart):
     """The share of all signs whose sum is as far from 0 as the one that was seen."""
-    signs = np.array(list(itertools.product([1.0, -1.0], repeat=len(apart))))
-    return np.mean(np.abs(signs @ apart) >= abs(apart.sum()) - 1e-9)
+    half = len(apart) // 2
+    sums = [np.array(list(itertools.product([1, -1], repeat=len(part)))) @ part for part in np.split(apart, [half])]
+    limit = abs(apart.sum()) - 1e-9
+    return np.mean([np.mean(np.abs(sums[1] + first) >= limit) for first in sums[0]])
 
 
-@pytest.mark.parametrize("kind", ["normal", "skewed", "discrete"])
-@pytest.mark.parametrize("n", [3, 8, 13])
+@pytest.mark.parametrize("kind", DIFFERENCES)
+@pytest.mark.parametrize("n", [3, 8, EXACT, EXACT + 1, 20])
 def test_it_agrees_with_every_sign_counted_out(kind, n):
-    for seed in range(5):
-        baseline, run = pairs_of(kind, n, seed)
-        expected = exact(run - baseline)
-        # 3.5 errors, as 45 p values are compared; and the 1 that is added above and below.
-        error = 3.5 * math.sqrt(expected * (1 - expected) / REPLICATES) + 1 / REPLICATES
-        assert p_values(units(n), (run - baseline)[:, None], seed) == pytest.approx(expected, abs=error)
+    for seed, shift in enumerate((0.0, 0.4, 0.8)):
+        apart = DIFFERENCES[kind](np.random.default_rng([n, seed]), n, shift)
+        assert p_value(apart, seed) == pytest.approx(exact(apart), rel=1e-9 if n <= EXACT else 0.05)
 
 
-def test_the_least_p_value_is_one_in_as_many_as_were_drawn():
-    assert p_values(units(200), np.ones((200, 1))) == pytest.approx(1 / (REPLICATES + 1))
+@pytest.mark.parametrize(("plus", "n"), [(12, 20), (45, 50), (160, 200), (620, 1000), (48, 50)])
+def test_of_equal_magnitudes_it_is_the_binomial_test_however_small(plus, n):
+    expected = stats.binomtest(plus, n).pvalue
+    for seed in range(3):
+        assert p_value(np.repeat([0.3, -0.3], [plus, n - plus]), seed) == pytest.approx(expected, rel=0.05)
+
+
+def test_where_all_changed_queries_agree_only_two_signs_of_all_are_as_large():
+    assert p_value(np.array([-0.1, -0.5, 0.0, 0.0, -0.2])) == 2.0**-2
+    assert p_value(-np.ones(143)) == 2.0**-142
+    assert p_value(np.ones(4096)) == LEAST
 
 
 def test_a_sum_of_nothing_is_as_large_as_any():
-    assert p_values(units(4), np.array([[0.5, 0.0], [-0.5, 0.0], [0.1, 0.0], [-0.1, 0.0]])) == pytest.approx(1.0)
+    assert [p_value(np.array(apart)) for apart in ([], [0.0, 0.0], [0.5, -0.5], [0.1] * 50 + [-0.1] * 50)] == [1.0] * 4
 
 
-def test_neither_the_order_of_rows_nor_what_else_is_compared_changes_it():
+def test_the_order_of_rows_and_the_unit_of_measurement_do_not_change_it():
     chance = np.random.default_rng(1)
-    apart = chance.normal(0.03, 0.1, (700, 3))
-    order = chance.permutation(700)
-    names = units(700)
-    together = p_values(names, apart, 5)
-    assert p_values([names[at] for at in order], apart[order], 5).tolist() == together.tolist()
-    assert [p_values(names, apart[:, [at]], 5)[0] for at in range(3)] == together.tolist()
+    apart = chance.normal(0.03, 0.1, 700)
+    found = p_value(apart, 5)
+    assert p_value(chance.permutation(apart), 5) == found
+    assert p_value(-1e-80 * apart, 5) == pytest.approx(found, rel=1e-9)
 
 
 def test_another_seed_draws_other_signs():
-    apart = np.random.default_rng(2).normal(0.02, 0.1, (60, 1))
-    found = {float(p_values(units(60), apart, seed)[0]) for seed in range(5)}
-    assert len(found) > 1
-    assert max(found) - min(found) < 6 * math.sqrt(0.25 / REPLICATES)
+    apart = np.random.default_rng(2).normal(0.02, 0.1, 60)
+    found = {p_value(apart, seed) for seed in range(5)}
+    assert len(found) == 5
+    assert max(found) < 1.1 * min(found)
 
 
-def test_signs_of_a_replicate_are_as_good_as_independent():
-    """Were two queries' signs alike in most replicates, the p value of their difference would be far from 0.5."""
-    apart = np.zeros((64, 63))
-    apart[0] = 1.0
-    apart[np.arange(1, 64), np.arange(63)] = 1.0
-    # |+-1 +-1| is 2 in half of all replicates.
-    assert p_values(units(64), apart) == pytest.approx(0.5, abs=4.5 * math.sqrt(0.25 / REPLICATES))
+def test_p_values_of_no_difference_are_spread_evenly():
+    chance = np.random.default_rng(3)
+    found = [p_value(chance.standard_t(3, 25), seed) for seed in range(400)]
+    assert stats.kstest(found, "uniform").pvalue > 0.01

@@ -8,7 +8,7 @@ from paired import pairs_of
 from scipy import stats
 
 from ndcg_spark.comparison import statistics
-from ndcg_spark.comparison.statistics import Moments
+from ndcg_spark.comparison.moments import Moments
 
 KINDS = ("normal", "skewed", "discrete", "zeros")
 SIZES = (2, 3, 5, 10, 25, 50, 200, 500)
@@ -150,6 +150,81 @@ def test_weights_that_hang_on_few_queries_are_flagged():
     assert statistics.doubts_of_weights(30, 0.05) == []
     assert statistics.doubts_of_weights(29.9, 0.05) == ["few_effective"]
     assert statistics.doubts_of_weights(30, 0.051) == ["one_weighs_much"]
+
+
+def test_a_sample_of_normal_differences_is_hardly_ever_skewed():
+    # Beside 355 times the squared skewness, it takes more than 2 sqrt(6 / n): 0.69 for 50 queries.
+    assert statistics.doubts(Moments.of([(50, 0.1, 1.0, 0.69)]), 50) == []
+    assert statistics.doubts(Moments.of([(50, 0.1, 1.0, -0.70)]), 50) == ["skewed"]
+
+
+@pytest.mark.parametrize("skewness", [-1.0, -0.2, 0.06, 0.3])
+def test_the_corrected_t_has_the_p_value_of_its_interval(skewness):
+    """Monotone, so that p is alpha where the interval ends at 0."""
+    for alpha in (0.3, 0.05, 0.001):
+        found = statistics.paired_t(40, 0.0, 1.0, alpha, skewness=skewness)
+        for end in (found.interval_low, found.interval_high):
+            assert statistics.paired_t(40, -end, 1.0, skewness=skewness).p_value == pytest.approx(alpha, rel=1e-6)
+    losses = np.linspace(0, 3, 300)
+    assert (np.diff(statistics.paired_t(40, losses, 1.0, skewness=skewness).p_value)[20:] <= 0).all()
+
+
+@pytest.mark.parametrize(("kind", "t", "corrected"), [("lognormal", 10.1, 7.2), ("lose", 12.4, 2.7)])
+def test_the_corrected_t_raises_fewer_false_alarms_with_skewed_differences(kind, t, corrected):
+    draws, n, chance = 4_000, 50, np.random.default_rng(9)
+    if kind == "lognormal":
+        apart = chance.lognormal(0, 1, (draws, n)) - math.exp(0.5)
+    else:
+        apart = np.where(chance.random((draws, n)) < 0.1, -0.5, 0.5 / 9)
+    center = apart - apart.mean(axis=1, keepdims=True)
+    variance = np.maximum((center**2).mean(axis=1), 1e-12)
+    skewness = (center**3).mean(axis=1) / variance**1.5 / math.sqrt(n)
+    for of_mean, expected in ((0.0, t), (skewness, corrected)):
+        found = statistics.paired_t(n, apart.mean(axis=1), apart.std(axis=1, ddof=1), skewness=of_mean)
+        level = 100 * np.mean(found.p_value < 0.05)
+        assert level == pytest.approx(expected, abs=2)
+        assert level == pytest.approx(100 * np.mean((found.interval_low > 0) | (found.interval_high < 0)))
+
+
+def test_a_weighted_interval_covers_the_true_difference():
+    """With n - 1 degrees of freedom the coverage is 87 %."""
+    draws, n, chance = 4_000, 50, np.random.default_rng(10)
+    weight = chance.lognormal(0, 1.5, (draws, n))
+    apart = chance.normal(0, 0.1, (draws, n))
+    total = weight.sum(axis=1)
+    mean = (weight * apart).sum(axis=1) / total
+    error = statistics.weighted_error(n, (weight**2 * (apart - mean[:, None]) ** 2).sum(axis=1), total)
+    freedom = total**2 / (weight**2).sum(axis=1) - 1
+    found = statistics.paired_t(n, mean, error * math.sqrt(n), freedom=freedom)
+    assert np.mean((found.interval_low < 0) & (found.interval_high > 0)) > 0.91
+
+
+def test_slices_that_differ_are_found_by_f_of_brown_and_forsythe():
+    """Of two groups of one size it is Welch's t test."""
+    chance = np.random.default_rng(11)
+    one, other = chance.normal(0, 0.1, 20), chance.normal(0.1, 0.3, 20)
+    found = statistics.slices_differ([20, 20], [one.mean(), other.mean()], [one.var(ddof=1), other.var(ddof=1)])
+    assert found == pytest.approx(stats.ttest_ind(one, other, equal_var=False).pvalue, rel=1e-10)
+    # A slice in which nothing changed takes part.
+    assert statistics.slices_differ([20, 20, 20], [0.0, 0.5, 0.5], [0.0, 0.01, 0.01]) < 1e-9
+    assert math.isnan(statistics.slices_differ([20, 20], [0.0, 0.5], [0.0, 0.0]))
+    assert math.isnan(statistics.slices_differ([20], [0.0], [1.0]))
+
+
+def test_slices_that_do_not_differ_hardly_ever_seem_to():
+    chance, draws = np.random.default_rng(12), 2_000
+    alarms = 0
+    for _ in range(draws):
+        slices = [chance.normal(0.05, 0.2, n) * (chance.random(n) < 0.2) for n in (10, 10, 20, 60)]
+        numbers = [[len(each), each.mean(), each.var(ddof=1)] for each in slices]
+        alarms += statistics.slices_differ(*zip(*numbers, strict=True)) < 0.05
+    assert alarms / draws < 0.05
+
+
+def test_the_bound_of_a_share_is_the_rule_of_three():
+    assert statistics.share_bound(0, 50) == pytest.approx(1 - 0.05 ** (1 / 50))
+    assert statistics.share_bound(3, 50, 0.025) == pytest.approx(stats.binomtest(3, 50).proportion_ci(0.95).high)
+    assert statistics.share_bound(50, 50) == 1.0
 
 
 @pytest.mark.parametrize(("n", "share_of_zeros", "truth", "coverage"), [(25, 0.0, 0.02, 0.950), (50, 0.9, 0.0, 0.975)])

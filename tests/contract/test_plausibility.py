@@ -6,7 +6,7 @@ import pytest
 from tables import result, table
 
 from ndcg_spark import Convention
-from ndcg_spark.config import ResultsConfig, validate
+from ndcg_spark.config import validate
 from ndcg_spark.contract import aggregates, plausibility, run_names
 from ndcg_spark.contract.counting import count_results, with_empty_runs
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
@@ -15,8 +15,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import refuse_other
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.noticing import tell_doubts
+from ndcg_spark.job.progress import warn_of_input
 from ndcg_spark.rules import RULES, broken_results, reason_of
+from ndcg_spark.table_config import ResultsConfig
 
 QREL, RUN_LINE = "q1 0 d1 2", "q1 Q0 d1 1 3.5 bm25"
 
@@ -98,7 +99,7 @@ def told(judged=None, runs=(), measures=None, **settings):
     )
     said = []
     sources = [Source(None, name, "trec", []) for name in ("judgments", "results")]
-    tell_doubts(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
+    warn_of_input(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
     return said
 
 

@@ -140,9 +140,9 @@ def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, 
         ("P(rel)@5", r"the argument 'rel', but it takes rel="),
         (
             "nDCG(dcg='exp-log2')@10",
-            r"an option of the convention here; omit it and use --set gain=exp2, in Python C",
+            r"an option of the convention here; remove it and use --set gain=exp2, in Python C",
         ),
-        ("nDCG(dcg='log2')@10", r"omit it and use --set gain=linear, in Python Convention\(gain='linear'\)"),
+        ("nDCG(dcg='log2')@10", r"remove it and use --set gain=linear, in Python Convention\(gain='linear'\)"),
         ("P(judged_only=True)@10", "use --set unjudged=drop"),
         ("nDCG(p=1)@10", "but it takes no arguments"),
         (

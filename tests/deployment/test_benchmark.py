@@ -53,11 +53,6 @@ def test_the_data_does_not_depend_on_how_much_is_made_at_a_time(made, tmp_path, 
     assert pq.read_table(made.ranked.results).sort_by(key).equals(pq.read_table(chunked.ranked.results).sort_by(key))
 
 
-def test_data_that_is_there_is_not_made_again(made, monkeypatch):
-    monkeypatch.setattr(data, "_results", None)
-    assert data.make(SIZE, made.ranked.results.parents[1]) == made
-
-
 def test_the_data_has_missing_unjudged_and_irrelevant_queries_as_documented(made):
     judged, returned = queries_of(made.ranked.judgments), queries_of(made.ranked.results, run="run-01")
     assert {number(query) for query in judged - returned} == {7, 107}

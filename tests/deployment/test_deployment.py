@@ -6,12 +6,14 @@ import importlib.util
 import itertools
 import os
 import re
+import runpy
 import subprocess
 import sys
 import types
 from pathlib import Path
 
 import pytest
+from programs import forked
 
 from ndcg_spark.config_values import seconds_of
 
@@ -114,13 +116,6 @@ def test_a_night_is_published_and_its_begin_and_end_are_told(night):
     assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*/*.parquet"))
 
 
-@pytest.mark.slow
-def test_a_night_ends_with_the_exit_code_of_its_job(night):
-    done = script("nightly.sh", "2020-01-01", night / "night.toml", cwd=night)
-    assert done.returncode == 3
-    assert "exit code 3" in done.stderr
-
-
 def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(night):
     home = fake_spark(night, 'printf "%s\\n" "$@"\n')
     before = datetime.datetime.now(datetime.UTC).date()
@@ -204,15 +199,16 @@ def test_the_cron_job_evaluates_embedded_and_retries_only_what_a_retry_can_cure(
     assert mounted == {volume["name"] for volume in job["template"]["spec"]["volumes"]}
 
 
-@pytest.mark.slow
+def nightly(*arguments):
+    sys.argv = ["nightly.py", *arguments]
+    runpy.run_path(str(ROOT / "jobs/nightly.py"), run_name="__main__")
+
+
 def test_the_nightly_job_evaluates_yesterday_unless_a_date_is_given(night):
-    paths = [night / "night.toml", "--date", "2020-01-02", "--cutoffs", "1", "--format", "json"]
-    command = [sys.executable, ROOT / "jobs/nightly.py", "--config", *paths]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*map(str, command)], env=environment, capture_output=True, text=True, check=False)
+    paths = (str(night / "night.toml"), "--date", "2020-01-02", "--cutoffs", "1", "--format", "json")
+    done = forked(nightly, "--config", *paths, cwd=night)
     assert done.returncode == 0, done.stderr
-    command = [sys.executable, ROOT / "jobs/nightly.py", "--config", night / "night.toml"]
-    done = subprocess.run([*map(str, command)], env=environment, capture_output=True, text=True, check=False)
+    done = forked(nightly, "--config", str(night / "night.toml"), cwd=night)
     assert done.returncode == 3
     yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
     assert f"qrels-{yesterday}.txt" in done.stderr

@@ -1,4 +1,4 @@
-"""Explanations of random rankings under every preset: their sums are the scores, and what would be, would be."""
+"""Explanations of random rankings: their sums are the scores, and what would be, would be."""
 
 import dataclasses
 import functools
@@ -6,7 +6,7 @@ import itertools
 import math
 
 import pytest
-from explained_cases import conventions, found
+from explained_cases import OTHERS, conventions, found
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import TIES
@@ -15,7 +15,9 @@ from ndcg_spark.explanation.diff import compare
 from ndcg_spark.explanation.model import Facts, JudgedDocument, ReturnedDocument, Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
-NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in conventions()]
+#: Other presets are other mixtures of the same options.
+VARIED = ("standard", "mllib", "replay", *OTHERS)
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in VARIED]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolved
+from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolve
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
@@ -15,7 +15,7 @@ UBI = ["application", "query_id", "client_id", "user_query", "query", "query_res
 
 
 def found(table, has, given=()):
-    return resolved(dict(given), table.names, has, "table")
+    return resolve(dict(given), table.names, has, "table")
 
 
 @pytest.mark.parametrize(

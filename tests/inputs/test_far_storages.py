@@ -85,7 +85,7 @@ def test_a_name_of_a_far_storage_is_taken_literally(monkeypatch, name):
     for given in ("runs", f"runs/{name}"):
         (found,) = files_of(f"s3://bucket/{given}", "results")
         assert found.path == f"s3://bucket/runs/{name}"
-        assert found.located("results") == (system, f"bucket/runs/{name}")
+        assert found.location("results") == (system, f"bucket/runs/{name}")
 
 
 def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_path):

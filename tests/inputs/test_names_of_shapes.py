@@ -3,7 +3,6 @@
 import pytest
 from input_files import file
 
-from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.discover import without_backups
@@ -12,6 +11,7 @@ from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file, run_name
 from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_file_s_name_counts_before_that_of_its_folder():
     ],
 )
 def test_a_layout_is_recognised_where_nothing_else_is_possible(table, lines, words):
-    layout = trec_layouts.recognised(lines, table, graded=table == "judgments")
+    layout = trec_layouts.layout_of(lines, table, graded=table == "judgments")
     assert (layout and layout.words) == words
 
 

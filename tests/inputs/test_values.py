@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from ndcg_spark.inputs.values import numbered, odd_rows, schema_of, table_of
+from ndcg_spark.inputs.values import numbers_of, odd_rows, schema_of, table_of
 from ndcg_spark.schemas import FAULT, LINE, WRITTEN
 
 PLAIN = ["1", "007", ".5", "5.", "-7.25", "+1.5", "1E3", "1e+3", "-1e-3", " 2 ", "\t2", "2\f", "1e-400", "4.9e-324"]
@@ -24,7 +24,7 @@ def encoded(found):
 def read(name, texts, constants=None):
     """The values that a column of these texts is read as, plainly and as few different texts."""
     found = columns(**{name: texts})
-    plain, few = (numbered(each, constants or {})[name].to_pylist() for each in (found, encoded(found)))
+    plain, few = (numbers_of(each, constants or {})[name].to_pylist() for each in (found, encoded(found)))
     assert list(map(repr, plain)) == list(map(repr, few))
     return plain
 
@@ -58,17 +58,17 @@ def test_a_rank_is_a_whole_number_of_32_bits():
     assert read("rank", [*whole, *none]) == [*whole.values(), *[None] * len(none)]
     # As Arrow has read them already.
     stored = {"rank": pa.chunked_array([[1.0, 2.5, math.nan, math.inf, 2.0**31]])}
-    assert numbered(stored, {})["rank"].to_pylist() == [1, None, None, None, None]
+    assert numbers_of(stored, {})["rank"].to_pylist() == [1, None, None, None, None]
 
 
 def test_numbers_that_arrow_has_read_are_finite_or_null():
     stored = {"score": pa.chunked_array([[1.5, -0.0, math.nan, math.inf, -math.inf]])}
-    assert list(map(str, numbered(stored, {})["score"].to_pylist())) == ["1.5", "0.0", "None", "None", "None"]
+    assert list(map(str, numbers_of(stored, {})["score"].to_pylist())) == ["1.5", "0.0", "None", "None", "None"]
 
 
 def written(found, constants=None):
     """The table of these columns as dictionaries."""
-    numbers, given = numbered(found, constants or {}), constants or {}
+    numbers, given = numbers_of(found, constants or {}), constants or {}
     names = ("run", "query_id", "doc_id", "relevance", "score", "rank")
     schema = schema_of([name for name in names if name in (*found, *given)])
     return table_of(found, numbers, odd_rows(found, numbers, given), given, schema).to_pylist()

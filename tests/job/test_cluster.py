@@ -185,16 +185,6 @@ def check_where_it_ran(cluster, data):
     assert {Path(folder).relative_to(cluster.folder).parts[0] for _, folder in ran} <= {"worker1", "worker2"}
 
 
-def test_executors_without_the_project_give_the_scores_of_the_embedded_engine(cluster, data, embedded, thorough):
-    if not thorough:
-        pytest.skip("the evaluation that loses a worker shows the same; with --thorough")
-    with submitted(cluster, data, data / "on-cluster") as job:
-        code = job.wait(timeout=300)
-    assert code == 0, cluster.said()
-    assert_same(tables(data / "on-cluster"), embedded)
-    check_where_it_ran(cluster, data)
-
-
 def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_project(
     cluster, data, embedded, thorough
 ):

@@ -15,9 +15,9 @@ from staying import command_line, returned
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.request import ExplainRequest
-from ndcg_spark.job import evaluating
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
-from ndcg_spark.job.explaining import explain_query
 from ndcg_spark.nights.records import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 
@@ -48,13 +48,13 @@ def write_nights(folder):
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
     from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.clock import Clock
+    from ndcg_spark.job.progress import Clock
 
     with open_engine("embedded") as engine:
         for name, convention in CONVENTIONS.items():
             settings = {"output": str(folder / name), "documents": "top", "cutoffs": [1, 4, "all"]}
             wanted = configured(folder, convention=convention, **settings)
-            evaluating.run_on(engine, wanted, lambda *_: None, Clock())
+            job.run_on(engine, wanted, lambda *_: None, Clock())
 
 
 def configured(folder, **settings):
@@ -173,7 +173,7 @@ def _explain_inputs(folder, query):
 def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
     with_ = configuration(tmp_path)
     output = str(tmp_path / "out")
-    evaluating.run(with_(output=output, documents="top"), lambda *_: None)
+    job.run(with_(output=output, documents="top"), lambda *_: None)
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
@@ -185,7 +185,9 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
 
 
 def test_documents_without_an_output_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="documents: they are kept with a night, and no output is given"):
+    with pytest.raises(
+        ConfigurationError, match="documents: they are kept in the output, and there is none; give --output"
+    ):
         configuration(tmp_path)(documents="top")
 
 

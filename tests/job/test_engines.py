@@ -1,7 +1,6 @@
 """The same small evaluation on every engine gives the same numbers."""
 
 import pytest
-import servers
 from evaluate_on import MEASURED, check_same, scores, scores_on
 
 from ndcg_spark.convention.presets import PRESETS
@@ -38,10 +37,3 @@ def test_the_tiny_case_scores_as_each_tool_printed_it(embedded, presets):
 def test_classic_spark_gives_the_scores_of_the_embedded_engine(spark, embedded, thorough):
     names = [*PRESETS, *MEASURED] if thorough else VARIED
     check_same(scores(spark, names), embedded, names)
-
-
-@pytest.mark.spark
-def test_a_server_of_our_own_gives_the_scores_of_the_embedded_engine(embedded, thorough):
-    if not thorough:
-        pytest.skip("test_connect_server.py shows the same on a server that is there; with --thorough")
-    check_same(scores_on("connect", **servers.QUICK_JAVA), embedded, [*PRESETS, *MEASURED])

@@ -242,7 +242,7 @@ def test_a_dataset_that_is_evaluated_alone_and_does_not_arrive_has_no_verdict_of
 
 def _codes_of_nights(_, *nights):
     from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluating import run
+    from ndcg_spark.job.evaluate import run
 
     found = []
     for night in nights:

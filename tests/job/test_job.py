@@ -113,9 +113,9 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, config
 TWICE = RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n"
 
 
-def test_a_document_returned_twice_is_set_aside_with_all_its_rows(run, configured, tmp_path):
+def test_a_document_returned_twice_is_set_aside_with_all_its_rows(configured, tmp_path):
     (tmp_path / "run.txt").write_text(TWICE, encoding="utf-8")
-    outcome, _ = run(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
+    outcome, _ = on_embedded(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
     assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("returned_twice", 2)]
     assert outcome.counts["missing_queries"] == 1
     assert sorted(row["score"] for row in published(tmp_path / "out", "rejected_rows")) == ["3.0", "4.0"]

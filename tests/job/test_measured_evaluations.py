@@ -3,17 +3,12 @@
 import csv
 import io
 import json
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from kept_nights import note_sizes
-from programs import forked
 from staying import command_line
 
-from ndcg_spark import read_scores
 from ndcg_spark.convention.measures import COLUMNS
-from ndcg_spark.engine import open_engine
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq1 0 c 1\nq2 0 c 1\nq3 0 d 0\n"
 #: `first` finds a document of q1 at rank 1, and one of q2 at rank 2; `second` finds both of q1, late.
@@ -177,35 +172,3 @@ def test_nights_show_the_best_run_by_a_measure_and_have_all_of_them_in_csv(folde
     assert all(set(COLUMNS) < set(row) for night in nights for row in night["dataset_scores"])
     failed = run(folder, "nights", "out", "--format", "json", "--measures", "P@5", code=2)
     assert "--measures chooses what a table shows, and json has all" in json.loads(failed.stdout)["error"]["message"]
-
-
-def print_kept(output: str) -> None:
-    """The rows of both tables as the library reads them, in order, as JSON."""
-    with open_engine("embedded") as engine:
-        tables = [read_scores(output, name, engine.session).collect() for name in ("query_scores", "dataset_scores")]
-    rows = [sorted((row.asDict() for row in rows), key=lambda row: str((row["run"], row["cutoff"]))) for rows in tables]
-    print(json.dumps(rows, default=str))  # noqa: T201
-
-
-def test_what_an_earlier_version_has_kept_is_read_with_nulls(folder):
-    evaluate(folder, "--output", "out", "--date", "2020-01-01", "--cutoffs", "4")
-    evaluate(folder, "--output", "out", "--date", "2020-01-02", "--measures", "P@4")
-    later = (*COLUMNS, "relevant_queries")
-    for file in folder.glob("out/*_scores/**/evaluated_on=2020-01-01/*/*.parquet"):
-        whole = pq.ParquetFile(file).read()
-        pq.write_table(whole.drop_columns([name for name in later if name in whole.column_names]), file)
-    note_sizes(folder / "out")
-    done = forked(print_kept, str(folder / "out"), cwd=Path(folder))
-    assert done.returncode == 0, done.stderr
-    for rows in json.loads(done.stdout):
-        precisions = {row["evaluated_on"]: row["precision"] for row in rows if row["run"] == "second"}
-        assert set(precisions) == {"2020-01-01", "2020-01-02"}
-        assert precisions["2020-01-01"] is None
-        assert all(row[name] is None for row in rows if row["evaluated_on"] == "2020-01-01" for name in COLUMNS)
-    rows = read(run(folder, "nights", "out", "--format", "csv").stdout)
-    assert {(row["evaluated_on"], row["run"]): row["precision"] for row in rows} == {
-        ("2020-01-01", "first"): "",
-        ("2020-01-01", "second"): "",
-        ("2020-01-02", "first"): repr((1 / 4 + 1 / 4) / 2),
-        ("2020-01-02", "second"): repr(2 / 4 / 2),
-    }

@@ -7,8 +7,8 @@ from tables import judgment, judgments, result, results
 from ndcg_spark import evaluate
 from ndcg_spark.config import validate
 from ndcg_spark.errors import InputError
-from ndcg_spark.job import evaluating
-from ndcg_spark.job.handing_over import QueryScores
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.tables.sorting import OF_QUERIES, order_of
 
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
@@ -20,7 +20,7 @@ def handed_over(spark, sort=None):
     scores = evaluate(judged, returned, [1, None]).query_scores
     taken = []
     order = sort and order_of(sort, OF_QUERIES, [1, None])
-    QueryScores(taken.extend, order).hand_over(scores)
+    QueryScores(taken.extend, order).consume(scores, published=False)
     return [(row["query_id"], row["cutoff"]) for row in taken]
 
 
@@ -40,7 +40,7 @@ def test_rows_come_in_the_order_that_is_asked_for(spark, evaluate_embedded):
 def in_order_of_scores(spark, scores, sort):
     table = spark.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
     taken = []
-    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).hand_over(table)
+    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).consume(table, published=False)
     return [row["query_id"] for row in taken]
 
 
@@ -62,7 +62,7 @@ def handed(settings):
     """The evaluation's id, and the query scores that it handed over; none before it is refused."""
     taken = []
     try:
-        outcome = evaluating.run(settings, lambda *_: None, QueryScores(taken.extend))
+        outcome = job.run(settings, lambda *_: None, QueryScores(taken.extend))
     except InputError:
         assert taken == []
         raise
@@ -73,28 +73,19 @@ def handed_on_embedded(settings):
     return returned(handed, settings.model_copy(update={"engine": "embedded"}))
 
 
-def check_that_it_hands_over(hand, paths, tmp_path, published):
-    """What an evaluation hands over are its own query scores, whether it publishes them or not."""
+@pytest.mark.parametrize("published", [False, True])
+def test_an_evaluation_hands_over_its_own_query_scores(paths, tmp_path, published):
     more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
     if published:
         # Those of another night in the same folder are not among them.
         returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
         (record,) = (tmp_path / "out/_evaluations").rglob("*.json")
         record.write_text("damaged", encoding="utf-8")
-    evaluation_id, taken = hand(validate({**paths, **more, "date": "2026-11-21"}, "test"))
+    evaluation_id, taken = handed_on_embedded(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [
         (query, cutoff, 1.0) for query in ("q1", "q2") for cutoff in (1, 3)
     ]
-
-
-@pytest.mark.parametrize("published", [False, True])
-def test_an_evaluation_hands_over_its_query_scores(paths, tmp_path, published):
-    check_that_it_hands_over(handed_on_embedded, paths, tmp_path, published)
-
-
-def test_an_evaluation_on_classic_spark_hands_over_those_that_it_publishes(spark, paths, tmp_path):
-    check_that_it_hands_over(handed, paths, tmp_path, published=True)
 
 
 def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(paths):

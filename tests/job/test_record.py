@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from ndcg_spark.config import validate
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.record import commit_record
+from ndcg_spark.job.record import night_record
+from ndcg_spark.job.setup import Context
 
 
 def test_a_record_names_paths_and_servers_without_their_secrets():
@@ -27,7 +28,9 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     checked.judgment_counts = SimpleNamespace(grades={None: (0.0, 3.0)})
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
-    record = commit_record(config, evaluation, engine, sources, checked, {"read": 0.5})
+    clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
+    context = Context(engine, config, sources, evaluation, {}, print, clock)
+    record = night_record(context, checked)
     assert "SECRET" not in json.dumps(record)
     assert record["configuration"]["output"] == "s3://***@bucket/scores"
     assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"

@@ -7,7 +7,7 @@ from evaluations import QRELS, RUN, evaluated, on_embedded
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
-from ndcg_spark.job.preparing import sources_of
+from ndcg_spark.job.setup import sources_of
 
 #: Infinite at rank 1.
 INFINITE = "python:numpy.arctanh"

@@ -9,7 +9,7 @@ from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
 from staying import returned
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.job import checking
+from ndcg_spark.job import evaluate as job
 
 
 def at(outcome, cutoff):
@@ -59,10 +59,10 @@ def test_grades_below_the_least_relevant_one_are_not_relevant(configured):
     assert outcome.convention == "standard gain=linear min_relevance=2"
 
 
-def test_excluded_documents_leave_the_lists_before_these_are_ranked(run, configured, tmp_path):
+def test_excluded_documents_leave_the_lists_before_these_are_ranked(configured, tmp_path):
     path = written(tmp_path, "train.csv", "user_id,item_id\nq1,a\nq1,a\nq7,b\n")
     settings = configured(exclude={"path": path}, output=str(tmp_path / "out"))
-    outcome, told = run(settings)
+    outcome, told = on_embedded(settings)
     assert dict(told)["excluded"] == f"1 results, by {path}"
     assert outcome.counts["excluded_results"] == 1
     assert (at(outcome, 1)["ndcg"], at(outcome, 1)["judged_rate"]) == (0.0, 1.0)
@@ -71,7 +71,7 @@ def test_excluded_documents_leave_the_lists_before_these_are_ranked(run, configu
     assert excluded["files"] == [{"path": path, "size": len("user_id,item_id\nq1,a\nq1,a\nq7,b\n")}]
     settings = settings.model_copy(update={"engine": "embedded"})
     assert checked_on_embedded(settings)[0]["counts"]["excluded_results"] == 1
-    assert "anti" in returned(checking.explain, settings).lower()
+    assert "anti" in returned(job.explain_plan, settings).lower()
 
 
 def test_ranks_do_not_cut_a_list_before_documents_leave_it(configured, tmp_path):

@@ -66,7 +66,7 @@ def test_with_a_baseline_of_the_same_night_its_documents_are_kept_beside(tmp_pat
 def test_the_worst_are_nothing_without_a_gate(tmp_path):
     night = settings(tmp_path, TONIGHT, documents="worst")
     del night["gate"]
-    with pytest.raises(ConfigurationError, match=r"documents: worst keeps those .* add \[gate\]"):
+    with pytest.raises(ConfigurationError, match=r"documents: worst keeps the documents .* add \[gate\]"):
         validate(night, "test")
 
 

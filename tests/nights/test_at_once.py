@@ -73,7 +73,7 @@ def test_equal_numbers_are_decided_by_the_id(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_of_two_processes_that_publish_a_night_at_once_one_counts_and_the_other_knows(tmp_path, thorough):
     rng = random.Random(7)  # noqa: S311  # no secret
-    for number in range(50 if thorough else 10):
+    for number in range(50 if thorough else 4):
         output, names = str(tmp_path / "scores"), [f"{number:03}-{letter}" for letter in "ab"]
         both = [
             start(publish, output, name, 0.5, slow=rng.randrange(10**6), rejected=True, note=str(tmp_path / name))

@@ -10,16 +10,12 @@ from ndcg_spark.nights.layout import STAGING
 #: The datasets, and whether the old night, if there is one, and the new have rejected rows.
 KINDS = {
     "first": ("web", None, True),
-    "rerun": ("web", False, True),
     "rerun of rejected rows": ("web", True, False),
     "several datasets": ("shop+web", True, True),
 }
-SLOW = ("first", "rerun")
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in SLOW else []) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_after_a_kill_every_night_is_the_old_or_the_new_and_the_next_run_converges(tmp_path, kind, numbers):
     datasets, before, after = KINDS[kind]
     nights = [WEB, SHOP] if datasets == "shop+web" else [WEB]

@@ -102,9 +102,3 @@ def test_a_dataset_that_cannot_name_a_folder_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
         on_embedded({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
     assert not (tmp_path / "out").exists()
-
-
-def test_the_name_that_spark_gives_to_none_is_refused_for_a_dataset_by_spark_too(spark, tmp_path):
-    with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
-        on_spark(tables(tmp_path, ["__HIVE_DEFAULT_PARTITION__"], datasets=True))
-    assert not (tmp_path / "out").exists()

@@ -14,14 +14,18 @@ from pathlib import Path
 import log_tables
 import pytest
 from changes import killed
-from programs import command_line
+from programs import command_line, forked
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, whole
 from pyarrow import fs
 from readers import cleaned, seen
 
+from ndcg_spark import read_scores
+from ndcg_spark.engine import open_engine
+from ndcg_spark.inputs.read import read_results
 from ndcg_spark.nights.expire import old_nights, remove
 from ndcg_spark.nights.layout import RECORDS, STAGING, TABLES, Store
 from ndcg_spark.nights.records import accept, committed
+from ndcg_spark.table_config import ResultsConfig
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
@@ -75,6 +79,13 @@ def ndcg_spark(*arguments):
     return done.stdout
 
 
+def print_documents(paths):
+    with open_engine("embedded") as engine:
+        for each in paths:
+            table = read_results(engine, ResultsConfig(path=each), each).table
+            print(sorted(row["doc_id"] for row in table.collect()))  # noqa: T201
+
+
 @pytest.mark.slow
 def test_a_name_on_an_object_store_is_read_as_it_is(bucket, tmp_path):
     names = ["plain", "a%2Fb", "a b", "x[1]", "x*", "a?", "{a}", "é", "a#b", "a:b", "deep%2F/x"]
@@ -85,17 +96,7 @@ def test_a_name_on_an_object_store_is_read_as_it_is(bucket, tmp_path):
             stream.write(f"q1 Q0 {number} 1 2.5 r{number}\n".encode())
     near = tmp_path / "near%2F[1].run"
     near.write_text("q1 Q0 near 1 2.5 near\n", encoding="utf-8")
-    asked = [[f"s3://{folder}"], [f"s3://{folder}", str(near)]]
-    program = f"""
-from ndcg_spark.config import ResultsConfig
-from ndcg_spark.engine import open_engine
-from ndcg_spark.inputs.read import read_results
-with open_engine("embedded") as opened:
-    for paths in {asked}:
-        table = read_results(opened, ResultsConfig(path=paths), paths).table
-        print(sorted(row["doc_id"] for row in table.collect()))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = forked(print_documents, [[f"s3://{folder}"], [f"s3://{folder}", str(near)]], cwd=tmp_path)
     there = sorted(map(str, range(len(names))))
     assert done.stdout.splitlines() == [str(there), str([*there, "near"])], done.stderr[-2000:]
 
@@ -105,39 +106,28 @@ def test_an_evaluation_reads_from_an_object_store_and_a_rerun_replaces_its_date_
     put(f"{bucket}/in/judgments.qrels", QRELS)
     put(f"{bucket}/in/bm25.run", RUN)
     inputs = ["--judgments", f"{bucket}/in/judgments.qrels", "--results", f"{bucket}/in/bm25.run"]
-    arguments = [
-        "evaluate",
-        "--engine",
-        "embedded",
-        *inputs,
-        "--dataset",
-        "café/de 50%",
-        "--output",
-        output,
-        "--format",
-        "json",
-    ]
+    arguments = ["evaluate", "--engine", "embedded", *inputs, "--dataset", "café/de 50%"]
+    arguments += ["--output", output, "--format", "json"]
     ids = [json.loads(ndcg_spark(*arguments, "--date", f"2026-11-{day}"))["evaluation_id"] for day in (16, 17, 17)]
     listed = json.loads(ndcg_spark("nights", output, "--format", "json"))
     assert [(night["dataset"], night["evaluated_on"], night["record"]["evaluation_id"]) for night in listed] == [
         ("café/de 50%", "2026-11-16", ids[0]),
         ("café/de 50%", "2026-11-17", ids[2]),
     ]
-    program = f"""
-from ndcg_spark import read_scores
-from ndcg_spark.engine import open_engine
-with open_engine("embedded", None) as opened:
-    rows = read_scores({output!r}, session=opened.session).where("cutoff = 1").collect()
-print(sorted((row["dataset"], str(row["evaluated_on"]), row["evaluation_id"], row["ndcg"]) for row in rows))
-"""
-    read = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    read = forked(print_scores, output, cwd=Path.cwd()).stdout
     assert read.strip() == str([("café/de 50%", f"2026-11-{d}", i, 1.0) for d, i in ((16, ids[0]), (17, ids[2]))])
+
+
+def print_scores(output):
+    with open_engine("embedded") as engine:
+        rows = read_scores(output, session=engine.session).where("cutoff = 1").collect()
+    print(sorted((row["dataset"], str(row["evaluated_on"]), row["evaluation_id"], row["ndcg"]) for row in rows))  # noqa: T201
 
 
 @pytest.mark.slow
 def test_a_kill_on_an_object_store_leaves_the_old_night_or_the_new_and_the_next_run_converges(output, thorough):
     # Every change is tried on a local folder whose files are copied; here few are enough.
-    for number in itertools.count(1, 1) if thorough else itertools.count(2, 4):
+    for number in itertools.count(1, 1) if thorough else itertools.count(2, 7):
         place = f"{output}/{number}"
         publish(place, OLD, 0.1, rejected=True)
         was_killed = killed(publish, place, NEW, 0.7, after=number)

@@ -18,7 +18,7 @@ from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError
-from ndcg_spark.job.evaluating import run
+from ndcg_spark.job.evaluate import run
 from ndcg_spark.nights import layout
 from ndcg_spark.nights.expire import old_nights, waste
 from ndcg_spark.nights.layout import Store, night_folder, night_of

@@ -53,11 +53,6 @@ def test_a_query_that_scores_0_without_an_ideal_weighs_in_the_mean_and_not_in_th
     assert (row["ndcg"], row["ndcg_pooled"], row["dcg"]) == ((1 + 0) / 2, 3 / 3, (3 + 0) / 2)
 
 
-def test_one_query_has_no_deviation(evaluate_embedded):
-    row = evaluate_embedded.call(aggregated, scored(0.5))
-    assert (row["queries"], row["ndcg"], row["ndcg_stddev"]) == (1, 0.5, None)
-
-
 def test_without_a_query_in_the_mean_every_score_is_null_and_never_0(evaluate_embedded):
     row = evaluate_embedded.call(aggregated, scored(None, 0.0, 0.0, "no_relevant"), scored(None, 0.0, 3.0, "missing"))
     assert row["queries"] == 0
@@ -69,6 +64,11 @@ def test_the_pool_is_null_where_the_ideal_adds_up_to_0(evaluate_embedded):
     assert (row["ndcg"], row["ndcg_pooled"]) == (0.0, None)
 
 
+def test_one_query_has_no_deviation_and_without_results_no_judged_rate(evaluate_embedded):
+    row = evaluate_embedded.call(aggregated, scored(0.0, status="missing", returned=0, judged=0))
+    assert (row["queries"], row["ndcg"], row["ndcg_stddev"], row["judged_rate"]) == (1, 0.0, None, None)
+
+
 def test_queries_are_counted_by_status_whether_they_are_in_the_mean_or_not(evaluate_embedded):
     statuses = [(None, "missing"), (0.0, "missing"), (0.0, "no_relevant"), (0.9, "scored")]
     row = evaluate_embedded.call(aggregated, *(scored(ndcg, status=status) for ndcg, status in statuses))
@@ -78,12 +78,6 @@ def test_queries_are_counted_by_status_whether_they_are_in_the_mean_or_not(evalu
 def test_the_judged_rate_is_judged_over_returned_documents_of_all_queries(evaluate_embedded):
     row = evaluate_embedded.call(aggregated, scored(returned=10, judged=5), scored(None, returned=2, judged=2))
     assert row["judged_rate"] == pytest.approx((5 + 2) / (10 + 2))
-
-
-def test_the_judged_rate_is_null_where_nothing_is_returned(evaluate_embedded):
-    assert (
-        evaluate_embedded.call(aggregated, scored(0.0, status="missing", returned=0, judged=0))["judged_rate"] is None
-    )
 
 
 def test_each_dataset_run_and_cutoff_has_a_row_and_null_is_a_cutoff(evaluate_embedded):
@@ -104,11 +98,3 @@ def test_a_run_without_a_judged_query_has_a_row_of_zeros_and_nulls_at_every_cuto
     expected |= {("idle", 10, 0, 0, 0, 7, None), ("idle", None, 0, 0, 0, 7, None)}
     assert {tuple(row[name] for name in names) for row in found} == expected
     assert len(found) == len(expected)
-
-
-def test_the_same_run_of_two_datasets_keeps_its_scores_apart(evaluate_embedded):
-    rows, columns = [("web", NIGHT, "r", 10, 4, 2, 1, 0.5)], f"{KEY}, {COUNTS}, ndcg double"
-    runs = [("web", NIGHT, "r", 0), ("shop", NIGHT, "r", 2)]
-    found = evaluate_embedded.call(with_runs, runs, [10], rows, columns)
-    names = ("dataset", "queries", "ndcg", "unjudged_queries")
-    assert sorted(tuple(row[name] for name in names) for row in found) == [("shop", 0, None, 2), ("web", 4, 0.5, 0)]

@@ -61,11 +61,6 @@ def test_the_best_grade_for_every_document_is_not_always_the_best_score():
     assert low == pytest.approx((1 + 1 / math.log2(6)) / (1 + 1 / math.log2(3)))
 
 
-def test_a_list_without_unjudged_documents_has_its_score_as_both_bounds():
-    low, high = found([0.0, 1.0], [], 2, [0.0, 1.0], math.nan)
-    assert low == high == pytest.approx(1 / math.log2(3))
-
-
 def test_long_lists_are_done_in_parts_and_each_has_the_bounds_that_it_has_alone():
     rng = np.random.default_rng(3)
     ranks = [np.sort(rng.choice(np.arange(1, 1001), size=700, replace=False)) for _ in range(2000)]

@@ -1,10 +1,8 @@
 import contextlib
 import datetime
 import io
-from math import log2
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
@@ -48,11 +46,6 @@ def ideal_of(session, judged, cutoffs, **options):
     return row.asDict()
 
 
-def kept_queries(session, judged, returned):
-    kept = lists.of_judged_queries(results(session, returned), judgments(session, judged))
-    return [row["query_id"] for row in kept.collect()]
-
-
 def dcg_at_1(session, judged, returned):
     """The DCG at 1 of lists that are ranked down to 2."""
     convention = Convention()
@@ -67,22 +60,12 @@ def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(evaluate_emb
     assert found == [("q1", "a", None), ("q2", "b", 2.0**2 - 1)]
 
 
-def test_a_negative_grade_that_is_kept_has_a_negative_gain(evaluate_embedded):
-    found = evaluate_embedded.call(gains_of, [judgment("a", -1.0)], negative="keep")
-    assert found == [("q1", "a", 2.0**-1 - 1)]
-
-
 NEGATIVE = r"refuses \[relevance_negative\] judgments: .*query_id=q1 doc_id=a"
 
 
 def test_a_negative_grade_that_is_an_error_fails_the_plan_and_names_the_document(evaluate_embedded):
     with pytest.raises(RuntimeError, match=NEGATIVE):
         evaluate_embedded.call(gains_of_unchecked, [judgment("a", -1.0)], negative="error")
-
-
-def test_so_it_does_on_classic_spark(spark):
-    with pytest.raises(PySparkException, match=NEGATIVE):
-        gains_of_unchecked(spark, [judgment("a", -1.0)], negative="error")
 
 
 def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(evaluate_embedded):
@@ -103,23 +86,10 @@ def test_a_document_judged_twice_has_one_grade_by_its_policy(evaluate_embedded, 
     assert found == [("q1", "a", grade), ("q1", "b", 0.0)]
 
 
-def test_the_ideal_sums_the_largest_gains_first_at_every_cutoff(evaluate_embedded):
-    judged = [judgment("a", 1.0), judgment("b", 3.0), judgment("c", 2.0)]
-    row = evaluate_embedded.call(ideal_of, judged, [1, 2, None], gain="linear")
-    assert row["ideal_dcg_1"] == 3
-    assert row["ideal_dcg_2"] == pytest.approx(3 + 2 / log2(3))
-    assert row["ideal_dcg_all"] == pytest.approx(3 + 2 / log2(3) + 1 / log2(4))
-
-
 def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(evaluate_embedded):
     judged = [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)]
     with pytest.raises(RuntimeError, match=r"judged twice.*query_id=q1; .*judgment_duplicates=max"):
         evaluate_embedded.call(ideal_of, judged, [1])
-
-
-def test_results_of_a_query_that_nobody_judged_are_left_out(evaluate_embedded):
-    judged, returned = [judgment("a", 1.0, "q1")], [result("a", 1.0, "q1"), result("b", 1.0, "q2")]
-    assert evaluate_embedded.call(kept_queries, judged, returned) == ["q1"]
 
 
 def test_an_unjudged_document_keeps_its_rank_and_has_no_gain_or_that_of_a_grade(evaluate_embedded):
@@ -136,19 +106,6 @@ def test_dropped_documents_go_behind_the_list_so_that_the_query_stays_answered(e
         assert evaluate_embedded.call(documents_of, judged, returned, **options)[0] == ("a", 1, 1.0)
     found = evaluate_embedded.call(documents_of, judged, returned, negative="drop")
     assert [doc for doc, _, _ in found] == ["x", "a", "n"]
-
-
-def test_the_query_itself_can_be_excluded_from_its_results(evaluate_embedded):
-    judged, returned = [judgment("a", 1.0)], [result("q1", 2.0), result("a", 1.0)]
-    found = evaluate_embedded.call(documents_of, judged, returned, exclude_query_as_document=True)
-    assert found[0] == ("a", 1, 1.0)
-
-
-def test_tied_documents_have_their_mean_gain_even_beyond_the_cutoff(evaluate_embedded):
-    judged = [judgment("b", 1.0), judgment("c", 1.0), judgment("a", 0.0)]
-    returned = [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0)]
-    found = evaluate_embedded.call(documents_of, judged, returned, 2, ties="average")
-    assert found == [("a", 1, 0.0), ("d", 2, pytest.approx(2 / 3))]
 
 
 def test_a_document_returned_twice_within_the_depth_fails_every_score(evaluate_embedded):

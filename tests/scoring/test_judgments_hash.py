@@ -32,8 +32,8 @@ def _print_hashes(folder, *names):
 
     from ndcg_spark import config
     from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.clock import Clock
-    from ndcg_spark.job.evaluating import run_on
+    from ndcg_spark.job.evaluate import run_on
+    from ndcg_spark.job.progress import Clock
     from ndcg_spark.nights.read import read_scores
 
     found = []

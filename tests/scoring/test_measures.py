@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from reference_measures import in_order, measures
+from reference_measures import measures, sorted_runs
 
 from ndcg_spark import Convention
 from ndcg_spark.convention.measures import MEASURES
@@ -77,7 +77,7 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(evaluate_embedd
     assert len(found.query_scores) == len(judged) * len(CUTOFFS)
     for row in found.query_scores:
         query = row["query_id"]
-        counting, listed = of(judged[query], in_order(returned[query]))
+        counting, listed = of(judged[query], sorted_runs(returned[query]))
         same(row, measures(counting, listed, row["cutoff"], highest=highest, **given))
         assert (row["bpref"] is None) == (row["cutoff"] is not None)
     for cutoff in CUTOFFS:
@@ -95,7 +95,7 @@ def test_judged_documents_are_relevant_whatever_their_grade_where_a_convention_s
     for row in found.query_scores:
         counting = dict.fromkeys(known(judged[row["query_id"]]), 1.0)
         if counting:
-            expected = measures(counting, in_order(returned[row["query_id"]]), 3, highest=1.0)
+            expected = measures(counting, sorted_runs(returned[row["query_id"]]), 3, highest=1.0)
             same(row, expected, ["precision", "recall"])
 
 
@@ -107,7 +107,7 @@ def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(evaluate_embe
     for row in found.query_scores:
         counting = known(judged[row["query_id"]])
         highest = max([*counting.values(), 0.0])
-        expected = measures(counting, in_order(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0)
+        expected = measures(counting, sorted_runs(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0)
         same(row, expected, ["rbp", "rbp_residual", "err"])
 
 

@@ -18,8 +18,8 @@ from ndcg_spark.scoring.ranking import (
     first_of_each_document,
     list_by_list,
     rank_by_gain,
+    removes_documents,
     settle_ties,
-    takes_documents_off,
 )
 
 KEY = ["run", "query_id"]
@@ -48,7 +48,7 @@ def ranked(session, rows, depth=None, rank=by_window, off=(), **options):
     """The rows of the ranked table as dictionaries, by their rank; documents that are `off` are off their list."""
     # Reading the table settles what an engine makes of -0.0.
     table, convention = conform(results(session, rows), RESULTS, "results"), Convention(**options)
-    if takes_documents_off(convention):
+    if removes_documents(convention):
         table = table.withColumn(LISTED, ~F.col("doc_id").isin(*off))
     return [row.asDict() for row in rank(table, KEY, convention, depth).orderBy(*KEY, RANK).collect()]
 

@@ -3,12 +3,12 @@
 from programs import called
 
 from ndcg_spark import config
-from ndcg_spark.job import evaluating
+from ndcg_spark.job import evaluate
 
 
 def on_spark(settings: dict) -> None:
     """On the classic session of the tests."""
-    evaluating.run(config.validate(settings, "test"), lambda *_: None)
+    evaluate.run(config.validate(settings, "test"), lambda *_: None)
 
 
 def on_embedded(settings: dict) -> None:

@@ -8,8 +8,8 @@ from staying import returned
 
 from ndcg_spark import config
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.job import checking, evaluating
-from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.job import check, evaluate
+from ndcg_spark.job.record import Outcome
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"
@@ -38,7 +38,7 @@ def evaluated(settings: EvaluationConfig, then: Callable[[str], object] = lambda
         told.append((step, sentence))
         then(step)
 
-    return evaluating.run(settings, tell), told
+    return evaluate.run(settings, tell), told
 
 
 def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> tuple[Outcome, Told]:
@@ -49,7 +49,7 @@ def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> t
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     told = []
-    return checking.check(settings, lambda step, sentence: told.append((step, sentence))), told
+    return check.check(settings, lambda step, sentence: told.append((step, sentence))), told
 
 
 def checked_on_embedded(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:

@@ -20,9 +20,9 @@ from pyarrow import parquet as pq
 from ndcg_spark import config
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import EngineError, InputError
-from ndcg_spark.job import evaluating
-from ndcg_spark.job.clock import Clock
-from ndcg_spark.job.outcome import Outcome
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.job.progress import Clock
+from ndcg_spark.job.record import Outcome
 from ndcg_spark.text import message
 
 COLUMNS = {
@@ -85,7 +85,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
     output = {"output": str(folder / "out")} if keep else {}
     settings = config.validate({**given, **more, **output}, "fuzz")
     try:
-        outcome = evaluating.run_on(engine, settings, lambda *_: None, Clock())
+        outcome = job.run_on(engine, settings, lambda *_: None, Clock())
     except (InputError, EngineError) as error:
         if isinstance(error, EngineError) and "or a file is damaged, " not in str(error):
             raise

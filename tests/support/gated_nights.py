@@ -66,7 +66,7 @@ def _evaluated(_: str, *nights: dict[str, Any]) -> list[dict[str, Any]]:
 def evaluate(night: dict[str, Any]) -> dict[str, Any]:
     """One night, in a process that has a session."""
     from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluating import run
+    from ndcg_spark.job.evaluate import run
 
     given = dict(night)
     accepted = given.pop("accepted", None)

@@ -71,14 +71,3 @@ def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Commi
     night = CommittedNight(dataset, date, 1, "e", None)
     night.__dict__["_record"] = record
     return night
-
-
-def note_sizes(output: Path) -> None:
-    """Note the sizes of all files in the records anew: as if the program had written what a test has changed."""
-    for path in (output / "_evaluations").rglob("*.json"):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        folder = "/".join((*path.parts[-3:-1], f"evaluation_id={found['evaluation_id']}"))
-        for table, files in found["files"].items():
-            for name, file in files.items():
-                file["bytes"] = (output / table / folder / name).stat().st_size
-        path.write_text(json.dumps(found), encoding="utf-8")

@@ -154,13 +154,13 @@ def delete_by_position(table: Any, positions: list[int], content: str = "POSITIO
 def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
     """Print the dataset scores of an evaluation; once the tables are checked, that of the results is removed whole."""
     from ndcg_spark import config
-    from ndcg_spark.job import evaluating
+    from ndcg_spark.job import evaluate as job
 
     def tell(step: str, sentence: str) -> None:
         if step == "read" and "results of" in sentence:
             shutil.rmtree(table)
 
-    outcome = evaluating.run(config.validate(settings, "test"), tell)
+    outcome = job.run(config.validate(settings, "test"), tell)
     assert not Path(table).exists()
     print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
 

@@ -9,7 +9,7 @@ from reading_rules import COLUMNS
 
 from ndcg_spark import config
 from ndcg_spark.contract.check import check_tables
-from ndcg_spark.job.preparing import engine_for, sources_of
+from ndcg_spark.job.setup import engine_for, sources_of
 
 #: Of a table: the accepted rows as they are shown, which tells -0.0 from 0.0; the breaches by code; and the rejected
 #: rows as they are kept.

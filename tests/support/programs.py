@@ -21,8 +21,8 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
         "ndcg_spark.cli.app",
-        "ndcg_spark.job.checking",
-        "ndcg_spark.job.evaluating",
+        "ndcg_spark.job.check",
+        "ndcg_spark.job.evaluate",
         "ndcg_spark.nights.read",
         "pandas",
         "pyarrow.dataset",

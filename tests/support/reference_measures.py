@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 
-def in_order(returned: Mapping[str, float]) -> list[str]:
+def sorted_runs(returned: Mapping[str, float]) -> list[str]:
     """The documents by falling score; ties go to the document whose id is larger in UTF-8."""
     return sorted(returned, key=lambda doc: (returned[doc], doc.encode()), reverse=True)
 

@@ -1,6 +1,10 @@
 """Comparisons as people are shown them."""
 
-from ndcg_spark.tables.comparisons import comparison_table
+import pytest
+
+from ndcg_spark.tables.comparisons import PLAIN_SIGNS, SORT_COLUMNS, comparison_table
+from ndcg_spark.tables.sorting import order_of
+from ndcg_spark.tables.writers import text
 
 UNCHANGED = {
     "dataset": "web",
@@ -18,11 +22,19 @@ UNCHANGED = {
     "interval_low": -2e-17,
     "interval_high": 4e-17,
     "p_adjusted": 1.0,
-    "test": "t",
+    "test": None,
     "wins": 0,
     "ties": 11,
     "losses": 0,
     "flags": ["unchanged"],
+    "evaluated_on": None,
+    "family": None,
+    "family_size": None,
+    "conclusion": "cannot_tell",
+    "p_value": 1.0,
+    "minimum_detectable": None,
+    "queries_needed": None,
+    "weight_effective_n": None,
 }
 
 
@@ -37,3 +49,77 @@ def test_a_run_that_has_not_changed_does_not_decide_which_test_is_named():
     changed = {**UNCHANGED, "run": "other", "interval_high": 0.5, "test": "randomization", "flags": ["few_changed"]}
     notes = comparison_table([UNCHANGED, changed], "none", 0.05).notes
     assert "p: two-sided randomization test" in notes
+
+
+def row(run, difference=0.1, **more):
+    """A row that changed, with an interval of 0.05 to either side."""
+    interval = {"interval_low": difference - 0.05, "interval_high": difference + 0.05}
+    family = {"family": "primary", "family_size": 3, "conclusion": "cannot_tell", "flags": []}
+    planned = {"p_value": 0.002, "p_adjusted": 0.004, "minimum_detectable": 0.36, "queries_needed": 780}
+    return {**UNCHANGED, "run": run, "difference": difference, **interval, **family, **planned, **more}
+
+
+def shown(rows, width, **more):
+    table = comparison_table(rows, "holm", 0.05, PLAIN_SIGNS, width=width, **more)
+    return table, [line for line in text(table) if line not in table.notes]
+
+
+MANY = [
+    row("good", conclusion="better"),
+    row("a-run-with-a-long-name", -0.2, conclusion="worse", flags=["few_changed", "skewed"]),
+    row("other", 0.01, p_adjusted=0.6),
+    row("other", -3.0, measure="dcg", family="other measures"),
+    {**UNCHANGED, "run": "same", "difference": 0.0},
+]
+
+
+def test_the_worst_run_comes_first_below_a_count_of_conclusions():
+    table, _ = shown(MANY, None)
+    assert table.title == "ndcg@10: 1 worse, 1 better, 1 not told apart, 1 unchanged"
+    runs = ["a-run-with-a-long-name", "same", "other", "good", "other"]
+    assert [cells[0] for cells in table.rows] == runs
+    for sort, first in (("difference", "good"), ("run", "a-run-with-a-long-name"), ("p_adjusted:desc", "same")):
+        table, _ = shown(MANY, None, order=order_of(sort, SORT_COLUMNS, ()))
+        assert table.rows[0][0] == first
+    table, _ = shown(MANY, None, top=2)
+    assert [cells[0] for cells in table.rows] == runs[:2]
+    assert table.notes[0] == "and 3 more without --top"
+
+
+def test_a_row_with_weights_stays_below_the_one_without():
+    weighted = [row(run, -0.5 - at, weight_effective_n=3.0) for at, run in enumerate("ab")]
+    rows = [row("a", 0.2), weighted[0], row("b", 0.1), weighted[1]]
+    table, _ = shown(rows, None)
+    assert [cells[:2] for cells in table.rows] == [
+        ["b", "ndcg@10"],
+        ["b", "ndcg@10 weighted"],
+        ["a", "ndcg@10"],
+        ["a", "ndcg@10 weighted"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "gone"),
+    [
+        (200, []),
+        (150, ["needed", "could see", "mean", "baseline"]),
+        (120, ["needed", "could see", "mean", "baseline", "ties", "p", "queries"]),
+        (119, ["needed", "could see", "mean", "baseline", "ties", "p", "queries"]),
+        (100, ["needed", "could see", "mean", "baseline", "ties", "p", "queries", "interval"]),
+        (80, ["needed", "could see", "mean", "baseline", "p"]),
+    ],
+)
+def test_columns_leave_a_table_that_is_too_wide_in_a_fixed_order_and_no_number_is_cut(width, gone):
+    table, lines = shown(MANY, width)
+    assert max(map(len, lines)) <= width
+    note = f"no room for: {', '.join(gone)}; a wider terminal and --format json have them"
+    assert [n for n in table.notes if n.startswith("no room")] == ([note] if gone else [])
+    assert not {"could see", "ties"}.intersection(gone) & set(table.headings)
+    for cells in table.rows:
+        assert "…" not in "".join(cells)
+
+
+def test_below_100_characters_each_comparison_has_two_lines():
+    _, lines = shown(MANY, 99)
+    assert lines[2].split() == ["a-run-with-a-long-name", "ndcg@10", "-0.2000", "**", "0.0040"]
+    assert lines[3] == "  -0.2500 to -0.1500  11 queries: 0 won, 11 tied, 0 lost  few_changed  skewed"

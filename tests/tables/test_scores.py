@@ -77,6 +77,7 @@ def comparison(run, mean, p=0.5, baseline_mean=0.4, measure="ndcg", cutoff=10, *
         "weight_effective_n": None,
         "mean": mean,
         "p_adjusted": p,
+        "family_size": 2,
         "flags": [],
         "test": "t",
     }
@@ -90,9 +91,9 @@ def rows(table):
 
 
 def test_the_columns_are_the_measures_that_were_asked_for_as_the_field_writes_them():
-    asked = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
+    requested = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
     found = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
-    table = paper_table(found, asked=asked)
+    table = paper_table(found, measure_set=requested)
     assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]
     assert table.rows == [["a", "0.5000", "0.4000", "0.3000", "0.2000"]]
 
@@ -134,7 +135,7 @@ def test_a_comparison_is_a_table_of_its_runs_and_their_baseline():
         r"odd & 0.1000 & 0.2000 \\",
     ]
     assert table.notes[0] == "baseline: bm25"
-    assert table.notes[1].endswith("adjusted for 3 comparisons (Holm); * below 0.05, ** below 0.01, *** below 0.001")
+    assert table.notes[1].endswith("adjusted for 2 comparisons (Holm); * below 0.05, ** below 0.01, *** below 0.001")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import mllib
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.clock import Clock
-from ndcg_spark.job.evaluating import run_on
+from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.progress import Clock
 
 
 def main(judgments: str, ranked: str, unranked: str, rounds: str) -> None:

@@ -1,4 +1,4 @@
-"""Explain one query from the inputs: the steps of an evaluation, of this query alone."""
+"""Explain one query from the inputs: the steps of an evaluation, for this query alone."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,25 +14,24 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import explained_of, facts_of
 from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
-from ndcg_spark.job.adapting import adapted
-from ndcg_spark.job.duplicates import searched_if_met, without_duplicates
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.outcome import Tell, tell_rows_read
-from ndcg_spark.job.preparing import engine_for, evaluation_of, runs_table, sources_of
+from ndcg_spark.job.progress import ReportStep, report_rows_read
+from ndcg_spark.job.scores import runs_table, searched_if_met, without_duplicates
+from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
 
-#: So many of the queries that are spelled most alike are looked at.
+#: How many of the queries with the most similar ids a message chooses from.
 _NEAR = 20
 
 
-def explain_query(config: EvaluationConfig, asked: ExplainRequest, tell: Tell) -> Explained:
+def explain_query(config: EvaluationConfig, request: ExplainRequest, report_step: ReportStep) -> Explained:
     """The explanations of a query as the evaluation of this configuration scores it.
 
-    Both tables are held to the contract first, so that nothing is explained that would not be scored.
+    Both tables are validated first, so nothing is explained that would not be scored.
 
     Raises
     ------
@@ -41,41 +40,41 @@ def explain_query(config: EvaluationConfig, asked: ExplainRequest, tell: Tell) -
     InputError
         The input, or the query, is refused.
     """
-    with engine_for(config) as opened:
-        tell("engine", opened.name)
-        sources = sources_of(opened, config)
-        config = adapted(config, sources, tell)
-        cutoff = asked.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
-        evaluation = dataclasses.replace(evaluation_of(opened, config), cutoffs=(cutoff,), rank=by_window)
+    with engine_for(config) as engine:
+        report_step("engine", engine.name)
+        context = context_of(engine, config, report_step)
+        sources, config = context.sources, context.config
+        cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
+        evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
         with translated_failures(sources):
             checked = check_tables(*sources, config)
-        tell_rows_read(sources, checked, tell)
+        report_rows_read(sources, checked, report_step)
 
         def explained(checked: CheckedTables) -> Explained:
             with translated_failures(sources):
-                return _explained(opened, checked, evaluation, asked)
+                return _explained(engine, checked, evaluation, request)
 
         return searched_if_met(explained, checked, partial(without_duplicates, sources=sources, config=config))
 
 
-def _explained(opened: Engine, checked: CheckedTables, evaluation: Evaluation, asked: ExplainRequest) -> Explained:
+def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, request: ExplainRequest) -> Explained:
     key = query_key(checked.judgments.columns)
     has_dataset = "dataset" in key
     known = [name for name in checked.judgment_counts.queries if name is not None] if has_dataset else []
-    dataset = asked.dataset_of(sorted(known) or [evaluation.dataset])
+    dataset = request.dataset_of(sorted(known) or [evaluation.dataset])
 
     def of_dataset(table: DataFrame) -> DataFrame:
         return table.where(F.col("dataset") == dataset) if has_dataset else table
 
-    runs = asked.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
-    is_asked = F.col("query_id") == asked.query
-    judgments = of_dataset(checked.judgments).where(is_asked)
-    results = of_dataset(checked.results).where(is_asked & F.col("run").isin(*runs))
+    runs = request.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
+    is_query = F.col("query_id") == request.query
+    judgments = of_dataset(checked.judgments).where(is_query)
+    results = of_dataset(checked.results).where(is_query & F.col("run").isin(*runs))
     documents = judged_documents(judgments, key, evaluation.convention)
     judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
     if not judged:
-        raise _no_query(of_dataset(checked.judgments), results, checked.judgment_counts.queries, asked)
-    table = of_dataset(runs_table(opened, checked)).where(F.col("run").isin(*runs))
+        raise _no_query(of_dataset(checked.judgments), results, checked.judgment_counts.queries, request)
+    table = of_dataset(runs_table(engine, checked)).where(F.col("run").isin(*runs))
     scores = query_scores(judgments, results, table, evaluation).collect()
     returned = [row.asDict() for row in returned_documents(results, documents, key, evaluation.convention).collect()]
     grades = of_dataset(checked.judgments).agg(F.max("relevance").alias("best"), F.min("relevance").alias("worst"))
@@ -83,19 +82,19 @@ def _explained(opened: Engine, checked: CheckedTables, evaluation: Evaluation, a
     facts = {
         row["run"]: facts_of(row.asDict(), returned, judged, (best, worst), evaluation.convention) for row in scores
     }
-    return explained_of(facts, runs, asked)
+    return explained_of(facts, runs, request)
 
 
 def _no_query(
-    judgments: DataFrame, results: DataFrame, queries: Mapping[str | None, int], asked: ExplainRequest
+    judgments: DataFrame, results: DataFrame, queries: Mapping[str | None, int], request: ExplainRequest
 ) -> ConfigurationError:
-    """The error for a query that nobody judged. Two actions."""
+    """The error for an unjudged query. Runs two jobs."""
     count = sum(queries.values())
     if results.take(1):
         return ConfigurationError(
-            f"query: {asked.query!r} is in the results, and none of the {count:,} judged queries, so it has no score; "
-            "have it judged"
+            f"query: {request.query!r} is in the results but is not one of the {count:,} judged queries, so it has no "
+            "score; have it judged"
         )
     near = judgments.select("query_id").distinct()
-    near = near.orderBy(F.levenshtein(F.col("query_id"), F.lit(asked.query)), "query_id").limit(_NEAR)
-    return unknown_name("query", asked.query, [row["query_id"] for row in near.collect()], count, "judged queries")
+    near = near.orderBy(F.levenshtein(F.col("query_id"), F.lit(request.query)), "query_id").limit(_NEAR)
+    return unknown_name("query", request.query, [row["query_id"] for row in near.collect()], count, "judged queries")

@@ -18,7 +18,7 @@ from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, MissingInputError
 from ndcg_spark.inputs import discover
-from ndcg_spark.job import late_inputs
+from ndcg_spark.job import input_wait
 
 ROOT = Path(__file__).parents[2]
 ENGINE = Engine(None, "embedded", "none that computes", sees_local_files=True)
@@ -39,10 +39,10 @@ def waited(monkeypatch, tmp_path):
             if left:
                 left.pop(0)()
 
-        monkeypatch.setattr(late_inputs, "time", types.SimpleNamespace(sleep=sleep, monotonic=lambda: now[0]))
+        monkeypatch.setattr(input_wait, "time", types.SimpleNamespace(sleep=sleep, monotonic=lambda: now[0]))
         tables = {name: {"path": path} for name, path in zip(("judgments", "results"), paths, strict=True)}
         config = validate({**tables, "wait_for_input": most, "date": "2026-11-20", **more}, "test")
-        late_inputs.wait(ENGINE, config, lambda step, sentence: told.append((step, sentence)))
+        input_wait.wait_for_inputs(ENGINE, config, lambda step, sentence: told.append((step, sentence)))
         return told, now[0]
 
     return wait
@@ -144,7 +144,7 @@ def test_a_path_that_only_the_engine_sees_is_looked_for_by_it(monkeypatch):
 
 
 def test_what_only_the_engine_sees_is_late_as_long_as_it_is_not_there_or_empty():
-    late = [late_inputs._lateness(far(files), "results", "s4://bucket/runs") for files in ([], [0], [0, 5])]
+    late = [input_wait._lateness(far(files), "results", "s4://bucket/runs") for files in ([], [0], [0, 5])]
     assert ["no such path" in late[0], "only empty files" in late[1], late[2]] == [True, True, None]
 
 

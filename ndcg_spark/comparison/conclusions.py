@@ -1,0 +1,60 @@
+"""What may be said of a row of COMPARISONS: better, worse, the same or nothing; and what its interval rules out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_spark.comparison.options import SCORES
+from ndcg_spark.comparison.statistics import is_doubted, share_bound
+
+#: A row of COMPARISONS.
+Row = Mapping[str, Any]
+
+#: The measures whose values are between 0 and 1.
+_BOUNDED = frozenset(SCORES) - {"dcg", "ideal_dcg", "cg"}
+#: The flag of a comparison of which some queries have other judgments than in the baseline, so that a difference says
+#: nothing about the run.
+OTHER_JUDGMENTS = "other_judgments"
+
+BETTER, WORSE, SAME, CANNOT_TELL = "better", "worse", "same", "cannot_tell"
+
+
+def conclusion(row: Row, alpha: float, margin: float | None) -> str | None:
+    """BETTER, WORSE, SAME or CANNOT_TELL; None for a row without a p value.
+
+    SAME: a difference as large as the `margin` is ruled out in both directions, which is two one-sided tests (TOST) at
+    alpha / 2 each. Else BETTER or WORSE, if the adjusted p value is below alpha.
+    """
+    if row["p_adjusted"] is None:
+        return None
+    if OTHER_JUDGMENTS in row["flags"]:
+        return CANNOT_TELL
+    if margin is not None and rules_out_drop(row, margin, alpha) and rules_out_drop(_mirrored(row), margin, alpha):
+        return SAME
+    if row["p_adjusted"] >= alpha:
+        return CANNOT_TELL
+    return BETTER if row["difference"] > 0 else WORSE
+
+
+def rules_out_drop(row: Row, drop: float, alpha: float) -> bool:
+    """Whether it is proved that the true difference is not below -drop; the interval of the row is that of 1 - alpha.
+
+    No flag may doubt the interval, and it must begin above -drop. For scores between 0 and 1 it must also have so many
+    queries that losing all of a share `drop` of them would have been seen: 368 for a drop of 0.01. Without that, where
+    2 % of queries lose 0.75, 13 % of samples of 100 have none of these and an interval close to 0. The other way round,
+    where hardly any of very many queries changed, it is proved even if all of these had lost everything.
+    """
+    is_bounded = row["measure"] in _BOUNDED
+    n = row["weight_effective_n"] if row["weight_effective_n"] is not None else row["queries"]
+    is_weighted = row["weight_effective_n"] is not None
+    if n and is_bounded and not is_weighted and share_bound(row["changed_queries"], n, alpha / 2) <= drop:
+        return True
+    low = row["interval_low"]
+    if low is None or low <= -drop or is_doubted(row["flags"]) or OTHER_JUDGMENTS in row["flags"]:
+        return False
+    return not is_bounded or share_bound(0, n, alpha / 2) <= drop
+
+
+def _mirrored(row: Row) -> Row:
+    """The row of the baseline compared with the run."""
+    high = row["interval_high"]
+    return {**row, "interval_low": None if high is None else -high}

@@ -1,0 +1,57 @@
+"""The input is validated without being scored."""
+
+import dataclasses
+from typing import Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.check import check_tables
+from ndcg_spark.convention.measures import NDCG_ONLY
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.input_wait import wait_for_inputs
+from ndcg_spark.job.progress import ReportStep, report_rows_read, warn_of_input
+from ndcg_spark.job.scores import (
+    counted_refusals,
+    refuse_unjudged,
+    runs_table,
+    scores_of,
+    sorted_rows,
+    without_duplicates,
+)
+from ndcg_spark.job.setup import context_of, engine_for
+from ndcg_spark.scoring.evaluation import dataset_scores
+
+_RATE = ("dataset", "run", "cutoff", "judged_rate")
+
+
+def check(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
+    """Validate both tables by the rules of the configured convention: `counts`, `rejected` and `judged_rate`, for JSON.
+
+    Raises
+    ------
+    InputError
+        More rows break a rule than the budget allows, or a limit is exceeded. A document that occurs twice for one
+        query breaks a rule at any depth here, unless an option merges its rows.
+    """
+    with engine_for(config) as engine:
+        report_step("engine", engine.name)
+        wait_for_inputs(engine, config, report_step)
+        context = context_of(engine, config, report_step)
+        sources, config = context.sources, context.config
+        deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
+        with translated_failures(sources):
+            checked = check_tables(*sources, config)
+        checked = without_duplicates(checked, sources, config)
+        report_rows_read(sources, checked, report_step)
+        warn_of_input(sources, checked, config, report_step)
+        runs = runs_table(engine, checked)
+        with counted_refusals(context, checked, deepest):
+            per_query = scores_of(checked, runs, deepest)
+            rates = dataset_scores(per_query, runs, deepest).select(*_RATE).collect()
+    rows = sorted_rows(rates, _RATE)
+    refuse_unjudged(context, rows)
+    counts = {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")}
+    return {
+        "counts": counts,
+        "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
+        "judged_rate": rows,
+    }

@@ -1,0 +1,167 @@
+"""One evaluation from its configuration to printed or published scores: read, check, evaluate, publish."""
+
+import contextlib
+import dataclasses
+import io
+from collections.abc import Callable
+from typing import Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import exclusions
+from ndcg_spark.contract.check import check_tables, typed_tables
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.convention.convention import counted_grade
+from ndcg_spark.engine import Engine
+from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.job.consumers import Consumer
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.input_wait import wait_for_inputs
+from ndcg_spark.job.progress import (
+    AnnounceStep,
+    Clock,
+    ReportStep,
+    evaluating,
+    reading,
+    report_rows_read,
+    report_rows_rejected,
+    warn_of_input,
+)
+from ndcg_spark.job.publish import publish
+from ndcg_spark.job.record import Outcome, outcome_of
+from ndcg_spark.job.scores import (
+    counted_refusals,
+    refuse_scores,
+    runs_table,
+    scores_of,
+    searched_if_met,
+    shown_columns,
+    sorted_rows,
+    without_duplicates,
+)
+from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
+from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
+from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.plan_description import steps
+
+
+def run(
+    config: EvaluationConfig,
+    report_step: ReportStep,
+    consumer: Consumer | None = None,
+    accepted: str | None = None,
+    announce: AnnounceStep = lambda _: None,
+) -> Outcome:
+    """Evaluate as configured, and publish the scores if the configuration names an output.
+
+    With a gate, the night is decided on before it is published, and it is published whatever the verdict. `accepted` is
+    why it is a baseline of later nights all the same.
+
+    The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
+    gets no row of an evaluation that is refused. `announce` is called with what each step does when it begins.
+
+    Raises
+    ------
+    NdcgSparkError
+        Its class has the exit code. The message says so if anything was published.
+    """
+    clock = Clock(announce)
+    if config.gate is not None or accepted is not None:
+        # Imported here, because an evaluation without a gate need not wait for statistics.
+        from ndcg_spark.job.gate import refuse_unusable
+
+        refuse_unusable(config, accepted)
+    with contextlib.ExitStack() as stack:
+        with clock.step("engine", "starting the engine"):
+            engine = stack.enter_context(engine_for(config))
+        report_step("engine", engine.name)
+        if config.wait_for_input:
+            with clock.step("wait", "waiting for inputs"):
+                wait_for_inputs(engine, config, report_step)
+        release = engine.close if consumer is None else lambda: None
+        return run_on(engine, config, report_step, clock, release, consumer, accepted)
+
+
+def run_on(
+    engine: Engine,
+    config: EvaluationConfig,
+    report_step: ReportStep,
+    clock: Clock,
+    release: Callable[[], object] = lambda: None,
+    consumer: Consumer | None = None,
+    accepted: str | None = None,
+) -> Outcome:
+    """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
+
+    `release` is called when the engine has done its work and only publishing is left.
+    """
+    with clock.step("read", "looking at the inputs"):
+        context = context_of(engine, config, report_step, clock)
+        slices = slice_tables(engine, config)
+    context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
+    sources = context.sources
+    with clock.step("check", reading(sources)), translated_failures(sources):
+        checked = check_tables(*sources, context.config)
+    config = _with_highest_grade(context.config, checked.judgment_counts.best_grade)
+    context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))
+    report_rows_read(sources, checked, report_step)
+    warn_of_input(sources, checked, config, report_step)
+    if consumer:
+        consumer.check_runs([run.run for run in checked.result_counts.runs])
+
+    def search(checked: CheckedTables) -> CheckedTables:
+        with clock.step("check again", reading(sources)):
+            searched = without_duplicates(checked, sources, config)
+        report_rows_rejected(sources, searched, report_step)
+        return searched
+
+    return searched_if_met(lambda checked: _outcome(context, checked), checked, search)
+
+
+def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
+    """The configuration with the highest grade of the judgments in its convention, if a measure needs to know it.
+
+    So it is recorded, and two nights whose judgments have different highest grades differ in their convention.
+    """
+    convention = config.convention
+    if not config.measure_set.needs_highest_grade or convention.max_grade != "highest":
+        return config
+    highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
+    return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
+
+
+def _outcome(context: Context, checked: CheckedTables) -> Outcome:
+    """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `run`."""
+    output = context.config.dated(context.config.output) if context.config.output else None
+    verdicts: list[Verdict] = []
+    with counted_refusals(context, checked, context.evaluation):
+        rows, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
+    return outcome_of(context, checked, rows, output, verdicts)
+
+
+def _collected(context: Context, checked: CheckedTables) -> list[dict[str, Any]]:
+    """The dataset scores of checked tables, not published."""
+    runs = runs_table(context.engine, checked)
+    with context.clock.step("evaluate", evaluating(checked)):
+        per_query = scores_of(checked, runs, context.evaluation)
+        means = dataset_scores(per_query, runs, context.evaluation).collect()
+    rows = sorted_rows(means, shown_columns(context))
+    refuse_scores(context, checked, rows)
+    if context.consumer:
+        context.consumer.consume(per_query, published=False)
+    return rows
+
+
+def explain_plan(config: EvaluationConfig) -> str:
+    """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
+    with engine_for(config) as engine:
+        context = context_of(engine, config, lambda *_: None)
+        judgments, results = typed_tables(*context.sources, context.config)
+        excluded = context.sources[1].without
+        results = exclusions.remove_excluded(results, excluded) if excluded else results
+        runs = count_unjudged_queries(judgments, results)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            returned = of_judged_queries(results, judgments)
+            query_scores(judgments, returned, runs, context.evaluation).explain()
+        numbered = [f"{number}. {step}" for number, step in enumerate(steps(context.evaluation), start=1)]
+        return "\n".join([engine.name, *numbered, "", printed.getvalue().strip()])

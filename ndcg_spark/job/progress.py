@@ -1,0 +1,108 @@
+"""What a command reports while it runs: its steps, how long each takes, what was read, and what looks like a mistake.
+
+No engine says through the API that all share how far a query is, so nothing here says how much is left.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import limits, plausibility
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.inputs.read import Source
+
+#: Called when a step is done, with the name of the step and a sentence for the user.
+ReportStep = Callable[[str, str], None]
+#: Called when a step begins, with what it does.
+AnnounceStep = Callable[[str], object]
+
+
+class Clock:
+    """Measures steps in seconds, and announces each; a step that runs more than once is summed up."""
+
+    def __init__(self, announce: AnnounceStep = lambda _: None) -> None:
+        self._announce = announce
+        self.seconds: dict[str, float] = {}
+        self._start = time.perf_counter()
+
+    @contextlib.contextmanager
+    def step(self, name: str, activity: str) -> Iterator[None]:
+        """Measure the block as the step of this name, and announce what it does."""
+        self._announce(activity)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
+
+    def with_total(self) -> dict[str, float]:
+        """The seconds of every step so far, and in all since the clock was made."""
+        return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}
+
+
+def reading(sources: Sequence[Source]) -> str:
+    """The activity of reading these tables, with their rows where the files have them, else with their size."""
+    return f"reading {' and '.join(map(_table, sources))}"
+
+
+def evaluating(checked: CheckedTables) -> str:
+    """The activity of evaluating these tables."""
+    counts = checked.result_counts
+    return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"
+
+
+def _table(source: Source) -> str:
+    if source.expected_rows is not None:
+        return f"{source.expected_rows:,} {source.name}"
+    size = sum(file.size or 0 for file in source.files) / 1e6
+    files = f"{len(source.files):,} file{'s' if len(source.files) > 1 else ''}"
+    return f"{source.name} ({files}, {size:,.1f} MB)" if size else source.name
+
+
+def report_rows_read(sources: Sequence[Source], checked: CheckedTables, report_step: ReportStep) -> None:
+    """Report how many rows of each table were read, and which were rejected."""
+    judgments, results = sources
+    judged, returned = checked.judgment_counts, checked.result_counts
+    report_step("read", f"{judged.rows:,} judgments of {sum(judged.queries.values()):,} queries from {judgments.place}")
+    report_step("read", f"{returned.rows:,} results of {len(returned.runs):,} runs from {results.place}")
+    if results.without:
+        report_step("excluded", f"{returned.excluded:,} results, by {results.without.place}")
+    report_rows_rejected(sources, checked, report_step)
+
+
+def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables, report_step: ReportStep) -> None:
+    """Report how many rows of each table were rejected, and why; nothing if none were."""
+    for source, counts in zip(sources, checked.both_counts, strict=True):
+        if counts.breaches:
+            rows = sum(breach.rows for breach in counts.breaches)
+            report_step("rejected", f"{rows:,} rows of {source.name}: {limits.summary(counts.breaches)}")
+
+
+def warn_of_input(
+    sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig, report_step: ReportStep
+) -> None:
+    """Report what in the counts is probably a mistake. It changes neither a score nor an exit code."""
+    shows_ndcg = not config.measures or config.measure_set.has("ndcg")
+    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
+        _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention), report_step)
+    returned = checked.result_counts
+    for sentence in (
+        plausibility.of_unjudged_runs(returned),
+        plausibility.of_ties(returned, config.convention),
+        plausibility.of_ranks(returned, config.convention),
+        plausibility.of_large_scores(returned, sources[1], config.convention),
+        plausibility.of_empty_runs(returned),
+    ):
+        _report("warning", sentence, report_step)
+
+
+def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig, report_step: ReportStep) -> None:
+    """Report which runs returned no judged documents; `rows` have their judged_rate."""
+    _report("warning", plausibility.of_judged_rates(rows, config.cutoffs[-1]), report_step)
+
+
+def _report(step: str, sentence: str | None, report_step: ReportStep) -> None:
+    if sentence:
+        report_step(step, sentence)

@@ -1,0 +1,164 @@
+"""The scores of checked tables are staged and verified, decided on by the gate if there is one, and published."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark import interrupts
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.job.progress import evaluating
+from ndcg_spark.job.record import night_record
+from ndcg_spark.job.scores import (
+    refuse_scores,
+    results_to_score,
+    runs_table,
+    scores_of,
+    shown_columns,
+    sorted_rows,
+)
+from ndcg_spark.job.setup import Context
+from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.read import read_evaluation
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
+from ndcg_spark.scoring.documents import ideal_sizes
+from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, ranked_documents, rejected_rows
+from ndcg_spark.scoring.ideal import judged_documents
+
+_LIST = ["dataset", "run", "query_id"]
+#: How many queries of each run keep their documents where only the queries that lost most do.
+_MOST_LOST = 50
+
+
+def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list[dict[str, Any]], list[Verdict]]:
+    """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
+    config, evaluation, session = context.config, context.evaluation, context.engine.session
+    limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
+    for sentence in remove(output, waste(output)):
+        context.report_step("recover", sentence)
+    publication = Publication(output, evaluation.evaluation_id)
+    verdicts: list[Verdict] = []
+    of_records: Mapping[str, Mapping[str, Any]] = {}
+    with _abandoning(publication):
+        with interrupts.cleaned_up_by(publication.abandon):
+            counts = checked.counts(len(evaluation.cutoffs))
+            rows = _stage(context, checked, publication, counts)
+            refuse_scores(context, checked, rows)
+            if config.gate is not None:
+                # Imported here, because an evaluation without a gate need not wait for statistics.
+                from ndcg_spark.job.gate import gate_staged
+
+                with context.clock.step("compare", "comparing with the baselines of the gate"):
+                    worst = _MOST_LOST if config.documents == "worst" else 0
+                    verdicts, of_records, lost = gate_staged(
+                        config.gate, context, checked, publication, output, rows, worst
+                    )
+                if lost:
+                    with context.clock.step("documents", "keeping the documents of the queries that lost most"):
+                        _stage_documents(publication, checked, evaluation, session, _lists_table(lost, session))
+                    context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
+        scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
+        context.report_step("scored", scores)
+        context.release()
+        with context.clock.step("publish", "publishing"), interrupts.committing(output):
+            superseded = publication.commit(night_record(context, checked), of_records)
+    context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
+    for sentence in superseded:
+        context.report_step("superseded", sentence)
+    if verdicts:
+        from ndcg_spark.job.gate import report_verdicts
+
+        report_verdicts(verdicts, context.report_step)
+    if context.consumer:
+        context.consumer.consume(read_evaluation(output, evaluation.evaluation_id, session), published=True)
+    return rows, verdicts
+
+
+def _stage(
+    context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Stage and verify every table that needs no gate; returns the dataset scores, read back from staging."""
+    evaluation, clock, session = context.evaluation, context.clock, context.engine.session
+    runs = runs_table(context.engine, checked)
+    with clock.step("evaluate", evaluating(checked)):
+        publication.stage("query_scores", scores_of(checked, runs, evaluation))
+        # Before rows are counted: if there are too few because of a changed input, it is not the storage's fault.
+        refuse_changed(context.sources, context.stamps)
+        publication.verify("query_scores", counts["query_scores"])
+    with clock.step("aggregate", "averaging the query scores"):
+        staged = publication.read("query_scores", session, QUERY_SCORES)
+        publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
+        publication.verify("dataset_scores", counts["dataset_scores"])
+        rows = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
+    if context.config.documents == "top":
+        with clock.step("documents", "keeping the documents of the scores"):
+            _stage_documents(publication, checked, evaluation, session)
+    if checked.rejected:
+        with clock.step("reject", "keeping the rejected rows"):
+            publication.stage("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
+            publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
+    return rows
+
+
+def _stage_documents(
+    publication: Publication,
+    checked: CheckedTables,
+    evaluation: Evaluation,
+    session: SparkSession,
+    lists: DataFrame | None = None,
+) -> None:
+    """Stage the table RANKED_DOCUMENTS, where the query scores are already, and verify its rows.
+
+    `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
+    all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
+    deep.
+    """
+    key = query_key(checked.judgments.columns)
+    # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
+    whole = evaluation.convention.ties == "rank"
+    results = results_to_score(checked, checked.results if whole else checked.pruned_results)
+    judgments = checked.judgments
+    if lists is not None:
+        queries = lists.select(*key).distinct()
+        judgments = judgments.join(queries, on=key, how="left_semi")
+        results = results.join(queries, on=key, how="left_semi")
+    documents = ranked_documents(judgments, results, evaluation)
+    if lists is not None:
+        # Those of no run are of the ideal rankings.
+        marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
+        documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
+    publication.stage("ranked_documents", documents)
+    depth = evaluation.deepest_finite
+    at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
+    scores = publication.read("query_scores", session, QUERY_SCORES).where(at_depth)
+    if lists is not None:
+        scores = scores.join(lists, on=_LIST, how="left_semi")
+    rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
+    if evaluation.convention.ideal != "retrieved":
+        sizes = ideal_sizes(judged_documents(judgments, key, evaluation.convention), key, depth)
+        rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
+    publication.verify("ranked_documents", rows)
+
+
+def _lists_table(lists: Sequence[tuple[str, str, str]], session: SparkSession) -> DataFrame:
+    """One row per list: dataset, run, query_id."""
+    columns = zip(_LIST, zip(*lists, strict=True), strict=True)
+    return session.createDataFrame(pa.table({name: pa.array(values, pa.string()) for name, values in columns}))
+
+
+@contextlib.contextmanager
+def _abandoning(publication: Publication) -> Iterator[None]:
+    """Remove what was staged if the block fails."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(Exception):
+            publication.abandon()
+        raise

@@ -1,0 +1,171 @@
+"""The scores of checked tables: computed in the fastest way, without duplicates, refused as a whole, and sorted."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import duplicates, limits
+from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.convention.cutoffs import by_run
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.job.failures import PlanRefusedError, translated_failures
+from ndcg_spark.job.progress import warn_of_unjudged_runs
+from ndcg_spark.job.setup import Context
+from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
+from ndcg_spark.scoring.evaluation import Evaluation, query_scores
+from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.ranking import brought_together, by_window
+from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
+
+_Result = TypeVar("_Result")
+#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
+_NOT_WORTH_A_SCAN = 0.1
+
+
+def runs_table(engine: Engine, checked: CheckedTables) -> DataFrame:
+    """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
+    runs = checked.result_counts.runs
+    columns = {
+        "run": pa.array([run.run for run in runs], pa.string()),
+        "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
+    }
+    if "dataset" in checked.judgments.columns:
+        columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
+    # Built from Arrow, because a table built from rows makes classic Spark start Python workers.
+    return engine.session.createDataFrame(pa.table(columns))
+
+
+def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
+    few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
+    # Where results are not brought together, leaving some out does so.
+    whole = few and _brings_together(checked, evaluation)
+    results = _pruned(checked, evaluation) if whole else results_of(checked, evaluation)
+    return query_scores(checked.judgments, results, runs, evaluation)
+
+
+def results_of(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
+    """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
+    return results_to_score(checked, _pruned(checked, evaluation))
+
+
+def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
+    """Checked results without those of unjudged queries."""
+    return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
+
+
+def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
+    """Checked results without what the check has pruned."""
+    results = checked.pruned_results
+    if _brings_together(checked, evaluation):
+        return brought_together(results, query_key(checked.judgments.columns))
+    return results
+
+
+def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
+    """Whether the results are pruned by their ranks, and at least half of them are of judged queries.
+
+    Others move fewer rows where Spark prunes them itself, before it moves any.
+    """
+    counts = checked.result_counts
+    cut = checked.pruning is not None and counts.untrusted is not None
+    return evaluation.rank is by_window and cut and 2 * checked.unjudged_rows <= counts.rows
+
+
+def without_duplicates(checked: CheckedTables, sources: Sequence[Source], config: EvaluationConfig) -> CheckedTables:
+    """The checked tables without duplicates. Runs Spark jobs, and raises, as `duplicates.without_duplicates`."""
+    judgments, results = sources
+    with translated_failures(sources):
+        return duplicates.without_duplicates(checked, judgments, results, config)
+
+
+def searched_if_met(
+    compute: Callable[[CheckedTables], _Result],
+    checked: CheckedTables,
+    search: Callable[[CheckedTables], CheckedTables],
+) -> _Result:
+    """What `compute` makes of checked tables; if it meets a duplicate, what it makes of them after the `search`.
+
+    The search costs a scan of each table, so it waits until a duplicate is known to matter.
+    """
+    try:
+        return compute(checked)
+    except PlanRefusedError as refusal:
+        if not refusal.is_of_duplicates:
+            raise
+    return compute(search(checked))
+
+
+@contextlib.contextmanager
+def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evaluation) -> Iterator[None]:
+    """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `run`.
+
+    PlanRefusedError only for a duplicate, which has to be searched for.
+    """
+    try:
+        with translated_failures(context.sources):
+            yield
+    except PlanRefusedError as refusal:
+        if refusal.is_of_duplicates:
+            raise
+        with translated_failures(context.sources):
+            raise _counted(refusal, checked, runs_table(context.engine, checked), evaluation) from refusal
+
+
+def _counted(
+    refusal: PlanRefusedError, checked: CheckedTables, runs: DataFrame, evaluation: Evaluation
+) -> NdcgSparkError:
+    """The error to raise for a refusal. If queries are refused, it says how many, for which it runs a job."""
+    if refusal.code == NOT_FINITE.code:
+        return ConventionError(str(refusal))
+    if refusal.code not in (MISSING_QUERY.code, NO_RELEVANT.code):
+        return refusal
+    # The refused queries are those that the same convention would leave out, if it refused none.
+    missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
+    lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
+    relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
+    scores = scores_of(checked, runs, relaxed)
+    is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
+    is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
+    rows = scores.where(is_refused).count()
+    return InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1))
+
+
+def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of dataset scores as dictionaries of these columns, sorted by dataset, run and cutoff."""
+    return sorted(({name: row[name] for name in columns} for row in rows), key=by_run)
+
+
+def shown_columns(context: Context) -> tuple[str, ...]:
+    """The columns of DATASET_SCORES that are shown: of the measures, those that were requested."""
+    return measure_first(DATASET_SCORES, context.evaluation.measures.columns)
+
+
+def refuse_scores(context: Context, checked: CheckedTables, rows: list[dict[str, Any]]) -> None:
+    """InputError if the scores are not of the tables that were checked, or if too few documents are judged."""
+    refuse_changed(context.sources, context.stamps)
+    limits.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
+    refuse_unjudged(context, rows)
+
+
+def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
+    """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
+    config: EvaluationConfig = context.config
+    deepest = config.cutoffs[-1]
+    several = len({row["dataset"] for row in rows}) > 1
+    rates = {
+        (f"{row['run']} dataset={row['dataset']}" if several else row["run"]): row["judged_rate"]
+        for row in rows
+        if row["cutoff"] == deepest
+    }
+    limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
+    warn_of_unjudged_runs(rows, config, context.report_step)

@@ -1,0 +1,76 @@
+"""The nights that a command works on: of a date or the newest, of every dataset or of one."""
+
+from collections.abc import Iterable, Sequence
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.masking import masked
+from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.text import did_you_mean
+
+#: How many datasets, or runs, a message names.
+_SHOWN = 10
+
+
+def select_nights(
+    nights: Sequence[CommittedNight], output: str, date: str | None = None, dataset: str | None = None
+) -> list[CommittedNight]:
+    """Of the committed `nights` of an output those of the date, by default the newest; one of each dataset.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no night, no such dataset or none of that date. A retry would not help.
+    """
+    of_dataset = nights_of_dataset(nights, output, dataset)
+    newest = max(night.evaluated_on for night in of_dataset)
+    of_date = [night for night in of_dataset if night.evaluated_on == (date or newest)]
+    if not of_date:
+        of = f" of {dataset}" if dataset else ""
+        raise ConfigurationError(
+            f"date: there is no night of {date}{of}; the newest is of {newest}, ndcg-spark nights lists them"
+        )
+    return of_date
+
+
+def missing_datasets(nights: Iterable[CommittedNight], date: str, dataset: str | None = None) -> str | None:
+    """A sentence that names the datasets that have earlier nights but none of the date.
+
+    None if there are no such datasets, or if a `dataset` was named.
+    """
+    if dataset is not None:
+        return None
+    newest: dict[str, str] = {}
+    for night in nights:
+        if night.evaluated_on <= date:
+            newest[night.dataset] = max(night.evaluated_on, newest.get(night.dataset, ""))
+    older = [f"{name} (its last is of {last})" for name, last in sorted(newest.items()) if last != date]
+    if not older:
+        return None
+    return f"{len(older)} dataset(s) have no night of {date} and are left out: {_some(older)}; name one with --dataset"
+
+
+def nights_of_dataset(nights: Sequence[CommittedNight], output: str, dataset: str | None) -> list[CommittedNight]:
+    """The nights of a dataset, or of all. ConfigurationError if there is no night, or no such dataset."""
+    if not nights:
+        raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
+    of_dataset = [night for night in nights if dataset in (None, night.dataset)]
+    if not of_dataset:
+        raise _unknown("dataset", "dataset", str(dataset), {night.dataset for night in nights})
+    return of_dataset
+
+
+def unknown_run(option: str, run: str, known: Iterable[str]) -> ConfigurationError:
+    """The error for a run that is not among those that are known."""
+    return _unknown(option, "run", run, known)
+
+
+def _unknown(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
+    names = sorted(known)
+    return ConfigurationError(
+        f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; there are {_some(names)}"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
