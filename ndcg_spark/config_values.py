@@ -11,6 +11,10 @@ from ndcg_spark.convention.parsing import parse_measures
 
 #: The newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
 LAST_GOOD = "last_good"
+#: The word for the mean of the newest nights before a night that are not worse, as far as they are alike.
+RECENT_GOOD = "recent_good"
+#: An alpha of more than twice this has no use.
+MOST_FALSE_ALARMS = 0.25
 
 
 def measures(given: object) -> list[str]:
@@ -50,13 +54,22 @@ def date(given: object) -> datetime.date:
 
 
 def night(given: object) -> object:
-    """LAST_GOOD, a date, or None."""
-    if given in (None, LAST_GOOD):
+    """RECENT_GOOD, LAST_GOOD, a date, or None."""
+    if given in (None, RECENT_GOOD, LAST_GOOD):
         return given
     try:
         return date(given)
     except ValueError:
-        raise ValueError(f"{given!r} is not a night; write {LAST_GOOD}, or a date as YYYY-MM-DD") from None
+        words = f"{RECENT_GOOD}, {LAST_GOOD}, or a date as YYYY-MM-DD"
+        raise ValueError(f"{given!r} is not a night; write {words}") from None
+
+
+def false_alarm_rate(given: object) -> float:
+    """The share of nights of a text such as "1 per 100 nights"."""
+    match = re.fullmatch(r"([1-9]\d*) per ([1-9]\d*) nights", str(given), re.ASCII)
+    if match is None or not 0 < int(match[1]) / int(match[2]) <= MOST_FALSE_ALARMS:
+        raise ValueError(f"{given!r} is not a rate of false alarms; write 1 per 100 nights, at most 1 per 4 nights")
+    return int(match[1]) / int(match[2])
 
 
 def remote(given: str) -> str:

@@ -25,7 +25,7 @@ import sys, zipfile
 from pathlib import Path
 
 with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as archive:
-    for path in sorted(path for path in Path("ndcg_spark").rglob("*.*") if path.suffix in (".py", ".j2", ".js")):
+    for path in sorted(path for path in Path("ndcg_spark").rglob("*.*") if path.suffix in (".py", ".j2", ".js", ".css")):
         # Without a date, so that the same source makes the same file.
         archive.writestr(zipfile.ZipInfo(path.as_posix()), path.read_bytes(), zipfile.ZIP_DEFLATED)
 PYTHON

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kept_nights import night as kept_night
 from servers import QUICK_JAVA
 from staying import command_line
 
@@ -61,6 +62,23 @@ def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
     program = f"import sys, ndcg_spark.cli.app; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", ["nights", "trend"])
+def test_what_reads_published_scores_does_not_wait_for_pandas_or_for_a_dataset_of_every_file(tmp_path, command):
+    kept_night(tmp_path, 0, {"a": 0.5})
+    program = """
+import sys
+from ndcg_spark.__main__ import main
+try:
+    main()
+finally:
+    print([name for name in ("pandas", "pyarrow.dataset") if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, command, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 
 def test_an_evaluation_without_a_gate_imports_no_statistics(folder):

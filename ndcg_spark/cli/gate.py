@@ -8,6 +8,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import GATE_CODES, Command
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import set_outcome
 
 
@@ -17,6 +18,7 @@ from ndcg_spark.interrupts import set_outcome
 @options.night
 @options.dataset
 @options.accept_baseline
+@click.option("--rehearse", is_flag=True, help="Say what this gate would have decided on every night.")
 @options.junit
 @options.output_format(*options.FORMATS)
 @options.config_engine
@@ -27,6 +29,7 @@ def gate(
     date: str | None,
     dataset: str | None,
     accept_baseline: str | None,
+    rehearse: bool,
     junit: Path | None,
     style: str,
     **engine: Any,
@@ -35,6 +38,13 @@ def gate(
 
     The scores and the verdict of the night stay as they are.
     """
+    if rehearse:
+        if date or accept_baseline is not None or junit:
+            raise ConfigurationError(
+                "arguments: --rehearse is about every night; leave out --date and what changes one"
+            )
+        _rehearse(output, config, dataset, style, engine)
+        return
     from ndcg_spark.config import load_gate
     from ndcg_spark.gate.verdict import exit_code_of
     from ndcg_spark.job.gate import gate_published, newest_date
@@ -54,3 +64,14 @@ def gate(
         if junit is not None:
             outputs.callback(write_junit, junit, verdicts)
     raise SystemExit(exit_code_of(verdicts))
+
+
+def _rehearse(output: str, config: Path, dataset: str | None, style: str, engine: dict[str, Any]) -> None:
+    from ndcg_spark.config import load_gate
+    from ndcg_spark.job.rehearsal import rehearse_published
+    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.verdicts import print_rehearsal
+
+    with Progress(style).running() as progress:
+        verdicts = rehearse_published(load_gate(config, engine), output, dataset, progress.report_step)
+    print_rehearsal(verdicts, style)

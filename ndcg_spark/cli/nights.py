@@ -9,6 +9,7 @@ from ndcg_spark.cli.command import Command
 
 _LAST = "Number of nights to show; statistics use all nights."
 _MAX_DROP = "Largest loss since the anchor that is not reported."
+_FLOOR = "Least distance from the median of the nights before that is reported."
 
 
 @click.command(cls=Command)
@@ -39,6 +40,7 @@ def nights(output: str, measures: str | None, style: str) -> None:
     "--since", "anchor", metavar="YYYY-MM-DD", help="Date of the anchor. [default: the first comparable nights]"
 )
 @options.number("--max-drop", "DIFFERENCE", _MAX_DROP, click.FloatRange(min=0), 0.02)
+@options.number("--floor", "DIFFERENCE", _FLOOR, click.FloatRange(min=0), 0.005)
 @options.output_format("table", "json", "csv", "spreadsheet", "png", "svg")
 def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
     """Plot the scores of the nights, and point out unusual ones.

@@ -17,9 +17,14 @@ from ndcg_spark.report.console import echo
 @click.option("--html", type=options.FILE, metavar="FILE", required=True, help="HTML file to write.")
 @options.night
 @options.dataset
-@click.option("--run", metavar="RUN", help="Run to show in detail. [default: one that fails, else the best]")
-@click.option("--baseline", metavar="RUN", help="Run to compare with. [default: that of the gate]")
-@click.option("--baseline-date", metavar="YYYY-MM-DD|last_good", help="Night to compare with.")
+@click.option("--run", metavar="RUN", help="Run to show in detail. [default: one that is worse, else the best]")
+@click.option("--measure", metavar="MEASURE", help="Measure to show, e.g. ndcg@10. [default: the gate's first]")
+@click.option("--baseline", metavar="RUN", help="Run to compare with.")
+@click.option(
+    "--baseline-date",
+    metavar="YYYY-MM-DD|last_good",
+    help="Night to compare with. [default: as the gate did, else the newest with the same judgments]",
+)
 @click.option("--slices", metavar="FILE", help="Also compare these slices of queries: query_id, attribute, value.")
 @click.option("--png", type=options.FILE, metavar="FOLDER", help="Also write the plots to this folder.")
 @options.engine
@@ -35,21 +40,19 @@ def report(
 ) -> None:
     """Write a report of a night as one HTML page.
 
-    The page needs no network. It contains the runs with intervals, the verdict, differences query by query, the trend,
-    and the queries that lost and won most, each document by document if the night keeps its documents. Only a baseline
-    needs an engine.
+    The page needs no network. It begins with an answer: whether the night is worse, by how much, how sure that is,
+    which queries and why, and what next. Then come the differences of all runs, the queries that lost and won most
+    (document by document if the night keeps its documents), the tables, and the trend. Comparing needs an engine,
+    unless the gate has compared.
     """
     from ndcg_spark.report.baseline import Baseline
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.reports import write_report
 
-    is_compared = baseline or baseline_date
-    if slices and not is_compared:
+    requested = Baseline(baseline, baseline_date, slices, engine, remote)
+    if slices and not requested.is_named:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
-    compared_with = Baseline(baseline, baseline_date, slices, engine, remote) if is_compared else None
     set_outcome("run it again")
     with Progress().running() as progress:
-        written: list[Path] = write_report(
-            output, **arguments, baseline=compared_with, report_step=progress.report_step
-        )
+        written: list[Path] = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
     echo(map(str, written))

@@ -1,22 +1,40 @@
-"""Which night is a baseline: of a date, or the last good one before a night."""
+"""Which nights are a baseline: that of a date, or the last good ones before a night."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
-from ndcg_spark.config_values import LAST_GOOD
+from ndcg_spark.comparison.comparability import convention_key, fingerprint
+from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
 from ndcg_spark.nights.records import CommittedNight, last_good
 
 
 def baseline_night(
     nights: Iterable[CommittedNight], dataset: str, evaluated_on: str, baseline: str
 ) -> CommittedNight | None:
-    """The night of a dataset that `baseline`, a date or LAST_GOOD, stands for on a date; None if there is none.
+    """The night of a dataset that `baseline`, a date, LAST_GOOD or RECENT_GOOD, stands for on a date, if there is one.
 
-    `nights` are sorted by date. The last good night is an earlier one, so that a night that is evaluated again is not
-    compared with what it replaces.
+    `nights` are sorted by date. A good night is an earlier one, so that a night that is evaluated again is not compared
+    with what it replaces. RECENT_GOOD stands for the last night that is not worse and, by `alike`, for those before it.
     """
+    if baseline == RECENT_GOOD:
+        return next((night for night in reversed(earlier(nights, dataset, evaluated_on)) if night.is_not_worse), None)
     if baseline == LAST_GOOD:
         return last_good(earlier(nights, dataset, evaluated_on))
     return next((night for night in nights if (night.dataset, night.evaluated_on) == (dataset, baseline)), None)
+
+
+def alike(nights: Iterable[CommittedNight], night: CommittedNight, most: int) -> list[CommittedNight]:
+    """A night, and those before it that are not worse, as long as they are alike; at most `most`, by date.
+
+    Alike are nights with the same judgments and convention.
+    """
+    good = (each for each in reversed(earlier(nights, night.dataset, night.evaluated_on)) if each.is_not_worse)
+    before = itertools.takewhile(lambda each: _meaning(each) == _meaning(night), good)
+    return [*reversed([night, *itertools.islice(before, most - 1)])]
+
+
+def _meaning(night: CommittedNight) -> tuple[str, str | None]:
+    return convention_key(night.record), fingerprint(night.record, "judgments", night.dataset)
 
 
 def earlier(nights: Iterable[CommittedNight], dataset: str, evaluated_on: str) -> list[CommittedNight]:
@@ -31,7 +49,14 @@ def expected_datasets(nights: Sequence[CommittedNight], dataset: str, evaluated_
     """
     found: dict[str, str] = {}
     for night in reversed(earlier(nights, dataset, evaluated_on)):
-        found = {**dict.fromkeys(night.record.get("datasets", ()), night.evaluated_on), **found}
+        found = {**dict.fromkeys(together(nights, night), night.evaluated_on), **found}
         if night.is_good:
             break
     return found
+
+
+def together(nights: Iterable[CommittedNight], night: CommittedNight) -> list[str]:
+    """The datasets that were evaluated together with a night, also if it was evaluated again alone since."""
+    of_date = (each for each in nights if each.evaluated_on == night.evaluated_on and each.dataset != night.dataset)
+    others = (each.dataset for each in of_date if night.dataset in each.record.get("datasets", ()))
+    return sorted({*night.record.get("datasets", ()), *others})

@@ -26,9 +26,11 @@ class ChangedJudgments:
 SAME_JUDGMENTS = ChangedJudgments()
 
 
-def fingerprint(record: Record, table: str) -> str | None:
-    """The fingerprint of a night's `judgments` or `results`; None if its record has none."""
-    return record.get("inputs", {}).get(table, {}).get("fingerprint")  # type: ignore[no-any-return]  # of JSON
+def fingerprint(record: Record, table: str, dataset: str) -> str | None:
+    """The fingerprint of a dataset's `judgments` or `results`; None if its record has none."""
+    own = record.get("inputs", {}).get(table, {})
+    found: str | None = own.get("fingerprints", {}).get(dataset, own.get("fingerprint"))
+    return found
 
 
 def convention_key(record: Record) -> str:
@@ -54,7 +56,7 @@ def doubts(dataset: str, ours: Record, theirs: Record, date: str) -> list[str]:
             f"{date} has another convention, {theirs.get('convention')}, and this night has "
             f"{ours.get('convention')}: their scores cannot be compared"
         )
-    if fingerprint(ours, "judgments") != fingerprint(theirs, "judgments"):
+    if fingerprint(ours, "judgments", dataset) != fingerprint(theirs, "judgments", dataset):
         sentences.append(f"the judgments of {dataset} are not those of {date}")
     return sentences
 

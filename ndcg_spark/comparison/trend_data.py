@@ -8,7 +8,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark import config_values
 from ndcg_spark.comparison.comparability import convention_key, fingerprint
-from ndcg_spark.comparison.trend import NightScore, Point, trend
+from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR, NightScore, Point, trend
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
@@ -41,7 +41,9 @@ class TrendRequest:
     #: How many of the newest nights are shown; all are taken into account.
     last: int = 60
     anchor: str | None = None
-    allowed_drop: float = 0.02
+    allowed_drop: float = ALLOWED_DROP
+    #: The least distance from the median that is flagged.
+    floor: float = FLOOR
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +55,11 @@ class TrendLine:
     measure: str
     cutoff: int | None
     points: Sequence[Point]
-    #: Of each point, how many queries it is a mean of, and the verdict on its night, if there is one.
+    #: Of each point, how many queries it is a mean of, the verdict on its night, if there is one, and why somebody has
+    #: accepted the night, if so.
     queries: Sequence[int]
     verdicts: Sequence[str | None]
+    accepted: Sequence[str | None] = ()
 
 
 def lines(output: str, request: TrendRequest) -> list[TrendLine]:
@@ -107,14 +111,15 @@ def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, req
             night.evaluated_on,
             row[measure],
             convention_key(night.record),
-            str(fingerprint(night.record, "judgments")),
+            str(fingerprint(night.record, "judgments", night.dataset)),
         )
         for night, row in scored
     ]
-    points = trend(of_nights, request.allowed_drop, request.anchor)[-request.last :]
+    points = trend(of_nights, request.allowed_drop, request.anchor, request.floor)[-request.last :]
     queries = [row["queries"] for _, row in scored][-request.last :]
     verdicts = [verdict_of(night) for night, _ in scored][-request.last :]
-    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts)
+    accepted = [(night.record.get("accepted") or {}).get("reason") for night, _ in scored][-request.last :]
+    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts, accepted)
 
 
 def verdict_of(night: CommittedNight) -> str | None:

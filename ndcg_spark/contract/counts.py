@@ -29,6 +29,8 @@ class JudgmentCounts:
     bad: int = 0
     #: 16 hexadecimal digits: the same for the same rows, whatever their order and the format of the files.
     fingerprint: str = ""
+    #: That of each dataset's rows, by dataset as in `queries`.
+    fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
     #: The largest grade; None if there is no good row.
     best_grade: float | None = None
     #: The smallest and the largest grade of each dataset, by dataset as in `queries`.
@@ -66,10 +68,11 @@ class ResultCounts:
 
     rows: int
     runs: list[RunCounts]
-    #: As in JudgmentCounts, these three.
+    #: As in JudgmentCounts, these four.
     breaches: list[Breach] = dataclasses.field(default_factory=list)
     bad: int = 0
     fingerprint: str = ""
+    fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
     #: The lists whose ranks are not the order of their scores; None without pruning.
     untrusted: Untrusted | None = None
     #: Good rows that the table `exclude` removes from the lists; the runs are counted without them.

@@ -38,6 +38,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
         by_dataset,
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
+        fingerprints=_fingerprints(rows, dataset),
         best_grade=max((row["best"] for row in graded), default=None),
         grades={row["dataset"] if dataset else None: (row["worst"], row["best"]) for row in graded},
     )
@@ -97,6 +98,7 @@ def _counts_of(
         counts_of_runs(rows),
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
+        fingerprints=_fingerprints(rows, key[:-1]),
         untrusted=_untrusted(rows) if has_untrusted else None,
     )
 
@@ -207,3 +209,11 @@ def _totals(counted: Sequence[Aggregates]) -> list[Column]:
 def _fingerprint(rows: Sequence[Row]) -> str:
     """The sums of both halves of all queries' hashes, each modulo 2^32, as 16 hexadecimal digits."""
     return "".join(f"{sum(row[half] for row in rows) & LOW:08x}" for half in ("high", "low"))
+
+
+def _fingerprints(rows: Sequence[Row], dataset: Sequence[str]) -> dict[str | None, str]:
+    """The fingerprint of each dataset's rows; `dataset` is empty where the table names none."""
+    of_dataset: dict[str | None, list[Row]] = {}
+    for row in rows:
+        of_dataset.setdefault(row["dataset"] if dataset else None, []).append(row)
+    return {name: _fingerprint(own) for name, own in of_dataset.items()}

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ndcg_spark.explanation.model import ANY_RELEVANT, Explanation, Facts, Loss, RankLine, ReturnedDocument
-from ndcg_spark.explanation.what_if import moves, unjudged_documents
+from ndcg_spark.explanation.what_if import MOST_UNJUDGED, moves, unjudged_documents
 from ndcg_spark.reference import ideal_ranking
 
 #: The documents of the ideal ranking and their gains, by rank; None for any relevant document.
@@ -14,8 +14,8 @@ Ideal = Sequence[tuple[str | None, float]]
 _SAME = 1e-9
 
 
-def explain(facts: Facts) -> Explanation:
-    """The explanation of these facts."""
+def explain(facts: Facts, most_unjudged: int = MOST_UNJUDGED) -> Explanation:
+    """The explanation of the facts, with at most so many unjudged documents."""
     listed, convention = facts.listed, facts.convention
     first = [each.doc_id for each in listed]
     ideal = ideal_ranking(facts.ideal_gains, convention, facts.cutoff, len(listed), first)
@@ -25,7 +25,7 @@ def explain(facts: Facts) -> Explanation:
     if not known:
         return Explanation(facts, _lines(facts, []), [], [], [], [], ideal_known=False)
     lost = [each for each in losses(facts, ideal, contributions(facts)) if each.loss]
-    further = (absent(facts), moves(facts, ideal), unjudged_documents(facts))
+    further = (absent(facts), moves(facts, ideal), unjudged_documents(facts, most_unjudged))
     return Explanation(facts, _lines(facts, ideal), lost, *further, ideal_known=True)
 
 

@@ -1,6 +1,7 @@
 """The facts of an explanation, one query of one run as an evaluation scored it, and its findings."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 from ndcg_spark.convention.convention import Convention
@@ -81,7 +82,7 @@ class Facts:
     #: the cutoff, as a published night keeps it.
     whole: bool = True
 
-    @property
+    @functools.cached_property
     def listed(self) -> list[ReturnedDocument]:
         """The documents of the scored list, by rank."""
         return sorted((each for each in self.returned if each.rank is not None), key=lambda each: each.rank or 0)

@@ -37,8 +37,8 @@ def moves(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Move]
     return sorted(helpful, key=lambda each: -each.ndcg)[:MOST_MOVES]
 
 
-def unjudged_documents(facts: Facts) -> list[UnjudgedDocument]:
-    """The unjudged documents within the cutoff, at most MOST_UNJUDGED, and how they could change the score.
+def unjudged_documents(facts: Facts, most: int = MOST_UNJUDGED) -> list[UnjudgedDocument]:
+    """The unjudged documents within the cutoff, and what they could change; at most this many.
 
     With unjudged=drop these are the documents that would be within the cutoff if they were judged.
     """
@@ -54,7 +54,7 @@ def unjudged_documents(facts: Facts) -> list[UnjudgedDocument]:
         others = [other for other in facts.listed if other.doc_id != each.doc_id]
         before = sum(other.place < each.place for other in others)
         within = facts.cutoff is None or (each.rank or before + 1) <= facts.cutoff
-        if not within or len(rescored) == MOST_UNJUDGED:
+        if not within or len(rescored) == most:
             continue
         best, worst = (_if_judged(facts, each.doc_id, grade) for grade in (facts.best, facts.worst))
         rescored.append(UnjudgedDocument(each.doc_id, each.rank, best, worst))

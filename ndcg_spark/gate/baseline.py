@@ -5,11 +5,10 @@ That comes before any statistics: numbers that mean different things have a diff
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
-from ndcg_spark.config_values import LAST_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.gate.config import BaselineConfig, GateConfig
 from ndcg_spark.gate.rules import Row
@@ -44,6 +43,12 @@ class Night:
     scores: Sequence[Row]
     #: The datasets that were evaluated together with it, its own among them.
     datasets: Sequence[str] = ()
+    #: Of how many nights its scores are the mean: its own, and good ones before it that are alike.
+    nights: int = 1
+    #: By run, measure and cutoff, the standard deviation of the differences between good nights that are alike.
+    noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
+    #: The keys of the checks that failed in the nights before, as many as the gate asks for.
+    failed_before: Collection[tuple[Any, ...]] = ()
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":
@@ -53,8 +58,8 @@ class Night:
             evaluated_on,
             record.get("evaluation_id", ""),
             record.get("options", {}),
-            fingerprint(record, "judgments"),
-            fingerprint(record, "results"),
+            fingerprint(record, "judgments", dataset),
+            fingerprint(record, "results", dataset),
             scores,
             record.get("datasets", ()),
         )
@@ -113,13 +118,19 @@ class Baseline:
         """The baseline in words, with the night that it stands for."""
         if self.config.run is not None or self.night is None:
             return self.config.name
-        date = self.night.evaluated_on
-        return f"{LAST_GOOD} ({date})" if self.config.night == LAST_GOOD else date
+        date, nights = self.night.evaluated_on, self.night.nights
+        of_nights = f"{nights} nights to {date}" if nights > 1 else date
+        return f"{self.config.name} ({of_nights})" if self.config.is_good_night else date
 
     @property
     def evaluated_on(self) -> str | None:
         """The date of its night; None if there is none, or if the baseline is a run of the same night."""
         return self.night.evaluated_on if self.night else None
+
+    @property
+    def nights(self) -> int:
+        """Of how many nights its scores are the mean."""
+        return self.night.nights if self.night else 1
 
     @property
     def runs(self) -> list[str]:
@@ -133,6 +144,7 @@ class Baseline:
         return {
             "baseline": self.config.name,
             "night": self.evaluated_on,
+            "nights": self.night and self.night.nights,
             "evaluation_id": self.night and self.night.evaluation_id,
             "judged_queries": self.changes.queries or None,
             "queries_with_other_judgments": self.changes.changed,
@@ -149,14 +161,14 @@ def refused_baseline(
     if config.run is not None:
         there = config.run in tonight.runs
         return None if there else (Code.MISSING_RUN, f"the baseline {config.run} has no results in this night")
-    if config.night != LAST_GOOD and str(config.night) == tonight.evaluated_on:
+    if str(config.night) == tonight.evaluated_on:
         return Code.OWN_NIGHT, f"the baseline {config.name} is this night itself; name another, or accept this night"
     if unreadable is not None:
         return Code.UNREADABLE, f"the published nights cannot be compared with, {unreadable}"
     if found is None:
         missing = (
             "there is no earlier night whose verdict was a pass"
-            if config.night == LAST_GOOD
+            if config.is_good_night
             else f"there is no night of {config.name}"
         )
         return Code.NO_BASELINE, f"{missing}; --accept-baseline REASON makes this night the baseline of later ones"
@@ -178,7 +190,7 @@ def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
     """
     config, night = baseline.config, baseline.night
     code = baseline.refused[0] if baseline.refused and night is None else None
-    if code is Code.UNREADABLE or (code is Code.NO_BASELINE and config.night != LAST_GOOD):
+    if code is Code.UNREADABLE or (code is Code.NO_BASELINE and not config.is_good_night):
         return baseline.refused
     of_night = dict.fromkeys(night.datasets, night.evaluated_on) if night else {}
     expected = {**of_night, **baseline.expected}
@@ -189,7 +201,7 @@ def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
     what = f"the dataset {example} has" if len(absent) == 1 else f"{len(absent)} datasets, e.g. {example}, have"
     otherwise = (
         "name a later night as the baseline"
-        if config.night != LAST_GOOD and absent[0] in of_night
+        if not config.is_good_night and absent[0] in of_night
         else "accept this night with --accept-baseline REASON"
     )
     return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or if it was given up, {otherwise}"

@@ -2,18 +2,17 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS
-from ndcg_spark.gate.baseline import Baseline, Night, Refusal
+from ndcg_spark.gate.baseline import Baseline, Key, Night, Refusal
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.rules import Row
 from ndcg_spark.gate.verdict import Code
 
-_BESIDE_NDCG = frozenset(COLUMNS).difference(BOUNDS)
-
 #: A row, or why there is none that decides anything.
 _Found = tuple[Row | None, Refusal | None]
+#: The rows that compare tonight with a score that every query would have, by that score and their key.
+Minimums = Mapping[tuple[float, Key], Row]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +26,8 @@ class RunCheck:
     run: str | None
     row: Row | None
     refused: Refusal | None
+    #: As in Finding.
+    noise: float | None = None
 
     @property
     def subject(self) -> str:
@@ -39,7 +40,9 @@ class RunCheck:
         return self.baseline.name if self.baseline else "nothing"
 
 
-def run_checks(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline]) -> Iterator[RunCheck]:
+def run_checks(
+    gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], minimums: Minimums
+) -> Iterator[RunCheck]:
     """Every check for every run and baseline, in the order of the checks; `baselines` has every one of the gate."""
     for number, check in enumerate(gate.check):
         sources: list[tuple[str, Baseline | None, Sequence[Baseline]]] = []
@@ -48,21 +51,26 @@ def run_checks(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline]) 
         if check.max_share_losing is not None:
             sources += [("max_share_losing", each, [each]) for each in baselines]
         if check.min_value is not None:
-            # Of a slice, or with weights, only comparisons have a mean, which is over the paired queries.
-            compares = check.slice is not None or check.weighted
-            source = next((each for each in baselines if not each.refused), baselines[0]) if compares else None
-            sources.append(("min_value", source, baselines))
+            sources.append(("min_value", None, baselines))
         for criterion, baseline, expected in sources:
             start = functools.partial(RunCheck, f"gate.check.{number}", check, criterion, baseline)
             runs = _runs(check, tonight, expected, baseline)
             for run in runs:
                 if baseline is None:
-                    yield start(run, *_scored(gate, check, run, tonight))
+                    yield start(run, *_above(gate, check, run, tonight, minimums))
                 else:
-                    yield start(run, *_compared(gate, check, run, tonight, baseline, criterion))
+                    found = _compared(gate, check, run, tonight, baseline, criterion)
+                    yield start(run, *found, _noise(check, run, tonight, baseline, criterion))
             if not runs:
                 nothing = f"{check.subject(None)}: this night has no run besides the baseline"
                 yield start(None, None, (Code.MISSING_RUN, nothing))
+
+
+def _noise(check: CheckConfig, run: str, tonight: Night, baseline: Baseline, criterion: str) -> float | None:
+    """The noise of what is measured; only that of all queries is known."""
+    if criterion != "drop" or check.slice or check.weighted or baseline.night is None:
+        return None
+    return tonight.noise.get((run, check.measure, check.cutoff))
 
 
 def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Baseline], source: Baseline | None) -> Sequence[str]:
@@ -88,15 +96,21 @@ def _compared(
         return None, refused
     key = (run, check.measure, check.cutoff, *check.attribute_and_value)
     limit = check.max_share_losing if criterion == "max_share_losing" else None
-    is_weighted = check.weighted and limit is None
-    row = baseline.row((*key, is_weighted))
-    subject = check.subject(run)
-    refused = _refused_row(gate, check, subject, row, baseline.name)
-    if refused is None and is_weighted:
-        refused = _unweighted(gate, subject, row, baseline.row((*key, False)))
+    row, plain = baseline.row((*key, check.weighted and limit is None)), baseline.row((*key, False))
+    refused = _refused_row(gate, check, run, row, plain, f"both here and in {baseline.name}")
     if row is not None and limit is not None:
         row = {**row, "large_losses": baseline.losing((*key, False), limit.by)}
     return row, refused
+
+
+def _above(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, minimums: Minimums) -> _Found:
+    """The row that compares a run with the minimum of a check, or why that decides nothing."""
+    absent = _absent(check, run, tonight, "this night")
+    if absent:
+        return None, absent
+    key = (run, check.measure, check.cutoff, *check.attribute_and_value)
+    row, plain = (minimums.get((check.min_value or 0.0, (*key, weighted))) for weighted in (check.weighted, False))
+    return row, _refused_row(gate, check, run, row, plain, "in this night")
 
 
 def _missing(run: str, night: Night, name: str) -> Refusal | None:
@@ -116,49 +130,31 @@ def _absent(check: CheckConfig, run: str, night: Night, name: str) -> Refusal | 
     return None
 
 
-def _refused_row(gate: GateConfig, check: CheckConfig, subject: str, row: Row | None, against: str) -> Refusal | None:
-    queries = row["queries"] if row else 0
-    unpaired = row["unpaired_queries"] if row else 0
+def _refused_row(
+    gate: GateConfig, check: CheckConfig, run: str, row: Row | None, plain: Row | None, where: str
+) -> Refusal | None:
+    """Why a row decides nothing, if so; `plain` is the same without weights."""
+    subject, allowed = check.subject(run), f"max_unpaired_fraction allows {gate.max_unpaired_fraction:.2%}"
+    queries, unpaired = (row["queries"], row["unpaired_queries"]) if row else (0, 0)
     every = queries + unpaired
     if check.slice and not every:
         return Code.MISSING_SLICE, f"{subject}: no query is {check.slice}; correct the slice, or the query_attributes"
     if row is None or not queries:
-        return Code.NOT_MEASURED, f"{subject}: no query has a value both here and in {against}"
+        return Code.NOT_MEASURED, f"{subject}: no query has a value {where}"
     if unpaired / every > gate.max_unpaired_fraction:
-        return Code.UNPAIRED, (
-            f"{subject}: {unpaired:,} of {every:,} queries have a value on one side only, compared with {against}; "
-            f"max_unpaired_fraction allows {gate.max_unpaired_fraction:.2%}"
-        )
-    return _too_few(gate, subject, queries)
+        words = f"{unpaired:,} of {every:,} queries have a value on one side only"
+        return Code.UNPAIRED, f"{subject}: {words}; {allowed}"
+    weighable = plain["queries"] if plain else 0
+    if row["weight_effective_n"] is None:
+        return _too_few(gate, subject, queries, "queries")
+    if weighable - queries > gate.max_unpaired_fraction * weighable:
+        without = f"{weighable - queries:,} of {weighable:,} queries have no weight"
+        return Code.UNWEIGHTED, f"{subject}: {without}; {allowed}; give each query one in query_weights"
+    words = f"queries of equal weight, which is what the weights of {queries:,} come down to"
+    return _too_few(gate, subject, row["weight_effective_n"], words)
 
 
-def _unweighted(gate: GateConfig, subject: str, row: Row | None, plain: Row | None) -> Refusal | None:
-    """Why a row with weights is about too few of the queries of the row without, if so."""
-    queries = plain["queries"] if plain else 0
-    without = queries - row["queries"] if row else 0
-    if without <= gate.max_unpaired_fraction * queries:
-        return None
-    return Code.UNWEIGHTED, (
-        f"{subject}: {without:,} of {queries:,} queries have no weight; max_unpaired_fraction allows "
-        f"{gate.max_unpaired_fraction:.2%}; give each query one in query_weights"
-    )
-
-
-def _scored(gate: GateConfig, check: CheckConfig, run: str, tonight: Night) -> _Found:
-    """What a run has scored in this night, as a row with a mean, or why that decides nothing."""
-    absent = _absent(check, run, tonight, "this night")
-    if absent:
-        return None, absent
-    row = next(row for row in tonight.scores if (row["run"], row["cutoff"]) == (run, check.cutoff))
-    subject, mean = check.subject(run), row.get(check.measure)
-    if mean is None:
-        return None, (Code.NOT_MEASURED, f"{subject}: no query of this night has a value")
-    # The measures beside NDCG may be means over fewer queries.
-    queries = row["relevant_queries"] if check.measure in _BESIDE_NDCG else row["queries"]
-    return {"mean": mean, "queries": queries}, _too_few(gate, subject, queries)
-
-
-def _too_few(gate: GateConfig, subject: str, queries: int) -> Refusal | None:
+def _too_few(gate: GateConfig, subject: str, queries: float, words: str) -> Refusal | None:
     if queries >= gate.min_queries:
         return None
-    return Code.TOO_FEW, f"{subject}: only {queries:,} queries, and min_queries is {gate.min_queries}"
+    return Code.TOO_FEW, f"{subject}: only {queries:,.4g} {words}, and min_queries is {gate.min_queries}"

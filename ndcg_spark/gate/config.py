@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ndcg_spark import config_values
-from ndcg_spark.config_values import LAST_GOOD
+from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
 from ndcg_spark.table_config import Strict
 
@@ -51,20 +51,32 @@ class BaselineConfig(_Tolerance):
     A tolerance here goes before that of the checks: an anchor may be further off than yesterday.
     """
 
-    night: Annotated[Literal["last_good"] | datetime.date, BeforeValidator(config_values.night)] | None = None
+    night: (
+        Annotated[Literal["recent_good", "last_good"] | datetime.date, BeforeValidator(config_values.night)] | None
+    ) = None
+    #: Of how many good nights `recent_good` is the mean.
+    nights: Annotated[int, Field(ge=1, le=90)] = 7
     run: _Name | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         if (self.night is None) == (self.run is None):
             raise ValueError(
-                f"a baseline is a night or another run of the same night; give night (a date, or {LAST_GOOD}) or run"
+                "a baseline is a night or another run of the same night; give night (a date, "
+                f"{RECENT_GOOD} or {LAST_GOOD}) or run"
             )
+        if "nights" in self.model_fields_set and self.night != RECENT_GOOD:
+            raise ValueError(f"nights belongs to night = {RECENT_GOOD!r}; leave it out")
         return self
 
     @property
+    def is_good_night(self) -> bool:
+        """Whether it stands for good nights, whichever they are, and not for a date or a run."""
+        return self.night in (LAST_GOOD, RECENT_GOOD)
+
+    @property
     def name(self) -> str:
-        """The baseline as the configuration calls it: last_good, a date, or `run bm25`."""
+        """The baseline as the configuration calls it: recent_good, last_good, a date, or `run bm25`."""
         return f"run {self.run}" if self.run is not None else str(self.night)
 
 
@@ -99,8 +111,8 @@ class CheckConfig(_Tolerance):
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether it compares; the minimum of a mean over all queries needs no baseline."""
-        return self.limits_drop or self.max_share_losing is not None or self.slice is not None or self.weighted
+        """Whether it compares with another night or run; the minimum of a mean needs none."""
+        return self.limits_drop or self.max_share_losing is not None
 
     def subject(self, run: str | None) -> str:
         """What it measures: `ndcg@10 of hybrid for language=de`."""
@@ -122,7 +134,12 @@ class GateConfig(Strict):
     """When a night passes, when it fails, and when there is no verdict."""
 
     rule: Literal["regression", "noninferiority", "threshold"] = "regression"
+    #: Per night and two-sided: a system that does not change fails in at most alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    #: Sets alpha: `1 per 100 nights` is an alpha of 0.02.
+    false_alarms: str | None = None
+    #: In how many nights in a row a check must fail before the gate does.
+    confirm: Annotated[int, Field(ge=1, le=7)] = 1
     correction: Literal["holm", "none"] = "holm"
     test: Literal["t", "randomization"] = "t"
     seed: int = 0
@@ -134,6 +151,15 @@ class GateConfig(Strict):
     on_same_results: Literal["note", "fail"] = "note"
     baseline: tuple[BaselineConfig, ...] = ()
     check: tuple[CheckConfig, ...] = ()
+
+    @model_validator(mode="after")
+    def _level(self) -> Self:
+        if self.false_alarms is not None:
+            alpha = 2 * config_values.false_alarm_rate(self.false_alarms)
+            if "alpha" in self.model_fields_set and self.alpha != alpha:
+                raise ValueError(f"false_alarms sets alpha to {alpha:g}; leave one of them out")
+            self.__dict__["alpha"] = alpha
+        return self
 
     @property
     def cutoffs(self) -> list[Cutoff]:
@@ -174,7 +200,7 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
 
 def _of_baselines(place: str, check: CheckConfig, baselines: Iterable[BaselineConfig]) -> Iterator[str]:
     if check.needs_baseline and not baselines:
-        yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {LAST_GOOD!r}"
+        yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {RECENT_GOOD!r}"
     for baseline in baselines:
         if check.limits_drop and not check.is_set and not baseline.is_set:
             yield f"{place}: no limit on the drop against {baseline.name}; give max_drop, which may be 0"

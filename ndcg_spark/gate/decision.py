@@ -4,29 +4,40 @@ Fail closed: whatever was not measured, or cannot be compared, is not a pass.
 """
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.baseline import Baseline, Night, Refusal, refused_datasets
-from ndcg_spark.gate.checks import run_checks
+from ndcg_spark.gate.checks import Minimums, run_checks
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.findings import effect_of, findings
 from ndcg_spark.gate.verdict import EXIT_CODES, Code, Effect, Finding, Outcome, Verdict, Word
 
+#: The criteria of findings that belong to no check.
+_OF_NO_CHECK = ("datasets", "same_results")
 
-def decide(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], accepted: str | None = None) -> Verdict:
+
+def decide(
+    gate: GateConfig,
+    tonight: Night,
+    baselines: Sequence[Baseline],
+    accepted: str | None = None,
+    minimums: Minimums = MappingProxyType({}),
+) -> Verdict:
     """The verdict on a night.
 
-    `baselines` has every baseline of the gate, in its order. `accepted` is why this night is accepted as a baseline of
-    later ones: the verdict stays the same, but where there is none the exit code is 0.
+    `baselines` has every baseline of the gate, in its order, and `minimums` the rows of every `min_value`. `accepted`
+    is why this night is accepted as a baseline of later ones: the verdict stays the same, but where there is none the
+    exit code is 0.
     """
     found = [
         *_missing_datasets(gate, tonight, baselines),
-        *findings(gate, list(run_checks(gate, tonight, baselines))),
+        *findings(gate, list(run_checks(gate, tonight, baselines, minimums)), tonight.failed_before),
         *_same_results(gate, tonight, baselines),
     ]
     warnings = [_of_unchanged(each) for each in baselines if each.changes.changed and not each.refused]
-    warnings += [sentence for each in baselines for sentence in each.warnings]
+    warnings += [*_of_noise(found), *(sentence for each in baselines for sentence in each.warnings)]
     of_records = [each.as_json() for each in baselines]
     return _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
 
@@ -75,10 +86,25 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
             return word, deciding[0].code, f"{reasons[0]}{more}"
     if not gate.check:
         return Word.NONE, Code.NO_CHECKS, "the gate has no checks; add a [[gate.check]]"
+    if all(finding.outcome is Outcome.INCOMPARABLE or finding.criterion in _OF_NO_CHECK for finding in found):
+        return Word.NONE, found[0].code, found[0].reason
     passed = sum(finding.effect is Effect.PASS for finding in found)
     if passed < len(found):
         return Word.PASS, "passed", f"{passed} of {len(found)} findings pass, and the others only warn"
     return Word.PASS, "passed", f"all {len(found)} findings pass"
+
+
+def _of_noise(found: Sequence[Finding]) -> list[str]:
+    """A warning where an unchanged system moves by more than half of what is allowed from night to night."""
+    noisy = [each for each in found if each.noise and each.threshold is not None and -each.threshold < 2 * each.noise]
+    if not noisy:
+        return []
+    first = noisy[0]
+    return [
+        f"{len(noisy)} check(s) allow less than twice what nights differ by, e.g. {first.measure}@{first.cutoff} of "
+        f"{first.run} {-(first.threshold or 0.0):.4f}, where nights differ by {first.noise:.4f} (standard "
+        "deviation); expect nights without a verdict, allow more, or add queries"
+    ]
 
 
 def _of_unchanged(baseline: Baseline) -> str:

@@ -2,17 +2,28 @@
 
 import contextlib
 import dataclasses
+import itertools
+import statistics
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
 
 from ndcg_spark import engine
-from ndcg_spark.comparison.baselines import baseline_night, expected_datasets
+from ndcg_spark.comparison.baselines import alike, baseline_night, earlier, expected_datasets, together
+from ndcg_spark.comparison.comparability import different_options, fingerprint
+from ndcg_spark.comparison.trend import LEAST, WINDOW
+from ndcg_spark.config_values import RECENT_GOOD
+from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import BaselineConfig
+from ndcg_spark.gate.verdict import Outcome, check_key
 from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
 from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
+from ndcg_spark.schemas import QUERY_SCORES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +46,64 @@ class History:
     def find(self, config: BaselineConfig, dataset: str, evaluated_on: str) -> Night | None:
         """The night that a baseline of the configuration stands for on this date; None if there is none."""
         found = baseline_night(self.nights, dataset, evaluated_on, str(config.night))
-        return night_of(found) if found else None
+        if found is None:
+            return None
+        most = config.nights if config.night == RECENT_GOOD else 1
+        nights = len(alike(self.nights, found, most))
+        return dataclasses.replace(night_of(found), datasets=together(self.nights, found), nights=nights)
+
+    def known_of(self, tonight: Night, measures: Sequence[str], confirm: int) -> Night:
+        """Tonight with what its history says of it: its noise, what failed before, what else there is of its date.
+
+        `measures` are those whose noise is known, `confirm` how many nights in a row must fail.
+        """
+        there = {night.dataset for night in self.nights if night.evaluated_on == tonight.evaluated_on}
+        before = earlier(self.nights, tonight.dataset, tonight.evaluated_on)[-(confirm - 1) :] if confirm > 1 else []
+        failed = [_failed(night) for night in before]
+        return dataclasses.replace(
+            tonight,
+            datasets=sorted({*tonight.datasets, *there}),
+            noise=self._noise(tonight, measures),
+            failed_before=frozenset.intersection(*failed) if len(failed) == confirm - 1 and failed else (),
+        )
+
+    def _noise(self, tonight: Night, measures: Sequence[str]) -> dict[tuple[str, str, Cutoff], float]:
+        """The standard deviation of the differences from one night that is not worse to the next, of those alike."""
+        last = baseline_night(self.nights, tonight.dataset, tonight.evaluated_on, RECENT_GOOD)
+        if last is None or different_options(tonight.options, last.record.get("options", {})):
+            return {}
+        if fingerprint(last.record, "judgments", last.dataset) != tonight.judgments:
+            return {}
+        scores: dict[tuple[str, str, Cutoff], list[float]] = {}
+        for rows in read_dataset_scores(alike(self.nights, last, WINDOW)):
+            for row in rows:
+                for measure in measures:
+                    if row.get(measure) is not None:
+                        scores.setdefault((row["run"], measure, row["cutoff"]), []).append(row[measure])
+        return {
+            key: statistics.stdev(after - before for before, after in itertools.pairwise(values))
+            for key, values in scores.items()
+            if len(values) > LEAST
+        }
 
     def expected(self, dataset: str, evaluated_on: str) -> dict[str, str]:
         """As `expected_datasets`."""
         return expected_datasets(self.nights, dataset, evaluated_on)
 
     def scores(self, night: Night) -> DataFrame:
-        """The QUERY_SCORES of a night."""
-        return read_nights(self._committed(night), "query_scores", self.session)
+        """The QUERY_SCORES of a night; the means of several, if it stands for them, as if they were of the newest."""
+        rows = read_nights(self._committed(night), "query_scores", self.session)
+        if night.nights == 1:
+            return rows
+        newest = F.col("evaluated_on") == F.lit(night.evaluated_on).cast("date")
+        values = [field.name for field in QUERY_SCORES if field.dataType == DoubleType()]
+        key = ["dataset", "run", "query_id", "cutoff"]
+        others = [name for name in QUERY_SCORES.names if name not in (*key, *values)]
+        means = rows.groupBy(*key).agg(
+            *(F.avg(name).alias(name) for name in values),
+            *(F.coalesce(F.max(F.when(newest, F.col(name))), F.max(name)).alias(name) for name in others),
+        )
+        return means.withColumn("evaluated_on", F.lit(night.evaluated_on).cast("date")).select(*QUERY_SCORES.names)
 
     @contextlib.contextmanager
     def read_whole(self, night: Night) -> Iterator[None]:
@@ -62,7 +122,14 @@ class History:
 
     def _committed(self, night: Night) -> list[CommittedNight]:
         place = (night.dataset, night.evaluated_on)
-        return [each for each in self.nights if (each.dataset, each.evaluated_on) == place]
+        found = next(each for each in self.nights if (each.dataset, each.evaluated_on) == place)
+        return alike(self.nights, found, night.nights)
+
+
+def _failed(night: CommittedNight) -> frozenset[tuple[Any, ...]]:
+    """The keys of the checks of a night that failed, whether or not that was confirmed."""
+    of_night = (night.record.get("verdict") or {}).get("findings", ())
+    return frozenset(check_key(finding) for finding in of_night if finding["outcome"] == Outcome.FAIL)
 
 
 def night_of(night: CommittedNight) -> Night:

@@ -3,6 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+# Not scipy.stats, which takes half a second to import.
+from scipy.special import bdtrc, stdtrit
+
+from ndcg_spark.comparison.conclusions import rules_out_drop
+from ndcg_spark.comparison.statistics import POWER, is_doubted
 from ndcg_spark.gate.verdict import Code, Outcome
 
 #: A row of COMPARISONS.
@@ -11,6 +16,8 @@ Decision = tuple[Outcome, Code]
 
 #: Sums of a million queries differ in their last digits from engine to engine; no verdict hangs on those.
 ROUNDING = 1e-12
+#: What counts as a large loss in the table COMPARISONS.
+LARGE_LOSS = 0.2
 
 
 def allowed_drop(max_drop: float | None, max_relative_drop: float | None, baseline_mean: float) -> float | None:
@@ -29,19 +36,52 @@ def decide_drop(rule: str, row: Row, allowed: float, p: float | None, alpha: flo
     beyond = row["difference"] < -allowed - ROUNDING
     if "unchanged" in row["flags"]:
         return Outcome.PASS, Code.UNCHANGED
-    if rule == "threshold":
-        return (Outcome.FAIL, Code.DROPPED) if beyond else (Outcome.PASS, Code.WITHIN)
-    low = row["interval_low"]
-    if p is None or low is None:
+    if rule != "threshold" and p is None:
         return Outcome.INCOMPARABLE, Code.DEGENERATE
-    if beyond and p < alpha:
+    if beyond and (rule == "threshold" or (p is not None and p < alpha)):
         return Outcome.FAIL, Code.DROPPED
-    return _not_failed(rule, beyond, low > -allowed)
+    return (Outcome.PASS, Code.WITHIN) if rule == "threshold" else _not_failed(rule, row, allowed, alpha, beyond)
 
 
-def _not_failed(rule: str, beyond: bool, proved: bool) -> Decision:
-    if proved:
+def _not_failed(rule: str, row: Row, allowed: float, alpha: float, beyond: bool) -> Decision:
+    if rules_out_drop(row, allowed, alpha):
         return Outcome.PASS, Code.PROVED
+    if _low(row) > -allowed:
+        return Outcome.PASS, Code.INTERVAL_WITHIN
     if rule == "noninferiority":
         return Outcome.INCONCLUSIVE, Code.NOT_RULED_OUT
     return (Outcome.INCONCLUSIVE, Code.NOT_SIGNIFICANT) if beyond else (Outcome.PASS, Code.NOT_DISPROVED)
+
+
+def _low(row: Row) -> float:
+    """The lowest difference that is plausible; without bound where a flag doubts the interval."""
+    low = row["interval_low"]
+    return float("-inf") if low is None or is_doubted(row["flags"]) else float(low)
+
+
+def decide_share(rule: str, losing: int, queries: int, allowed: float, p: float, alpha: float, high: float) -> Decision:
+    """Whether more queries lost than the share that is allowed; `p` as of `share_p_value`, `high` the share's bound."""
+    beyond = losing / queries > allowed
+    if beyond and (rule == "threshold" or p < alpha):
+        return Outcome.FAIL, Code.LOSING
+    if beyond or (rule == "noninferiority" and high > allowed):
+        return Outcome.INCONCLUSIVE, Code.MAY_BE_CHANCE
+    return Outcome.PASS, Code.WITHIN
+
+
+def share_p_value(losing: int, queries: int, allowed: float) -> float:
+    """The two-sided p value of so many queries or more, where each is one of the allowed share by chance (binomial)."""
+    return min(1.0, 2 * float(bdtrc(losing - 1, queries, allowed))) if losing else 1.0
+
+
+def detectable(row: Row, allowed: float, alpha: float, level: float) -> float | None:
+    """The drop that fails in POWER of all nights, where p must be below `level`; None if nothing is known of it.
+
+    The row's own is that of alpha, without a drop that is allowed.
+    """
+    if row["minimum_detectable"] is None:
+        return None
+    freedom = (row["weight_effective_n"] or row["queries"]) - 1
+    power = stdtrit(freedom, POWER)
+    error = row["minimum_detectable"] / (stdtrit(freedom, 1 - alpha / 2) + power)
+    return float(max(allowed, stdtrit(freedom, 1 - level / 2) * error) + power * error)

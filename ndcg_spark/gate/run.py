@@ -1,24 +1,25 @@
 """Run the gate on a night: its baselines are looked up among the published nights, compared with, and decided on."""
 
+import contextlib
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, changed_judgments, unchanged_queries
-from ndcg_spark.comparison.compare import compare_tables
+from ndcg_spark.comparison.compare import Comparison, compare_tables
 from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.convention.cutoffs import ascending
 from ndcg_spark.errors import StorageError
-from ndcg_spark.gate.baseline import Baseline, Night, refused_baseline, refused_judgments
-from ndcg_spark.gate.config import BaselineConfig, GateConfig
+from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline, refused_judgments
+from ndcg_spark.gate.config import BaselineConfig, CheckConfig, GateConfig
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.history import History
+from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.nights.records import ReplacedError
-
-#: What counts as a large loss in the table COMPARISONS.
-_LARGE_LOSS = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +54,24 @@ def run_gate(
     ReplacedError
         A night that this one was compared with was evaluated again in the meantime.
     """
+    with _unless_unreadable():
+        tonight = history.known_of(tonight, gate.measures, gate.confirm)
     run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
     baselines = [run.baseline(config) for config in gate.baseline]
     rows = {id(row): dict(row) for each in baselines for row in each.rows}
-    return GateResult(decide(gate, tonight, baselines, accepted), list(rows.values()), _lost(baselines))
+    verdict = decide(gate, tonight, baselines, accepted, run.minimums())
+    return GateResult(verdict, list(rows.values()), _lost(baselines))
+
+
+@contextlib.contextmanager
+def _unless_unreadable() -> Iterator[None]:
+    """Run the block, which may end where nights cannot be read: what rests on them says so by its verdict."""
+    try:
+        yield
+    except ReplacedError:
+        raise
+    except StorageError:
+        return
 
 
 def run_gate_on_absent(
@@ -94,8 +109,8 @@ class _GateRun:
     attributes: DataFrame | None
     weights: DataFrame | None
     lost: int = 0
-    #: By their date, as two baselines may stand for one night, which then has its rows once.
-    _compared: dict[str, Baseline] = dataclasses.field(default_factory=dict)
+    #: By their date and how many they are, as two baselines may stand for the same, which then has its rows once.
+    _compared: dict[tuple[str, int], Baseline] = dataclasses.field(default_factory=dict)
 
     def baseline(self, config: BaselineConfig) -> Baseline:
         """A baseline, looked up and compared with."""
@@ -117,10 +132,11 @@ class _GateRun:
         refused = refused_baseline(config, tonight, night, history.unreadable)
         if refused or night is None:
             return Baseline(config, night, refused, expected=expected)
-        if night.evaluated_on not in self._compared:
+        nights = (night.evaluated_on, night.nights)
+        if nights not in self._compared:
             with history.read_whole(night):
-                self._compared[night.evaluated_on] = self._with_night(config, night)
-        return dataclasses.replace(self._compared[night.evaluated_on], config=config, expected=expected)
+                self._compared[nights] = self._with_night(config, night)
+        return dataclasses.replace(self._compared[nights], config=config, expected=expected)
 
     def _with_night(self, config: BaselineConfig, night: Night) -> Baseline:
         ours, theirs = self.scores, self.history.scores(night)
@@ -137,32 +153,57 @@ class _GateRun:
         return self._with_rows(baseline, ours, theirs)
 
     def _with_rows(self, baseline: Baseline, ours: DataFrame, theirs: DataFrame | None) -> Baseline:
-        """The baseline with its rows of COMPARISONS.
+        """The baseline with its rows of COMPARISONS."""
+        night, run = baseline.night or self.tonight, baseline.config.run
+        found = self._rows(self.gate.check, ours, theirs, night, run, self.lost)
+        return dataclasses.replace(
+            baseline, rows=found.rows, losses=found.losses, warnings=found.warnings, lost=self._queries(found.queries)
+        )
 
-        It has none if a side has no judged query, or if the two have no run or no cutoff in common.
+    def minimums(self) -> dict[tuple[float, Key], Row]:
+        """The rows that compare tonight with every `min_value`, as if each query had that score in another night."""
+        found: dict[tuple[float, Key], Row] = {}
+        if not self.tonight.has_queries:
+            return found
+        for minimum in dict.fromkeys(check.min_value for check in self.gate.check if check.min_value is not None):
+            checks = [check for check in self.gate.check if check.min_value == minimum]
+            measures = {check.measure for check in checks}
+            scores = {name: F.when(F.col(name).isNotNull(), F.lit(minimum)) for name in measures}
+            rows = self._rows(checks, self.scores, self.scores.withColumns(scores), self.tonight).rows
+            found |= {(minimum, key_of(row)): row for row in rows}
+        return found
+
+    def _rows(
+        self,
+        checks: Sequence[CheckConfig],
+        ours: DataFrame,
+        theirs: DataFrame | None,
+        night: Night,
+        baseline_run: str | None = None,
+        lost: int = 0,
+    ) -> Comparison:
+        """What some checks compare tonight with.
+
+        Nothing if a side has no judged query, or if the two have no run or no cutoff in common.
         """
         gate, tonight = self.gate, self.tonight
-        night = baseline.night or tonight
-        requested = {run for check in gate.check for run in check.runs or tonight.runs}
-        runs = sorted(requested.intersection(tonight.runs, night.runs) - {baseline.config.run})
-        cutoffs = [cutoff for cutoff in gate.cutoffs if cutoff in tonight.cutoffs & night.cutoffs]
-        if not runs or not cutoffs or not (tonight.has_queries and night.has_queries):
-            return baseline
-        limits = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
+        requested = {run for check in checks for run in check.runs or tonight.runs}
+        runs = sorted(requested.intersection(tonight.runs, night.runs) - {baseline_run})
+        there = {check.cutoff for check in checks} & tonight.cutoffs & night.cutoffs
+        if not runs or not there or not (tonight.has_queries and night.has_queries):
+            return Comparison([], [], [], [])
+        limits = {check.max_share_losing.by for check in checks if check.max_share_losing}
         options = ComparisonOptions(
-            dict.fromkeys(gate.measures, cutoffs),
+            dict.fromkeys((check.measure for check in checks), ascending(there)),
             alpha=gate.alpha,
             correction=gate.correction,
             test=gate.test,
-            losses=(_LARGE_LOSS, *sorted(limits - {_LARGE_LOSS})),
+            losses=(LARGE_LOSS, *sorted(limits - {LARGE_LOSS})),
             min_queries=gate.min_queries,
             seed=gate.seed,
         )
         tables = {"attributes": self.attributes, "weights": self.weights}
-        found = compare_tables(ours, theirs, baseline.config.run, options, runs=runs, queries=self.lost, **tables)
-        return dataclasses.replace(
-            baseline, rows=found.rows, losses=found.losses, warnings=found.warnings, lost=self._queries(found.queries)
-        )
+        return compare_tables(ours, theirs, baseline_run, options, runs=runs, queries=lost, **tables)
 
     def _queries(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         """The run and the id of the queries that lost by the measure of the first check, at its cutoff."""

@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
@@ -26,6 +26,7 @@ class Code(enum.StrEnum):
 
     # Passes.
     PROVED = "drop_ruled_out"
+    INTERVAL_WITHIN = "interval_within_limit"
     NOT_DISPROVED = "no_drop_seen"
     UNCHANGED = "unchanged"
     WITHIN = "within_limit"
@@ -37,6 +38,9 @@ class Code(enum.StrEnum):
     # Inconclusive.
     NOT_SIGNIFICANT = "drop_not_significant"
     NOT_RULED_OUT = "drop_not_ruled_out"
+    MAY_BE_CHANCE = "may_be_chance"
+    #: It fails, and the gate only does if the next night does, too.
+    NOT_CONFIRMED = "not_confirmed"
     # Incomparable.
     NO_CHECKS = "no_checks"
     NO_BASELINE = "no_baseline"
@@ -111,10 +115,20 @@ class Finding:
     interval_high: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    #: The drop that would fail in four of five nights, given how many checks there are.
     minimum_detectable: float | None = None
+    #: The standard deviation of the differences between nights with the same judgments; None of too few nights.
+    noise: float | None = None
     queries: int | None = None
     unpaired_queries: int | None = None
     flags: tuple[str, ...] = ()
+
+
+def check_key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a finding is about, whichever night it is of; of its fields, also as JSON has them."""
+    return tuple(
+        finding.get(name) for name in ("criterion", "baseline", "run", "measure", "cutoff", "slice", "weighted")
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,3 +165,23 @@ def exit_code_of(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: one that fails goes before one without a verdict that nobody has accepted."""
     found = {verdict.exit_code for verdict in verdicts}
     return next((code for code in (GATE_FAILED, NO_VERDICT) if code in found), DONE)
+
+
+def counted(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """How many nights of a dataset have which verdict and why: dataset, verdict, code, nights, share, last."""
+    of_dataset: dict[str, int] = {}
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for each in verdicts:
+        of_dataset[each.dataset] = of_dataset.get(each.dataset, 0) + 1
+        groups.setdefault((each.dataset, each.verdict, each.code), []).append(each.evaluated_on)
+    return [
+        {
+            "dataset": dataset,
+            "verdict": word,
+            "code": code,
+            "nights": len(dates),
+            "share": len(dates) / of_dataset[dataset],
+            "last": dates[-1],
+        }
+        for (dataset, word, code), dates in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1])))
+    ]

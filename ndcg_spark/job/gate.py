@@ -14,6 +14,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
@@ -43,10 +44,10 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
-    _refuse_unusable(config.gate, accepted)
+    refuse_unusable_gate(config.gate, accepted)
 
 
-def _refuse_unusable(gate: GateConfig, accepted: str | None) -> None:
+def refuse_unusable_gate(gate: GateConfig, accepted: str | None) -> None:
     """ConfigurationError for an acceptance without a reason, and a check of a measure that is not a score."""
     if accepted is not None and not accepted.strip():
         raise ConfigurationError("arguments: --accept-baseline needs a reason, which the record keeps; say why")
@@ -96,8 +97,8 @@ def gate_staged(
             evaluation.evaluated_on.isoformat(),
             evaluation.evaluation_id,
             evaluation.convention.options(),
-            checked.judgment_counts.fingerprint,
-            checked.result_counts.fingerprint,
+            _fingerprint(checked.judgment_counts, dataset),
+            _fingerprint(checked.result_counts, dataset),
             of_datasets[dataset],
             sorted(of_datasets),
         )
@@ -118,6 +119,11 @@ def gate_staged(
     return [each.verdict for each in results.values()], of_records, lost
 
 
+def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
+    # Of a table that names no dataset, all is of the one.
+    return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
+
+
 def gate_published(
     config: EvaluationConfig, output: str, dataset: str | None, report_step: ReportStep, accepted: str | None = None
 ) -> list[Verdict]:
@@ -136,7 +142,7 @@ def gate_published(
     gate = config.gate
     if gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
-    _refuse_unusable(gate, accepted)
+    refuse_unusable_gate(gate, accepted)
     nights, verdicts = read_again_if_replaced(lambda: _published(config, gate, output, dataset, report_step, accepted))
     if accepted is not None:
         for night in nights:

@@ -105,7 +105,12 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
         },
         "inputs": {
             # Inputs with equal fingerprints have the same rows, in any order and format.
-            source.name: {"rows": counts.rows, "fingerprint": counts.fingerprint, **_files(source)}
+            source.name: {
+                "rows": counts.rows,
+                "fingerprint": counts.fingerprint,
+                "fingerprints": {name or config.dataset: each for name, each in counts.fingerprints.items()},
+                **_files(source),
+            }
             for source, counts in zip(context.sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},

@@ -1,9 +1,11 @@
 """Removes leftovers of dead evaluations, superseded evaluations, and nights that are too old."""
 
 import datetime
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ndcg_spark.config_values import RECENT_GOOD
 from ndcg_spark.nights.layout import STAGING, TABLES, Store, folder_of, night_of
 from ndcg_spark.nights.records import CommittedNight, all_records, committed, last_good
 
@@ -80,7 +82,8 @@ def old_nights(
     """The nights dated more than `keep_days` before today, and a sentence for each of them that is kept.
 
     Unless `baselines` is set, the newest night of a dataset that passed or was accepted is kept, and so are the nights
-    that the gate of its newest night names: without them the next night would have no verdict. Raises StorageError.
+    that the gate of its newest night compares with: without them the next night would have no verdict. Raises
+    StorageError.
     """
     # Python's dates begin with the year 1.
     days = min(max(keep_days, 0), (today - datetime.date.min).days)
@@ -112,8 +115,12 @@ def _baselines(nights: Sequence[CommittedNight]) -> dict[tuple[str, str], str]:
     for dataset in {night.dataset for night in nights}:
         of_dataset = [night for night in nights if night.dataset == dataset]
         gate = of_dataset[-1].record["configuration"].get("gate") or {}
-        for baseline in gate.get("baseline", []):
+        configured = gate.get("baseline", [])
+        for baseline in configured:
             needed[dataset, str(baseline.get("night"))] = f"a baseline of the gate of {of_dataset[-1].evaluated_on}"
+        most = max((each.get("nights", 1) for each in configured if each.get("night") == RECENT_GOOD), default=0)
+        recent = itertools.islice((night for night in reversed(of_dataset) if night.is_not_worse), most)
+        needed |= {(dataset, night.evaluated_on): f"one of the {most} nights of {RECENT_GOOD}" for night in recent}
         good = last_good(of_dataset)
         if good is not None:
             needed[dataset, good.evaluated_on] = "the newest that passed or was accepted; --baselines removes it, too"

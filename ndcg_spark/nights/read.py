@@ -1,5 +1,6 @@
 """The rows of the evaluations that count: as a DataFrame of an engine, or read by this process without one."""
 
+import concurrent.futures
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
@@ -7,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import dataset as ds
+from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -17,13 +18,12 @@ from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, folder_of
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, Store, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
 from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
-_PARQUET = ds.ParquetFileFormat()
 #: Up to this many nights are each read from their own files alone.
 _FEW = 10
 
@@ -143,14 +143,17 @@ def read_rows(
     StorageError
         As `read_nights`, or a file cannot be read.
     """
-    schema = to_arrow_schema(KEPT[table])
+    # Here, because it imports pandas, which `nights` and `trend` do without.
+    from pyarrow import dataset as ds
+
+    schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
     if not nights:
         return schema.empty_table()
     read_records(nights)
     _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
         fragments = [
-            _PARQUET.make_fragment(
+            parquet.make_fragment(
                 night.store.at(path),
                 night.store.system,
                 (pc.field("dataset") == night.dataset)
@@ -163,7 +166,7 @@ def read_rows(
         ]
         if not fragments:
             return schema.empty_table()
-        found = ds.FileSystemDataset(fragments, schema, _PARQUET, nights[0].store.system)
+        found = ds.FileSystemDataset(fragments, schema, parquet, nights[0].store.system)
         return found.to_table(
             columns=None if columns is None else list(columns), filter=where, fragment_readahead=AT_ONCE
         )
@@ -185,12 +188,26 @@ def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
 
     Raises as `read_rows`.
     """
+    if not nights:
+        return []
+    read_records(nights)
+    _refuse_lost(nights, "dataset_scores")
     columns = measure_first(DATASET_SCORES, COLUMNS)
-    of: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluated_on): [] for night in nights}
-    for row in read_rows(nights, "dataset_scores", columns).to_pylist():
-        date = row["evaluated_on"].isoformat()
-        of[row["dataset"], date].append({**row, "evaluated_on": date})
-    return [sorted(rows, key=by_run) for rows in of.values()]
+
+    def rows_of(night: CommittedNight) -> list[Row]:
+        empty = dict.fromkeys(columns)
+        key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
+        # Not a dataset of all files, which takes twice as long where each has a few rows.
+        files = [_whole_file(night.store, path) for path in night.files("dataset_scores")]
+        return sorted(({**empty, **row, **key} for file in files for row in file.to_pylist()), key=by_run)
+
+    with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(rows_of, nights))
+
+
+def _whole_file(store: Store, path: str) -> pa.Table:
+    with store.open(path) as file:
+        return pq.ParquetFile(file).read(use_threads=False)
 
 
 class NightRows:
@@ -208,11 +225,11 @@ class NightRows:
         of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
         return self._rows(table, where=pc.field("query_id").isin(list(queries)) & of_runs)
 
-    def scores_at(self, cutoff: int | None, run: str) -> dict[str, tuple[str, float | None]]:
-        """The status and the NDCG of every query of a run at a cutoff, by query."""
+    def scores_at(self, cutoff: int | None, run: str, measure: str = "ndcg") -> dict[str, tuple[str, float | None]]:
+        """The status and the score of every query of a run at a cutoff, by query; `measure` is a column of scores."""
         at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
-        rows = self._rows("query_scores", ["query_id", "status", "ndcg"], at_cutoff & (pc.field("run") == run))
-        return {row["query_id"]: (row["status"], row["ndcg"]) for row in rows}
+        rows = self._rows("query_scores", ["query_id", "status", measure], at_cutoff & (pc.field("run") == run))
+        return {row["query_id"]: (row["status"], row[measure]) for row in rows}
 
     def comparisons(self) -> list[Row]:
         """The rows of COMPARISONS, which the gate has compared; none without a gate."""

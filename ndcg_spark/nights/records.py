@@ -78,6 +78,22 @@ class CommittedNight:
         """Whether later nights may be compared with it: its verdict was a pass, or somebody has accepted it."""
         return bool(self.record.get("accepted")) or (self.record.get("verdict") or {}).get("verdict") == "pass"
 
+    @property
+    def is_not_worse(self) -> bool:
+        """Whether it is good, or all was measured and nothing failed, so that a drop that was seen may be chance.
+
+        The mean of the nights that passed would be that of the lucky ones.
+        """
+        findings = (self.record.get("verdict") or {}).get("findings") or ()
+        measured = [each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive" for each in findings]
+        return self.is_good or (bool(measured) and all(measured))
+
+    def with_record(self, record: Mapping[str, Any]) -> "CommittedNight":
+        """The same night as if it had this record."""
+        night = dataclasses.replace(self)
+        night.__dict__["_record"] = record
+        return night
+
     def files(self, table: str) -> dict[str, int | None]:
         """The paths of its files of a table, with their sizes in bytes if these must be as they were published."""
         found = self.record["files"].get(table, {})

@@ -1,24 +1,29 @@
-"""What a report compares the runs of a night with, and what comparing them has found."""
+"""What a report compares the runs of a night with: as requested, as its gate did, or with an earlier night."""
 
 import dataclasses
 import datetime
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.baselines import earlier
+from ndcg_spark.comparison.comparability import convention_key, doubts, fingerprint
 from ndcg_spark.comparison.compare import Comparison
+from ndcg_spark.comparison.conclusions import OTHER_JUDGMENTS
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.job.compare import ComparisonRequest, compare_nights, doubts_of
+from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.job.compare import ComparisonRequest, compare_nights
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight
 
 Row = Mapping[str, Any]
+#: A column of scores and its cutoff.
+Place = tuple[str, Cutoff]
 
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What a report is asked to compare the runs with: a run, a date or both, as `compare` takes them."""
+    """The requested baseline: a run, a date or both, as `compare` takes them; with neither the report chooses one."""
 
     run: str | None = None
     #: A date, or last_good.
@@ -26,8 +31,13 @@ class Baseline:
     slices: str | None = None
     engine: str = "auto"
     remote: str | None = None
-    #: What comparing has found, if that is known already.
+    #: The comparison with it, if that is known already.
     found: Comparison | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a run or a date is named."""
+        return bool(self.run or self.date)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +45,6 @@ class NightComparison:
     """The rows of COMPARISONS of a night with its baseline: all the statistics of a report."""
 
     rows: Sequence[Row]
-    #: These and all rows, of other datasets too, for whose number their p values are adjusted.
-    family: Sequence[Row]
     #: The run that every other one is compared with; None where each is compared with the one of its name.
     run: str | None
     #: The date of another night; None for the same night.
@@ -48,15 +56,24 @@ class NightComparison:
     #: What queries of each pair of statuses did to the means, as `Comparison` has it; None where that is not published.
     transitions: Sequence[Row] | None = None
     warnings: Sequence[str] = ()
+    #: What the gate has found about these rows, as its record has it; none if the gate did not compare them.
+    findings: Sequence[Row] = ()
 
-    @property
-    def cutoffs(self) -> set[int | None]:
-        """The cutoffs at which NDCG is compared."""
-        return {row["cutoff"] for row in self._of_all_queries}
+    def by_run(self, place: Place) -> dict[str, Row]:
+        """The comparison of every run that has one by this measure, on all queries, without weights."""
+        whole = (row for row in self.rows if row["attribute"] is None and row["weight_effective_n"] is None)
+        return {row["run"]: row for row in whole if (row["measure"], row["cutoff"]) == place}
 
-    def by_run(self, cutoff: int | None) -> dict[str, Row]:
-        """The comparison of the NDCG of every run that has one, on all queries, without weights."""
-        return {row["run"]: row for row in self._of_all_queries if row["cutoff"] == cutoff}
+    def is_sure(self, row: Row) -> bool:
+        """Whether a difference is significant, and that of judgments which are the same."""
+        is_concluded = row["p_adjusted"] is not None and OTHER_JUDGMENTS not in row["flags"]
+        return is_concluded and bool(row["p_adjusted"] < self.alpha)
+
+    def allowed_drop(self, run: str, place: Place) -> float | None:
+        """How much the gate lets a run lose by this measure; None if it does not limit that."""
+        key = _key({"run": run, "measure": place[0]}, format_cutoff(place[1]), None, False)
+        limits = (each["threshold"] for each in self.findings if _key_of_finding(each) == key)
+        return next((-float(limit) for limit in limits if limit is not None), None)
 
     def baseline_of(self, run: str) -> str:
         """What a run is compared with, in words."""
@@ -66,73 +83,129 @@ class NightComparison:
         """Whether a run is the baseline itself."""
         return self.date is None and run == self.run
 
-    @property
-    def _of_all_queries(self) -> Iterable[Row]:
-        return (
-            row
-            for row in self.rows
-            if row["measure"] == "ndcg" and row["attribute"] is None and row["weight_effective_n"] is None
-        )
 
-
-def compare_with_baseline(
+def comparison_of(
     output: str,
+    night: CommittedNight,
     nights: Sequence[CommittedNight],
-    known: Sequence[CommittedNight],
     baseline: Baseline,
+    place: Place,
     report_step: ReportStep,
-) -> dict[str, NightComparison]:
-    """The comparison of each night, by dataset. The nights are of one date; starts an engine if nothing is found yet.
+) -> NightComparison | None:
+    """The comparison of a night: with what is requested, as its gate did, else with the newest comparable night.
+
+    Comparable is an earlier night with the same judgments and convention. None if there is none. Starts an engine
+    unless the gate has compared by this measure, or the comparison is known.
 
     Raises
     ------
     NdcgSparkError
         As `compare_nights`.
     """
-    found = baseline.found
-    if found is None:
-        options = {name: getattr(baseline, name) for name in ("slices", "engine", "remote")}
-        date = datetime.date.fromisoformat(nights[0].evaluated_on)
-        dataset = nights[0].dataset if len(nights) == 1 else None
-        request = ComparisonRequest(output, date, dataset, baseline.run, baseline.date, **options)
-        found = compare_nights(request, report_step)
-    comparisons = {}
-    for night in nights:
-        rows, parts = ([r for r in of if r["dataset"] == night.dataset] for of in (found.rows, found.transitions))
-        date_of = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
-        other = night if date_of is None else _night(known, night.dataset, date_of)
-        warnings = [*(doubts_of([night], {night.dataset: other}) if other else []), *found.warnings]
-        comparisons[night.dataset] = NightComparison(
-            rows, found.rows, baseline.run, date_of, other, transitions=parts, warnings=list(dict.fromkeys(warnings))
-        )
-    return comparisons
+    if not baseline.is_named:
+        by_gate = gate_comparison(night, nights)
+        if by_gate and by_gate.by_run(place):
+            return by_gate
+        before = _newest_comparable(night, nights)
+        if before is None:
+            return None
+        baseline = dataclasses.replace(baseline, date=before.evaluated_on)
+    found = baseline.found or _compare(output, night, baseline, place, report_step)
+    rows, transitions = (
+        [row for row in of if row["dataset"] == night.dataset] for of in (found.rows, found.transitions)
+    )
+    then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
+    other = _night_of(then, night, nights)
+    warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
+    once = list(dict.fromkeys(warnings))
+    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once)
 
 
-def gate_comparison(night: CommittedNight, known: Iterable[CommittedNight]) -> NightComparison | None:
-    """The comparison with the first baseline of the night's gate that there are rows of; None if there are none."""
+def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:
+    """The comparison with the first baseline of the night's gate that there are rows of; None if there are none.
+
+    The numbers are those that the gate decided by, where it did.
+    """
     rows = NightRows(night).comparisons()
     gate = (night.record.get("configuration") or {}).get("gate") or {}
     how = (gate.get("correction", ComparisonOptions.correction), gate.get("alpha", ComparisonOptions.alpha))
-    for baseline in (night.record.get("verdict") or {}).get("baselines", []):
-        date = baseline["night"]
-        if date is None:
-            own = [r for r in rows if r["baseline_night"] is None and f"run {r['baseline']}" == baseline["baseline"]]
-            if own:
-                return NightComparison(own, own, own[0]["baseline"], None, night, *how)
+    verdict = night.record.get("verdict") or {}
+    for baseline in verdict.get("baselines", []):
+        name, date = baseline["baseline"], baseline["night"]
+        own = [row for row in rows if _is_of(row, name, date)]
+        if not own:
             continue
-        own = [row for row in rows if row["baseline_night"] is not None and row["baseline_night"].isoformat() == date]
-        if own:
-            then = _night(known, night.dataset, date)
-            if then and then.record.get("evaluation_id") != baseline["evaluation_id"]:
-                then = None
-            return NightComparison(own, own, None, date, then, *how, warnings=_limits(baseline, then is not None))
+        drops = [each for each in verdict["findings"] if (each["criterion"], each["baseline"]) == ("drop", name)]
+        decided = {_key_of_finding(each): _numbers(each) for each in drops}
+        own = [{**row, **decided.get(_key_of(row), {})} for row in own]
+        then = _night_of(date, night, nights)
+        if then and date and then.evaluation_id != baseline["evaluation_id"]:
+            then = None
+        run, warnings = (None, _limits(baseline, then is not None)) if date else (own[0]["baseline"], [])
+        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops)
     return None
 
 
-def _limits(baseline: Mapping[str, Any], is_kept: bool) -> list[str]:
+def _compare(
+    output: str, night: CommittedNight, baseline: Baseline, place: Place, report_step: ReportStep
+) -> Comparison:
+    measure, cutoff = place
+    options = ComparisonOptions({"ndcg": None} if measure == "ndcg" else {measure: [cutoff], "ndcg": None})
+    request = ComparisonRequest(
+        output,
+        datetime.date.fromisoformat(night.evaluated_on),
+        night.dataset,
+        baseline.run,
+        baseline.date,
+        options=options,
+        slices=baseline.slices,
+        engine=baseline.engine,
+        remote=baseline.remote,
+    )
+    return compare_nights(request, report_step)
+
+
+def _newest_comparable(night: CommittedNight, nights: Iterable[CommittedNight]) -> CommittedNight | None:
+    """The newest earlier night with the same judgments and convention."""
+
+    def meaning(each: CommittedNight) -> tuple[str | None, str]:
+        return fingerprint(each.record, "judgments", night.dataset), convention_key(each.record)
+
+    before = reversed(earlier(nights, night.dataset, night.evaluated_on))
+    return next((each for each in before if meaning(each) == meaning(night)), None)
+
+
+def _is_of(row: Row, baseline: str, date: str | None) -> bool:
+    if row["baseline_night"] is None:
+        return date is None and f"run {row['baseline']}" == baseline
+    return bool(row["baseline_night"].isoformat() == date)
+
+
+def _key_of(row: Row) -> tuple[Any, ...]:
+    of_slice = None if row["attribute"] is None else f"{row['attribute']}={row['value']}"
+    return _key(row, format_cutoff(row["cutoff"]), of_slice, row["weight_effective_n"] is not None)
+
+
+def _key_of_finding(finding: Row) -> tuple[Any, ...]:
+    return _key(finding, finding["cutoff"], finding["slice"], bool(finding.get("weighted")))
+
+
+def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tuple[Any, ...]:
+    return row["run"], row["measure"], cutoff, of_slice, is_weighted
+
+
+def _numbers(finding: Row) -> dict[str, Any]:
+    """The numbers of a comparison that a finding rests on; none if it could not be measured."""
+    names = ("mean", "baseline_mean", "interval_low", "interval_high", "p_adjusted")
+    return {} if finding["value"] is None else {"difference": finding["value"], **{n: finding[n] for n in names}}
+
+
+def _limits(baseline: Row, is_kept: bool) -> list[str]:
     """What differs between the comparisons with a baseline of a record and what is shown beside them."""
-    date, changed = baseline["night"], baseline.get("queries_with_other_judgments")
+    date, changed, nights = baseline["night"], baseline.get("queries_with_other_judgments"), baseline.get("nights")
     warnings = []
+    if nights and nights > 1:
+        warnings.append(f"the gate compared with the mean of {nights} nights; queries are shown beside {date} alone")
     if changed:
         warnings.append(
             f"{changed:,} queries have other judgments than on {date}: they were not compared, but are among those "
@@ -143,12 +216,6 @@ def _limits(baseline: Mapping[str, Any], is_kept: bool) -> list[str]:
     return warnings
 
 
-def status_pairs(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How many queries have which status on both sides, of {query: (status, score)}; None where a side lacks it."""
-    nothing = (None, None)
-    pairs = Counter((baseline.get(q, nothing)[0], run.get(q, nothing)[0]) for q in {**baseline, **run})
-    return [{"baseline_status": one, "status": two, "queries": n} for (one, two), n in pairs.most_common()]
-
-
-def _night(nights: Iterable[CommittedNight], dataset: str, date: str) -> CommittedNight | None:
-    return next((each for each in nights if (each.dataset, each.evaluated_on) == (dataset, date)), None)
+def _night_of(date: str | None, night: CommittedNight, nights: Iterable[CommittedNight]) -> CommittedNight | None:
+    """The night of this date of the same dataset; without a date the night itself."""
+    return next((n for n in nights if (n.dataset, n.evaluated_on) == (night.dataset, date)), None) if date else night

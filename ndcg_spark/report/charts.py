@@ -11,19 +11,32 @@ from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.trends import best_runs
+from ndcg_spark.tables.table import rounded, signed
 from ndcg_spark.text import printable
 
 #: A specification of Vega-Lite.
 Chart = dict[str, Any]
 
-_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
-_FLAGS = {"domain": ["low", "high", "drop"], "range": ["triangle-down", "triangle-up", "diamond"]}
+#: A mark as Vega draws it, with what it shows in words; and what says nothing on a page.
+_MARK = re.compile(r'<(\w+) aria-label="([^"<>]*)" role="graphics-symbol" ([^<>]*)/>')
+_NOISE = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"<>]*"| opacity="1"| font-family="sans-serif"')
+#: The mark of a night that stands out; any other flag is a square.
+_FLAGS = {"low": "triangle-down", "high": "triangle-up", "drop": "diamond"}
 #: Signs and shapes say the same as the colours, which differ for the colour-blind too (Okabe and Ito).
-_SIDES, _COLOURS = ["better", "worse", "the same"], ["#0072B2", "#D55E00", "#888888"]
-_POINTS = ["triangle-up", "triangle-down", "circle"]
+_COLOUR, _POINT = 0, 1
+SIDES = {
+    "better": ("#0072B2", "triangle-up"),
+    "worse": ("#D55E00", "triangle-down"),
+    "the same": ("#888888", "circle"),
+    "not told apart": ("#888888", "circle"),
+    "the baseline": ("#009E73", "diamond"),
+    "mean": ("#0072B2", "circle"),
+}
+#: What a mark says when it is pointed at, and to a screen reader.
+_WORDS = {"description": {"field": "words"}}
 _DASHED = {"color": "#888", "strokeDash": [4, 3]}
 #: With more queries, differences are drawn as a curve of quantiles, and points are binned.
-_MOST_BARS, _MOST_POINTS = 2000, 5000
+MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
 #: With more runs, a trend shows the best: there are no more colours.
 _MOST_LINES = 10
@@ -36,7 +49,7 @@ _ON_A_PAGE = {
     "view": {"stroke": "transparent"},
     "axis": {f"{part}Color": "currentColor" for part in ("label", "title", "domain", "tick")}
     | {"gridColor": "#88888855", "labelFontSize": 11, "titleFontSize": 12},
-    "legend": {"labelColor": "currentColor", "titleColor": "currentColor"},
+    "legend": {"orient": "bottom", "labelColor": "currentColor", "titleColor": "currentColor"},
     "header": {"labelColor": "currentColor", "titleColor": "currentColor"},
     "title": {"color": "currentColor"},
 }
@@ -66,6 +79,8 @@ def trend_chart(lines: Sequence[TrendLine]) -> Chart:
     axis = {"format": "%d %b", "labelOverlap": True, "values": _days(rows)}
     x = {"field": "date", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis}
     encoding = {"x": x, "y": _number("value", scale={"zero": False}), "color": _text("run", "run")}
+    known = sorted({row["flag"] for row in rows} - {""})
+    flags = {"domain": known, "range": [_FLAGS.get(flag, "square") for flag in known]}
     # A line for each stretch of comparable nights: nothing is joined across a break.
     stretch = {"strokeDash": _text("run", legend=None), "detail": _text("stretch")}
     layers: list[Chart] = [
@@ -74,7 +89,7 @@ def trend_chart(lines: Sequence[TrendLine]) -> Chart:
         {"mark": {"type": "point", "filled": True, "size": 18}, "encoding": encoding},
         {
             "mark": {"type": "point", "size": 110, "strokeWidth": 2},
-            "encoding": encoding | {"shape": _text("flag", "stands out", scale=_FLAGS)},
+            "encoding": encoding | {"shape": _text("flag", "stands out", scale=flags)},
             "transform": [{"filter": "datum.flag != ''"}],
         },
     ]
@@ -83,40 +98,64 @@ def trend_chart(lines: Sequence[TrendLine]) -> Chart:
     return _chart(rows, spec={"layer": layers, "width": _WIDTH, "height": 220}, **panels, **title)
 
 
-def runs_chart(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
-    """Runs with their mean and its interval, the best on top; rows have run, mean, low and high."""
-    run = _text("run", sort=None)
-    # The axis has the title of the mean alone.
+def intervals_chart(rows: Sequence[Mapping[str, Any]], title: str, band: tuple[float, float] | None = None) -> Chart:
+    """Runs with a value and its interval, in the order of the rows: run, value, low, high, side (of SIDES) and words.
+
+    With a `band`, which is shaded, they are differences, and 0 is marked.
+    """
+    run = _text("run", axis={"labelLimit": 260}, scale={"domain": [row["run"] for row in rows]})
+    # The axis has the title of the value alone.
     interval = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "y": run}
-    mean = {"x": _number("mean", title, scale={"zero": False}), "y": run}
-    layers = [
-        {"mark": {"type": "rule", "color": _COLOURS[0], "strokeWidth": 2}, "encoding": interval},
-        {"mark": {"type": "point", "color": _COLOURS[0], "filled": True, "size": 60}, "encoding": mean},
+    value = {"x": _number("value", title, scale={"zero": band is not None}, axis={"tickCount": 6}), "y": run, **_WORDS}
+    layers: list[Chart] = []
+    if band is not None:
+        ends = {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}}
+        shade = {"mark": {"type": "rect", "color": "#888", "opacity": 0.25}}
+        zero = {"mark": {"type": "rule", "color": "#888"}, "encoding": {"x": {"datum": 0}}}
+        words = {"description": {"value": "the drop that the gate allows"}}
+        values = [{"from": band[0], "to": band[1]}] if band[0] < band[1] else []
+        layers = [{**shade, "encoding": ends | words, "data": {"values": values}}, zero]
+    layers += [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {**interval, **_WORDS, "color": _by_side(rows, _COLOUR)},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 60},
+            "encoding": {**value, "color": _by_side(rows, _COLOUR), "shape": _by_side(rows, _POINT)},
+        },
     ]
-    return _chart(rows, layer=layers, width=_WIDTH - 120)
+    return _chart(rows, layer=layers, width=_WIDTH - 160)
 
 
-def differences_chart(differences: Sequence[float], title: str) -> Chart:
-    """The differences of all queries from the largest loss to the largest win."""
-    ordered = sorted(differences)
+def differences_chart(differences: Mapping[str, float], title: str) -> Chart:
+    """The differences of all queries, by query, from the largest loss to the largest win."""
+    named = sorted(differences.items(), key=lambda item: item[1])
+    ordered = [difference for _, difference in named]
     size = {"width": _WIDTH, "height": 220}
     y = _number("difference", title)
-    if len(ordered) > _MOST_BARS:
+    if len(ordered) > MOST_BARS:
         last = len(ordered) - 1
         shares = [place / 200 for place in range(201)]
         points = [{"share": share, "difference": ordered[round(share * last)]} for share in shares]
         x = _number("share", "share of the queries", axis={"format": "%"})
-        mark: Chart = {"type": "area", "line": True, "color": _COLOURS[0], "opacity": 0.5}
+        mark: Chart = {"type": "area", "line": True, "color": SIDES["better"][_COLOUR], "opacity": 0.5}
         return _chart(points, mark=mark, encoding={"x": x, "y": y}, **size)
-    rows = [{"at": rank, "difference": each, "side": _side(each)} for rank, each in enumerate(ordered, 1)]
+    rows = [
+        {"at": rank, "difference": each, "side": side_of(each), "words": f"{query}: {signed(each)}"}
+        for rank, (query, each) in enumerate(named, 1)
+    ]
     mark = {"type": "bar", "width": max(_WIDTH / max(len(rows), 1) - 1, 0.4)}
     x = _number("at", "queries, from the largest loss on", scale={"domain": [0, len(rows) + 1]})
-    return _chart(rows, mark=mark, encoding={"x": x, "y": y, "color": _by_side(_COLOURS)}, **size)
+    return _chart(rows, mark=mark, encoding={"x": x, "y": y, "color": _by_side(rows, _COLOUR), **_WORDS}, **size)
 
 
-def pairs_chart(pairs: Iterable[tuple[float, float]], run: str, baseline: str) -> Chart:
+def pairs_chart(pairs: Iterable[tuple[str, float, float]], run: str, baseline: str) -> Chart:
     """Each query as a point: the score of the baseline and that of the run. Above the line the run is better."""
-    rows = [{"baseline": one, "run": other, "side": _side(other - one)} for one, other in pairs]
+    rows = [
+        {"baseline": b, "run": r, "side": side_of(r - b), "words": f"{q}: {rounded(b)} to {rounded(r)}"}
+        for q, b, r in pairs
+    ]
     if len(rows) > _MOST_POINTS:
         binned = {"bin": {"maxbins": 40}}
         colour = {"aggregate": "count", "type": "quantitative", "title": "queries", "scale": {"type": "log"}}
@@ -124,7 +163,7 @@ def pairs_chart(pairs: Iterable[tuple[float, float]], run: str, baseline: str) -
         points: Chart = {"mark": "rect", "encoding": {**places, "color": colour}}
     else:
         places = {"x": _number("baseline", baseline), "y": _number("run", run)}
-        sides = {"shape": _by_side(_POINTS), "color": _by_side(_COLOURS)}
+        sides = {"shape": _by_side(rows, _POINT), "color": _by_side(rows, _COLOUR), **_WORDS}
         points = {"mark": {"type": "point", "filled": True, "opacity": 0.7, "size": 60}, "encoding": places | sides}
     diagonal = {
         "data": {"values": [{"one": 0, "other": 0}, {"one": 1, "other": 1}]},
@@ -138,7 +177,7 @@ def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
     """Bars of counts; rows have label and queries, in order."""
     x = _text("label", title, sort=None, axis={"labelAngle": -45, "titlePadding": 16})
     y = _number("queries", "queries", axis={"tickMinStep": 1, "format": ",d"})
-    mark = {"type": "bar", "color": _COLOURS[0]}
+    mark = {"type": "bar", "color": SIDES["better"][_COLOUR]}
     return _chart(bins, mark=mark, encoding={"x": x, "y": y}, width=_WIDTH, height=180)
 
 
@@ -159,7 +198,8 @@ def drawing(chart: Chart, title: str) -> str:
     """
     import vl_convert
 
-    drawn = _ROLES.sub("", str(vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE})))
+    marks = _MARK.sub(r"<\1 \3><title>\2</title></\1>", vl_convert.vegalite_to_svg({**chart, "config": _ON_A_PAGE}))
+    drawn = _NOISE.sub("", marks)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{html.escape(printable(title))}" ', 1)
 
 
@@ -171,12 +211,16 @@ def _text(field: str, title: str | None = None, **more: Any) -> Chart:
     return {"field": field, "type": "nominal", "title": title, **more}
 
 
-def _by_side(values: Sequence[str]) -> Chart:
-    return _text("side", scale={"domain": _SIDES, "range": values})
+def _by_side(rows: Sequence[Mapping[str, Any]], what: int) -> Chart:
+    """The colour or the point of each side, with a legend of those that there are."""
+    sides = [side for side in SIDES if any(row["side"] == side for row in rows)]
+    legend = {"legend": None} if len(sides) == 1 else {}
+    return _text("side", scale={"domain": sides, "range": [SIDES[side][what] for side in sides]}, **legend)
 
 
-def _side(difference: float) -> str:
-    return _SIDES[2] if abs(difference) <= 1e-9 else _SIDES[0] if difference > 0 else _SIDES[1]
+def side_of(difference: float) -> str:
+    """Which of SIDES a difference is on."""
+    return "the same" if abs(difference) <= 1e-9 else "better" if difference > 0 else "worse"
 
 
 def _chart(rows: Sequence[Mapping[str, Any]], **specification: Any) -> Chart:

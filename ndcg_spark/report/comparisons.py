@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.job.outcome import Outcome
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
 from ndcg_spark.tables.comparison_notes import notes_of_test

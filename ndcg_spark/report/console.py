@@ -1,21 +1,25 @@
-"""What the program writes to stdout and stderr: sentences and failures, and what happens if they cannot be written."""
+"""What the program writes to stdout and stderr: results, sentences, failures; and what if they cannot be written."""
 
 import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.interrupts import is_published, outcome_so_far, wait_for_exit
-from ndcg_spark.tables.writers import as_json
+from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.writers import CSV, as_json, html_page, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
+#: A table in a terminal has at most this many rows.
+_MOST_ROWS = 50
 
 
 def prepare_streams() -> None:
@@ -56,6 +60,36 @@ def printing() -> Iterator[None]:
         raise StorageError(
             f"stdout: the results could not be printed, {first_line(error)}; {outcome_so_far()}"
         ) from error
+
+
+def print_result(
+    style: str,
+    tables: Callable[[], Sequence[TextTable]],
+    value: Callable[[], Any],
+    columns: Sequence[str] = (),
+    rows: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """Print a result: its `value` as JSON, `rows` of these columns as CSV, its `tables` in every other format.
+
+    Raises as `printing`.
+    """
+    with printing():
+        if style == "json":
+            print(as_json(value()))
+        elif style in CSV:
+            print_csv(columns, rows, style)
+        elif style == "html":
+            print(html_page(tables()))
+        else:
+            print("\n\n".join("\n".join(_lines(table, style)) for table in tables()))
+
+
+def _lines(table: TextTable, style: str) -> list[str]:
+    if style == "markdown":
+        return markdown(table)
+    if style == "latex":
+        return latex(table)
+    return text(table.first(_MOST_ROWS, "in --format json"))
 
 
 def echo(lines: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.explanation.diff import Change, compare
 from ndcg_spark.explanation.model import Explanation, Facts, RankLine
 from ndcg_spark.explanation.request import Explained
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, shortest, text_table
 
 
@@ -22,12 +22,18 @@ def print_explanations(explained: Explained, style: str) -> None:
     )
 
 
-def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list[TextTable]:
-    """What there is to say about one run, without the parts that have nothing to say."""
+def explanation_tables(
+    explanation: Explanation, baseline: Facts | None, most_ranks: int | None = None, most: int | None = None
+) -> list[TextTable]:
+    """What there is to say about one run, without the parts that have nothing to say.
+
+    The table of the ranks has at most `most_ranks` rows, and every other at most `most`; a note says what is left out.
+    """
     facts = explanation.facts
     score = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(facts.score.ndcg)}"
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {score}"
-    lines = text_table(_RANKS, explanation.lines, title=title, sentences=_summary(explanation), is_first=True)
+    about = {"title": title, "sentences": _summary(explanation), "is_first": True}
+    lines = _first(_RANKS, explanation.lines, most_ranks, **about)
     lost = math.fsum(each.loss for each in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
     best, worst = (
@@ -41,14 +47,21 @@ def explanation_tables(explanation: Explanation, baseline: Facts | None) -> list
         ("Most helpful changes", ["one document at its ideal rank"], _HELP, explanation.would_help),
         ("Unjudged documents, and how they could change the score", [], unjudged, explanation.unjudged),
     ]
-    tables = [text_table(columns, rows, title=t, sentences=s) for t, s, columns, rows in parts if rows]
+    tables = [_first(columns, rows, most, title=t, sentences=s) for t, s, columns, rows in parts if rows]
     if baseline is not None:
         moved = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
         dcg, before = facts.score.dcg, baseline.score.dcg
         changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
         against = f"Compared with {baseline.run}"
-        tables.append(text_table(_CHANGES, compare(facts, baseline), title=against, sentences=[changed]))
+        tables.append(_first(_CHANGES, compare(facts, baseline), most, title=against, sentences=[changed]))
     return [lines, *tables]
+
+
+def _first(columns: Sequence[TextColumn], rows: Sequence[Any], most: int | None, **more: Any) -> TextTable:
+    """A table of the first rows, with a note of how many more there are."""
+    shown = rows[:most]
+    notes = [f"and {len(rows) - len(shown):,} more in ndcg-spark explain"] if len(shown) < len(rows) else []
+    return text_table(columns, shown, notes, **more)
 
 
 def _summary(explanation: Explanation) -> list[str]:

@@ -1,37 +1,42 @@
-"""The plots of a report, each with its title, what it shows in words, and the numbers that it is drawn from."""
+"""The plots of a report, each with its title, what it shows and leaves out in words, and its numbers."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from ndcg_spark.convention.measures import written
 from ndcg_spark.report import charts
+from ndcg_spark.report.baseline import NightComparison, Row
 from ndcg_spark.report.charts import Chart
 from ndcg_spark.report.night_data import TIE, NightData
-from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
+from ndcg_spark.report.trends import trend_tables
+from ndcg_spark.tables.comparisons import interval, p_value
+from ndcg_spark.tables.table import TextTable, counted, name, number, rounded, signed, text_table
 
-_Row = TypeVar("_Row")
-#: A plot shows at most this many runs; its table has all of them.
+#: A plot shows at most this many runs; the table of runs has all of them.
 _MOST_RUNS = 40
-#: At most this many rows of the table behind a plot are shown, evenly chosen.
-_MOST_ROWS = 50
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A plot, and the table behind it."""
+    """A plot, and the tables behind it; none if a table of the page has its numbers."""
 
     #: What a file of it is called, and its place on a page.
     name: str
     title: str
     words: str
     chart: Chart
-    table: TextTable
+    tables: Sequence[TextTable] = ()
 
 
-def figures(data: NightData) -> list[Figure]:
-    """The plots that there are data for."""
-    shown = [_runs(data)]
+def overview(data: NightData) -> Figure:
+    """The differences of all runs to their baselines; the means of the runs if there are none."""
+    return _forest(data, data.comparison) if data.comparison and data.compared else _means(data)
+
+
+def details(data: NightData) -> list[Figure]:
+    """The other plots that there are data for."""
+    shown = []
     # Where no query changed, there is nothing to draw.
     if data.baseline is not None and any(abs(each.difference or 0.0) > TIE for each in data.queries):
         shown += [_differences(data), _pairs(data), _histogram(data)]
@@ -40,39 +45,91 @@ def figures(data: NightData) -> list[Figure]:
     return shown
 
 
-def _runs(data: NightData) -> Figure:
-    shown = [row for row in data.means if row["ndcg"] is not None]
-    rows = [{"run": row["run"], "mean": row["ndcg"], "low": row["low"], "high": row["high"]} for row in shown]
-    order = written(*data.measure_set.headline([data.cutoff]))
-    words = f"Mean {data.measure} of each run and its 95 % interval of t over the queries; the best by {order} on top."
-    table = text_table([name("run"), *map(number, ("mean", "low", "high"))], rows)
-    return Figure("runs", "Runs with their intervals", words, charts.runs_chart(rows[:_MOST_RUNS], data.measure), table)
+def _forest(data: NightData, found: NightComparison) -> Figure:
+    rows: list[dict[str, Any]] = [
+        {
+            "run": run,
+            "value": row["difference"],
+            "low": row["interval_low"],
+            "high": row["interval_high"],
+            "side": _side(row, found),
+            "words": f"{run}: {signed(row['difference'])} ({interval(row)}), p {p_value(row['p_adjusted'])}",
+        }
+        for run, row in data.compared.items()
+        if row["difference"] is not None
+    ]
+    if found.run and not found.date:
+        of_baseline = {"value": 0.0, "low": None, "high": None, "side": "the baseline", "words": "the baseline"}
+        rows.append({"run": found.run, **of_baseline})
+    rows.sort(key=lambda row: (row["value"], row["run"]))
+    # The ends are what a reader looks for, and the run and its baseline what the page is about.
+    half = _MOST_RUNS // 2
+    shown = [
+        row
+        for place, row in enumerate(rows)
+        if place < half or place >= len(rows) - half or row["run"] in (data.run, found.run)
+    ]
+    allowed = found.allowed_drop(data.run, data.place)
+    words = [
+        f"Difference of {data.measure} to {found.run or 'the same run'}{f' of {found.date}' if found.date else ''}, "
+        f"and its {100 * (1 - found.alpha):g} % interval, each by itself; the largest loss on top.",
+        f"{len(shown)} of {len(rows):,} runs: those at the ends; the table has all." if len(shown) < len(rows) else "",
+        "The baseline is marked." if found.run and not found.date else "",
+        f"Shaded: the drop of {allowed:g} that the gate allows." if allowed else "",
+    ]
+    chart = charts.intervals_chart(shown, f"difference of {data.measure}", (-(allowed or 0.0), 0.0))
+    return Figure("runs", "Differences of the runs", " ".join(filter(None, words)), chart)
+
+
+def _side(row: Row, found: NightComparison) -> str:
+    return charts.side_of(row["difference"]) if found.is_sure(row) or "unchanged" in row["flags"] else "not told apart"
+
+
+def _means(data: NightData) -> Figure:
+    known = [row for row in data.means if row.get(data.place[0]) is not None]
+    rows = [
+        {
+            **{name: row[name] for name in ("run", "low", "high")},
+            "value": row[data.place[0]],
+            "side": "mean",
+            "words": f"{row['run']}: {rounded(row[data.place[0]])}",
+        }
+        for row in known
+    ]
+    words = f"Mean {data.measure} of each run and its 95 % interval of t over the queries, the best on top."
+    if len(rows) > _MOST_RUNS:
+        words += f" The best {_MOST_RUNS} of {len(rows):,} runs; the table has all."
+    return Figure("runs", "Runs with their intervals", words, charts.intervals_chart(rows[:_MOST_RUNS], data.measure))
 
 
 def _differences(data: NightData) -> Figure:
-    known = [(each.query_id, each.difference) for each in data.queries if each.difference is not None]
-    chart = charts.differences_chart([difference for _, difference in known], f"difference to {data.baseline}")
+    known = {each.query_id: each.difference for each in data.queries if each.difference is not None}
+    chart = charts.differences_chart(known, f"difference to {data.baseline}")
     words = f"What each of {len(known):,} queries won (above 0) or lost (below 0) against {data.baseline}, in order."
-    table = text_table([name("query", 0), number("difference", 1, signed)], _some(known))
-    return Figure("differences", "Differences, query by query", words, chart, table)
+    if len(known) > charts.MOST_BARS:
+        words += " So many are drawn as a curve."
+    return Figure("differences", "Differences, query by query", words, chart)
 
 
 def _pairs(data: NightData) -> Figure:
-    rows = [(each.query_id, each.baseline, each.ndcg) for each in data.queries]
-    known = [(query, one, other) for query, one, other in rows if one is not None and other is not None]
+    known = [
+        (each.query_id, each.baseline, each.score)
+        for each in data.queries
+        if each.baseline is not None and each.score is not None
+    ]
     baseline = str(data.baseline)
-    chart = charts.pairs_chart([(one, other) for _, one, other in known], data.run, baseline)
     words = f"Each query by its score with {baseline} and with {data.run}: above the dashed line it became better."
-    table = text_table([name("query", 0), number(baseline, 1), number(data.run, 2)], _some(known))
-    return Figure("pairs", "Baseline against run", words, chart, table)
+    return Figure("pairs", "Baseline against run", words, charts.pairs_chart(known, data.run, baseline))
 
 
 def _histogram(data: NightData) -> Figure:
     differences = [each.difference for each in data.queries if each.difference is not None]
     changed = [each for each in differences if abs(each) > TIE]
     bins: list[dict[str, Any]] = []
+    # Only sums of gains can differ by more than 1.
+    width = math.ceil(max(1.0, *map(abs, differences))) / 10
     for edge in range(-10, 10):
-        low, high = edge / 10, (edge + 1) / 10
+        low, high = edge * width, (edge + 1) * width
         # The queries that did not change stand apart, as they are often most of all.
         if edge == 0:
             bins.append({"label": "0", "queries": len(differences) - len(changed)})
@@ -83,23 +140,11 @@ def _histogram(data: NightData) -> Figure:
     chart = charts.histogram(shown, f"difference to {data.baseline}")
     words = "How many queries changed by how much; those that did not change stand apart."
     table = text_table([name("difference", "label"), number("queries", form=counted)], shown)
-    return Figure("histogram", "How large the differences are", words, chart, table)
+    return Figure("histogram", "How large the differences are", words, chart, [table])
 
 
 def _trend(data: NightData) -> Figure:
-    rows = [
-        (line.run, point.date, point.value, ", ".join(point.breaks), ", ".join(flag.code for flag in point.flags))
-        for line in data.trend
-        for point in line.points
-    ]
-    columns = [name("run", 0), name("date", 1), number("ndcg", 2), name("break", 3), name("stands out", 4)]
     words = "The score night by night. The line is not joined where the convention or the judgments changed."
-    table = text_table(columns, rows[-10 * _MOST_ROWS :])
-    return Figure("trend", "Trend", words, charts.trend_chart(data.trend), table)
-
-
-def _some(rows: Sequence[_Row]) -> list[_Row]:
-    """At most _MOST_ROWS of the rows, evenly chosen, the first and the last among them."""
-    if len(rows) <= _MOST_ROWS:
-        return list(rows)
-    return [rows[round(number * (len(rows) - 1) / (_MOST_ROWS - 1))] for number in range(_MOST_ROWS)]
+    if len(data.trend) < len(data.runs):
+        words += f" {len(data.trend)} of {len(data.runs):,} runs."
+    return Figure("trend", "Trend", words, charts.trend_chart(data.trend), trend_tables(data.trend))

@@ -8,7 +8,7 @@ from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
-from ndcg_spark.tables.verdicts import verdict_table
+from ndcg_spark.tables.verdicts import in_words, verdict_table
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
@@ -19,27 +19,44 @@ _COVERAGE = {
     "no_relevant_queries": "queries without a relevant document",
     "unjudged_queries": "unjudged queries",
 }
+#: The table of queries has at most this many.
+_MOST_QUERIES = 500
 _MEASURE_NAMES = {measure.column: measure_name for measure_name, measure in MEASURES.items()}
 
 
 def runs_table(data: NightData) -> TextTable:
-    """A row per run: its scores, its interval, how it compares, and what its scores are a mean of."""
-    columns = [name("run"), *_score_columns(data)]
-    columns.append(number(f"95 % interval of {data.measure}", _interval_of_mean, str))
+    """A row per run: how it compares, its scores and their interval, and what its scores are a mean of."""
+    columns = [name("run")]
     if data.comparison and data.compared:
         level = f"{100 * (1 - data.comparison.alpha):g} %"
         columns.append(number("difference", lambda row: _difference(data, row["run"]), str))
         columns.append(number(f"{level} interval of it", _compared(data, interval), str))
-        columns.append(number("p", _compared(data, lambda row: p_value(row["p_adjusted"])), str))
+        heading = "p of the gate" if data.comparison.findings else "p"
+        columns.append(number(heading, _compared(data, lambda row: p_value(row["p_adjusted"])), str))
         columns.append(number("won", _compared(data, lambda row: counted(row["wins"])), str))
         columns.append(number("lost", _compared(data, lambda row: counted(row["losses"])), str))
         columns.append(number("tied", _compared(data, lambda row: counted(row["ties"])), str))
+    columns += _score_columns(data)
+    if any(row["low"] is not None for row in data.means):
+        columns.append(number(f"95 % interval of {data.measure}", _interval_of_mean, str))
     columns.append(number("queries", form=counted))
     # Counts that are 0 for every run only make the table wide.
     counts = [
         number(heading, count, counted) for count, heading in _COUNTS.items() if any(row[count] for row in data.means)
     ]
     return text_table([*columns, *counts, number("judged rate")], data.means)
+
+
+def queries_table(data: NightData) -> TextTable:
+    """All queries with their scores, of very many those at both ends; the largest loss, or the lowest score, first."""
+    columns = [name("query", "query_id")]
+    if data.baseline is not None:
+        columns += [number("difference", form=signed), number(data.baseline, "baseline")]
+    half = _MOST_QUERIES // 2
+    is_cut = len(data.queries) > _MOST_QUERIES
+    shown = [*data.queries[:half], *data.queries[-half:]] if is_cut else data.queries
+    notes = [f"{len(shown):,} of {len(data.queries):,} queries: those at both ends"] if is_cut else []
+    return text_table([*columns, number(data.run, "score")], shown, notes)
 
 
 def _score_columns(data: NightData) -> list[TextColumn]:
@@ -83,15 +100,23 @@ def _difference(data: NightData, run: str) -> str:
 def compared_table(data: NightData) -> TextTable | None:
     """The comparisons of the run that is shown in detail: every measure, cutoff and slice; None if it has none."""
     found = data.comparison
-    place = (data.night.dataset, data.run)
-    rows = [row for row in found.family if (row["dataset"], row["run"]) == place] if found else []
-    return run_comparison_table(rows, found.family, found.correction, found.alpha) if found and rows else None
+    rows = [row for row in found.rows if row["run"] == data.run] if found else []
+    return run_comparison_table(rows, found.rows, found.correction, found.alpha) if found and rows else None
 
 
 def findings_table(record: Row) -> TextTable | None:
     """What the checks of the gate have found; None without a gate."""
     verdict = record.get("verdict")
     return verdict_table(verdict) if verdict and verdict["findings"] else None
+
+
+def badge(record: Row) -> str:
+    """The verdict in words with a sign, and whether the night was accepted all the same."""
+    verdict = record.get("verdict")
+    if not verdict:
+        return "accepted" if record.get("accepted") else "not checked by a gate"
+    sign = {"pass": "✓", "fail": "✗"}.get(verdict["verdict"], "?")
+    return f"{sign} {in_words({**verdict, 'accepted': record.get('accepted')})}"
 
 
 def reasons(record: Row, most: int = 20) -> list[str]:

@@ -7,7 +7,7 @@ from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, Measure
 from ndcg_spark.convention.parsing import measure_set_in, parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, text_table

@@ -30,5 +30,19 @@ for (const button of document.querySelectorAll("button.all")) {
     found.forEach((each) => { each.open = open; });
   });
 }
-// What is closed on the screen is read on paper.
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+// A row and a query are shown if their name contains what is typed.
+const named = Array.from(document.querySelectorAll("table.sorted tbody tr, details.query"),
+  (each) => [each, (each.querySelector(".name") ?? each.cells[0]).textContent.toLowerCase()]);
+document.querySelector("input").addEventListener("input", (typed) => {
+  const text = typed.target.value.trim().toLowerCase();
+  for (const [each, name] of named) each.hidden = !name.includes(text);
+  const found = named.filter(([each]) => !each.hidden).length;
+  document.querySelector("[role=status]").textContent = text ? `${found} of ${named.length} rows and queries` : "";
+});
+// A link to a query opens it.
+const openTarget = () => {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target?.matches("details")) target.open = true;
+};
+addEventListener("hashchange", openTarget);
+openTarget();

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import dataclasses
 import hashlib
+import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,15 +17,19 @@ from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights
-from ndcg_spark.report import night_tables
-from ndcg_spark.report.baseline import Baseline, compare_with_baseline, gate_comparison
+from ndcg_spark.report import figures, night_tables, summary
+from ndcg_spark.report.baseline import Baseline, comparison_of
 from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
 from ndcg_spark.report.explanations import explanation_tables
-from ndcg_spark.report.figures import figures
 from ndcg_spark.report.files import refuse_unwritable, write_file
-from ndcg_spark.report.night_data import NightData, night_data
+from ndcg_spark.report.night_data import NightData, headline, night_data
+from ndcg_spark.report.queries import MOST_RANKS, MOST_ROWS
 from ndcg_spark.tables.table import rounded, signed
 from ndcg_spark.tables.writers import rendered
+from ndcg_spark.text import printable
+
+_ANY_BASELINE = Baseline()
+_LONGEST_ANCHOR = 200
 
 
 def write_report(
@@ -33,18 +38,20 @@ def write_report(
     date: str | None = None,
     dataset: str | None = None,
     run: str | None = None,
-    baseline: Baseline | None = None,
+    measure: str | None = None,
+    baseline: Baseline = _ANY_BASELINE,
     png: Path | None = None,
     report_step: ReportStep = lambda *_: None,
 ) -> list[Path]:
     """Write the report of a night, the newest if no date is named, and return the files that were written.
 
-    Without a baseline, the night is shown beside what its gate has compared it with, if it had one.
+    Without a named baseline, the night is shown beside what its gate has compared it with, if it had one, else beside
+    the newest earlier night with the same judgments and convention.
 
     Raises
     ------
     ConfigurationError
-        There is no such night, dataset, run or baseline, or the extra `report` is not installed.
+        There is no such night, dataset, run, measure or baseline, or the extra `report` is not installed.
     StorageError
         The output cannot be read, a file cannot be written, or there is no such night to compare with.
     """
@@ -56,13 +63,12 @@ def write_report(
     def read() -> tuple[list[NightData], str | None]:
         known = committed(output)
         nights = select_nights(known, output, date, dataset)
-        found = compare_with_baseline(output, nights, known, baseline, report_step) if baseline else {}
-        # A comparison of several datasets says itself which have no night of the date.
-        absent = None if baseline and len(nights) > 1 else missing_datasets(known, nights[0].evaluated_on, dataset)
-        comparisons = [found[night.dataset] if baseline else gate_comparison(night, known) for night in nights]
-        return [
-            night_data(output, *each) for each in zip(nights, [run] * len(nights), comparisons, strict=True)
-        ], absent
+        found = []
+        for night in nights:
+            place = headline(night, measure)
+            comparison = comparison_of(output, night, known, baseline, place, report_step)
+            found.append(night_data(output, night, place, run, comparison))
+        return found, missing_datasets(known, nights[0].evaluated_on, dataset)
 
     nights, absent = read_again_if_replaced(read)
     if absent:
@@ -92,7 +98,9 @@ def evaluated_with_report(
     refuse_unwritable("report", html)
 
     def write(folder: str) -> None:
-        baseline = Baseline(comparison.baseline, found=comparison.result) if comparison else None
+        baseline = Baseline(engine=config.engine, remote=config.remote)
+        if comparison:
+            baseline = Baseline(comparison.baseline, found=comparison.result)
         write_report(folder, html, config.date.isoformat(), baseline=baseline)
         report_step("report", str(html))
 
@@ -123,28 +131,50 @@ def _page(nights: Sequence[NightData], note: str | None = None) -> str:
     def drawn(chart: Chart, title: str) -> Markup:
         return Markup(drawing(chart, title))  # noqa: S704  # our own, every name in it escaped
 
-    script = resources.files("ndcg_spark.report").joinpath("page.js").read_text(encoding="utf-8")
+    script, style = (
+        resources.files("ndcg_spark.report").joinpath(file).read_text(encoding="utf-8")
+        for file in ("page.js", "page.css")
+    )
     datasets = ", ".join(dict.fromkeys(data.night.dataset for data in nights))
     return rendered(
         "report/page.html.j2",
-        title=f"NDCG of {datasets}, {nights[0].night.evaluated_on}",
+        title=f"{nights[0].place[0].upper()} of {datasets}, {nights[0].night.evaluated_on}",
         note=note,
         nights=nights,
         # Our own, and named by its digest, so that a page runs nothing else.
         script=Markup(script),  # noqa: S704
+        style=Markup(style),  # noqa: S704
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        anchor=_anchor,
         drawing=drawn,
         explanation_tables=explanation_tables,
         figures=figures,
+        most_ranks=MOST_RANKS,
+        most_rows=MOST_ROWS,
         rounded=rounded,
+        shown_queries=_shown_queries,
         signed=signed,
+        summary=summary,
         tables=night_tables,
     )
+
+
+def _shown_queries(data: NightData) -> set[str]:
+    """The queries that are shown with their documents, as a table names them."""
+    return {printable(each.query_id) for each in (*data.worst, *data.best)}
+
+
+def _anchor(query: str, night: int) -> str:
+    """The id of a query on the page, also in a link; `night` counts the nights of the page from 0."""
+    name = urllib.parse.quote(printable(query), safe="")
+    # An address has its limits.
+    short = name if len(name) <= _LONGEST_ANCHOR else hashlib.sha256(query.encode()).hexdigest()
+    return f"q{night or ''}-{short}"
 
 
 def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, bytes]]:
     return [
         (folder / f"{figure.name}{number or ''}.png", picture(figure.chart, "png"))
         for number, data in enumerate(nights)
-        for figure in figures(data)
+        for figure in (figures.overview(data), *figures.details(data))
     ]

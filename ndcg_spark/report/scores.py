@@ -10,8 +10,7 @@ from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.job.compare_presets import PresetScores
 from ndcg_spark.job.outcome import Outcome
 from ndcg_spark.masking import masked
-from ndcg_spark.report.console import printing
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
 from ndcg_spark.tables.sorting import Order, sorted_runs

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.trend import Point
+from ndcg_spark.comparison.trend import Level, Point, last_stretch
 from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import printing
-from ndcg_spark.report.printing import print_result
+from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.tables.sorting import best_first
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
@@ -27,7 +26,7 @@ _NAMED = 3
 _CHANGED = {"convention": "another convention", "judgments": "other judgments"}
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
-    *("median", "low", "high", "flags", "why", "verdict"),
+    *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict"),
 )
 
 
@@ -48,8 +47,10 @@ def trend_tables(lines: Sequence[TrendLine]) -> list[TextTable]:
     several = len({line.dataset for line in lines}) > 1
     names = [*([name("dataset")] if several else []), name("measure"), name("run")]
     scores = [number("first"), number("last"), number("change", form=signed), number("lowest"), number("highest")]
-    columns = [*names, name("trend"), number("nights", form=counted), *scores, name("verdict")]
-    tables = [text_table(columns, map(_row, lines), title=f"trend from {first} to {last}", is_first=True)]
+    rows = [_row(line) for line in lines]
+    levels = [name("level")] if any(row["level"] != "-" for row in rows) else []
+    columns = [*names, name("trend"), number("nights", form=counted), *scores, *levels, name("verdict")]
+    tables = [text_table(columns, rows, title=f"trend from {first} to {last}", is_first=True)]
     unusual = _unusual_nights(lines)
     if unusual:
         events = [name("nights"), name("what"), name("why")]
@@ -58,20 +59,35 @@ def trend_tables(lines: Sequence[TrendLine]) -> list[TextTable]:
 
 
 def _row(line: TrendLine) -> dict[str, Any]:
-    values = [point.value for point in line.points if point.value is not None]
+    comparable = last_stretch(line.points)
+    values = [point.value for point in comparable if point.value is not None]
     return {
         "dataset": line.dataset,
         "measure": _measure(line),
         "run": line.run,
         "trend": drawn(line.points),
         "nights": len(line.points),
-        "verdict": _in_words(line.verdicts[-1]),
+        "level": _level(comparable[-1].level),
+        "verdict": _verdicts(line)[-1],
         "first": values[0] if values else None,
         "last": values[-1] if values else None,
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "change": values[-1] - values[0] if values else None,
     }
+
+
+def _level(level: Level | None) -> str:
+    return "-" if level is None else f"{signed(level.change)} since {level.since}"
+
+
+def _verdicts(line: TrendLine) -> list[str]:
+    """The verdict on each night in words."""
+    accepted = line.accepted or [None] * len(line.verdicts)
+    return [
+        in_words({"verdict": verdict, "accepted": reason}) if verdict else "-"
+        for verdict, reason in zip(line.verdicts, accepted, strict=True)
+    ]
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -133,11 +149,16 @@ def _events(line: TrendLine) -> Iterator[tuple[str, str, str, str]]:
     """
     marked = [
         (number, point.date, what, why)
-        for number, (point, verdict) in enumerate(zip(line.points, line.verdicts, strict=True))
+        for number, (point, verdict) in enumerate(zip(line.points, _verdicts(line), strict=True))
         for what, why in _marks(point, verdict)
     ]
-    for what in dict.fromkeys(mark[2] for mark in marked):
-        nights = [(number, date, why) for number, date, name, why in marked if name == what]
+    # The reason of a flag has the numbers of its night; another verdict is another event.
+    kinds = [(what, why if what in ("verdict", "break") else None) for _, _, what, why in marked]
+    for kind in dict.fromkeys(kinds):
+        what = kind[0]
+        nights = [
+            (number, date, why) for (number, date, _, why), other in zip(marked, kinds, strict=True) if other == kind
+        ]
         # The difference of a number and its place is the same for neighbours.
         for _, group in itertools.groupby(enumerate(nights), key=lambda pair: pair[1][0] - pair[0]):
             together = [night for _, night in group]
@@ -146,22 +167,19 @@ def _events(line: TrendLine) -> Iterator[tuple[str, str, str, str]]:
             yield first[1], several, what, last[2]
 
 
-def _marks(point: Point, verdict: str | None) -> Iterator[tuple[str, str]]:
+def _marks(point: Point, verdict: str) -> Iterator[tuple[str, str]]:
     if point.breaks:
         yield "break", f"{' and '.join(_CHANGED[name] for name in point.breaks)} than the night before"
     for flag in point.flags:
         yield flag.code, flag.words
-    if verdict not in (None, "pass"):
-        yield "verdict", _in_words(verdict)
-
-
-def _in_words(verdict: str | None) -> str:
-    return in_words({"verdict": verdict}) if verdict else "-"
+    if verdict not in ("-", "pass"):
+        yield "verdict", verdict
 
 
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
     for point, queries, verdict in zip(line.points, line.queries, line.verdicts, strict=True):
         band = dataclasses.asdict(point.band) if point.band else {}
+        level = dataclasses.asdict(point.level) if point.level else {}
         yield {
             **{field: getattr(line, field) for field in ("dataset", "run", "measure", "cutoff")},
             **{field: band.get(field) for field in ("median", "low", "high")},
@@ -171,6 +189,7 @@ def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
             "breaks": " ".join(point.breaks),
             "flags": " ".join(flag.code for flag in point.flags),
             "why": "; ".join(flag.words for flag in point.flags),
+            **{f"level_{field}": level.get(field) for field in ("since", "change")},
             "verdict": verdict,
         }
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE, ConfigurationError
-from ndcg_spark.gate.verdict import Effect, Finding, Verdict
+from ndcg_spark.gate.verdict import Effect, Finding, Verdict, counted
 from ndcg_spark.report import files
-from ndcg_spark.report.printing import print_result
-from ndcg_spark.tables.verdicts import verdict_table
+from ndcg_spark.report.console import print_result
+from ndcg_spark.tables.verdicts import rehearsal_table, verdict_table
 from ndcg_spark.text import message
 
 _AGAINST = (Effect.FAIL, Effect.NONE)
@@ -30,6 +30,13 @@ def print_verdicts(verdicts: Sequence[Verdict], style: str) -> None:
     print_result(
         style, lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, findings
     )
+
+
+def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
+    """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
+    names = ("dataset", "evaluated_on", "verdict", "code", "reason")
+    rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
+    print_result(style, lambda: [rehearsal_table(counted(verdicts))], lambda: rows, names, rows)
 
 
 def refuse_unwritable(file: Path) -> None:

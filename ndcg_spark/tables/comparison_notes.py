@@ -20,7 +20,7 @@ _TESTS = {
     "corrected t": "t test corrected for skewness",
     "randomization": "randomization test",
 }
-_CONCLUSIONS = {
+CONCLUSIONS = {
     "worse": "worse",
     "better": "better",
     "same": "the same",
@@ -64,9 +64,9 @@ def counts(rows: Rows) -> str:
     for row in rows:
         is_counted = not primary or (row["measure"], row["cutoff"]) in primary
         if is_counted and row["weight_effective_n"] is None:
-            words = "unchanged" if "unchanged" in row["flags"] else _CONCLUSIONS[row["conclusion"]]
+            words = "unchanged" if "unchanged" in row["flags"] else CONCLUSIONS[row["conclusion"]]
             found[words] = found.get(words, 0) + 1
-    listed = ", ".join(f"{found[each]:,} {each}" for each in (*_CONCLUSIONS.values(), "unchanged") if each in found)
+    listed = ", ".join(f"{found[each]:,} {each}" for each in (*CONCLUSIONS.values(), "unchanged") if each in found)
     names = ", ".join(sorted(f"{measure}@{format_cutoff(cutoff)}" for measure, cutoff in primary))
     return f"{names}: {listed}" if names else listed
 

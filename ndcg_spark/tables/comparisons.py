@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.tables.comparison_notes import PRIMARY, Row, Rows, comparison_notes, counts, stars
+from ndcg_spark.tables.comparison_notes import CONCLUSIONS, PRIMARY, Row, Rows, comparison_notes, counts, stars
 from ndcg_spark.tables.sorting import Order, sort_value
 from ndcg_spark.tables.table import (
     TextColumn,
@@ -155,6 +155,8 @@ def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
         *(number("queries", form=counted), number("mean"), number("baseline", "baseline_mean")),
         *(number("difference", form=signed), name("", stars), name("interval", drawn)),
         *(number("p", "p_value", p_value), number("adjusted", "p_adjusted", p_value)),
+        # Stars and the sign of the difference say the rest.
+        *([name("conclusion", form=CONCLUSIONS.__getitem__)] * any(row["conclusion"] == "same" for row in rows)),
         *(number(count, form=counted) for count in ("wins", "ties", "losses")),
         *(number("could see", "minimum_detectable"), number("needed", "queries_needed", counted)),
         name("flags", form=" ".join),

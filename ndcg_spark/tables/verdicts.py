@@ -1,6 +1,6 @@
 """A verdict of the gate as a table: a row per finding, with what was measured and what is allowed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.tables.table import TextTable, counted, name, number, text_table
@@ -31,13 +31,26 @@ def verdict_table(verdict: Mapping[str, Any], several: bool = False) -> TextTabl
         name("against", _baseline),
         number("measured", lambda finding: _as_difference(finding, "value"), str),
         number("allowed", lambda finding: _as_difference(finding, "threshold"), str),
-        number("low", lambda finding: _end(finding, "interval_low"), str),
-        number("high", lambda finding: _end(finding, "interval_high"), str),
+        number("low", lambda finding: _as_difference(finding, "interval_low"), str),
+        number("high", lambda finding: _as_difference(finding, "interval_high"), str),
         number("p", "p_adjusted", lambda p: "-" if p is None else f"{p:.2g}"),
         number("queries", form=counted),
         name("finding", lambda each: f"{'no verdict' if each['effect'] == 'none' else each['effect']}: {each['code']}"),
     ]
     return text_table(columns, findings[:shown], notes, is_whole=True)
+
+
+def rehearsal_table(counts: Sequence[Row]) -> TextTable:
+    """The table of a rehearsal: how many nights had which verdict, and why."""
+    columns = [
+        name("dataset"),
+        name("verdict", in_words),
+        name("why", lambda row: row["code"]),
+        number("nights", form=counted),
+        number("share", form=lambda share: f"{share:.1%}"),
+        name("last"),
+    ]
+    return text_table(columns, counts, is_whole=True)
 
 
 def in_words(verdict: Mapping[str, Any]) -> str:
@@ -60,7 +73,3 @@ def _baseline(finding: Row) -> str:
 def _as_difference(finding: Row, key: str) -> str:
     sign = "+" if finding["criterion"] == "drop" else ""
     return "-" if finding[key] is None else format(finding[key], f"{sign}z.4f")
-
-
-def _end(finding: Row, key: str) -> str:
-    return "-" if finding["criterion"] != "drop" or finding[key] is None else f"{finding[key]:+z.4f}"

@@ -6,7 +6,7 @@ import statistics
 import pytest
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, LEAST, LEVEL, WINDOW, NightScore, trend
+from ndcg_spark.comparison.trend import FLOOR, LEAST, LEVEL, WINDOW, NightScore, last_stretch, trend
 
 YEAR = 365
 
@@ -105,3 +105,46 @@ def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
     points = trend(nights)
     assert points[40].band.nights == 20
     assert (flagged(points, "outlier"), flagged(points, "drop")) == ([], [])
+
+
+@pytest.mark.parametrize(("drift", "noise", "most"), [(0.0005, 0.003, 14), (0.001, 0.003, 10), (0.001, 0.007, 15)])
+def test_a_cusum_finds_drift_within_two_weeks(drift, noise, most):
+    for seed in range(20):
+        points = trend(year(lambda n: -drift * max(0, n - 60), noise=noise, seed=seed)[:100])
+        found = flagged(points, "level_fell")
+        assert 0 < min(found, default=YEAR) - 60 <= most, (seed, found)
+
+
+def test_an_unchanged_system_has_a_changed_level_less_than_once_in_two_years():
+    years = [trend(year(noise=0.005, seed=seed)) for seed in range(10)]
+    assert sum(len(flagged(points, "level_fell") + flagged(points, "level_rose")) for points in years) <= 5
+
+
+def test_a_changed_level_says_since_when_and_how_much():
+    points = trend(year(lambda n: -0.015 if n >= 200 else 0.0))
+    (night,) = flagged(points, "level_fell")
+    assert 200 < night <= 205
+    level = points[night].level
+    assert (level.since, level.change) == (date(200), pytest.approx(-0.015, abs=0.003))
+    assert f"level since {date(200)}: {level.change:+.4f}" in [flag.words for flag in points[night].flags][-1]
+    # It is told ever more exactly until the next change.
+    assert (points[-1].level.since, points[-1].level.change) == (date(200), pytest.approx(-0.015, abs=0.001))
+    assert points[199].level is None
+
+
+def test_a_spike_is_no_change_of_the_level():
+    points = trend(year(lambda n: -0.2 if n in (100, 200) else 0.0))
+    assert [points[-1].level, flagged(points, "level_fell")] == [None, []]
+
+
+def test_a_stretch_ends_where_the_line_is_broken():
+    points = trend(year(judgments=lambda n: "new" if n >= 180 else "old"))
+    assert [point.date for point in last_stretch(points)] == [date(n) for n in range(180, YEAR)]
+
+
+def test_the_floor_is_the_least_distance_and_three_deviations_of_the_level():
+    step = year(lambda n: -0.004 if n >= 100 else 0.0, noise=0.0)
+    assert flagged(trend(step), "low") == []
+    assert flagged(trend(step, floor=0.003), "low") == [*range(100, 114)]
+    assert flagged(trend(step, floor=0.003), "level_fell") == [103]
+    assert flagged(trend(step, floor=0.1), "level_fell") == []

@@ -110,5 +110,18 @@ def test_a_dataset_is_missed_although_no_night_was_good():
     assert (found.verdict, found.code) == ("none", "missing_dataset")
 
 
+def test_a_dataset_is_not_forgotten_where_another_of_its_night_is_evaluated_again_alone():
+    shop = kept("shop", "2026-11-18", "web")
+    assert together(web("2026-11-18", verdict="pass"), shop) == {"shop": "2026-11-18"}
+    # Nor where it was evaluated again itself, or was always evaluated alone.
+    assert together(web("2026-11-18", "shop", verdict="pass"), kept("shop", "2026-11-18")) == {"shop": "2026-11-18"}
+    assert together(web("2026-11-18", verdict="pass"), kept("shop", "2026-11-18")) == {}
+
+
+def test_a_dataset_that_was_evaluated_before_on_its_own_date_is_there_tonight():
+    history = History([kept("shop", TONIGHT), kept("web", YESTERDAY, "shop")], None)
+    assert history.known_of(night(datasets=["web"]), ["ndcg"], 1).datasets == ["shop", "web"]
+
+
 def test_a_night_knows_the_datasets_of_its_record():
     assert Night.of_record("web", YESTERDAY, kept("web", YESTERDAY, "shop").record, []).datasets == ["shop", "web"]

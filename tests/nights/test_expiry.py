@@ -38,6 +38,18 @@ def gate(*nights):
     return {"gate": {"baseline": [{"night": name} for name in nights]}}
 
 
+def test_the_nights_of_which_recent_good_is_the_mean_stay(tmp_path):
+    several = {"gate": {"baseline": [{"night": "recent_good", "nights": 2}]}}
+    for days, word in enumerate(("pass", "pass", "fail", "pass")):
+        night(tmp_path, days, configuration=several, verdict=verdict(word))
+    done, kept = expired(tmp_path, 0, 9)
+    assert done == ["removed web of 2026-11-16", "removed web of 2026-11-18"]
+    assert kept == [
+        "kept web of 2026-11-17, one of the 2 nights of recent_good",
+        "kept web of 2026-11-19, the newest that passed or was accepted; --baselines removes it, too",
+    ]
+
+
 def verdict(word):
     return {"verdict": word, "reason": "r"}
 

@@ -97,8 +97,8 @@ def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(tmp_pa
 
 @pytest.mark.parametrize("name", [LONG, "\u691c" * 28, "__HIVE_DEFAULT_PARTITION__"])
 def test_a_dataset_that_cannot_name_a_folder_is_refused(tmp_path, name):
-    with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
+    with pytest.raises(InputError, match=r"^dataset: .*; it is the name of a folder"):
         on_embedded(tables(tmp_path, [name], datasets=True))
-    with pytest.raises(InputError, match=r"^dataset: .*; it names a folder"):
+    with pytest.raises(InputError, match=r"^dataset: .*; it is the name of a folder"):
         on_embedded({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
     assert not (tmp_path / "out").exists()

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html.parser
 import json
 import re
 import shutil
@@ -11,8 +10,10 @@ from pathlib import Path
 import gated_nights
 import kept_nights
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pages import Page
 from scipy import stats
 from staying import command_line
 
@@ -20,7 +21,9 @@ from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.records import committed
 from ndcg_spark.report import reports
-from ndcg_spark.report.baseline import Baseline, compare_with_baseline
+from ndcg_spark.report.baseline import Baseline, NightComparison, comparison_of
+from ndcg_spark.report.night_data import headline, night_data
+from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.text import printable
 
 ROOT = Path(__file__).parents[2]
@@ -80,97 +83,128 @@ def hostile(tmp_path_factory):
     return folder / "report.html"
 
 
-class Tables(html.parser.HTMLParser):
-    """The rows of all tables of a page, as lists of the text of their cells."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.rows, self.is_cell = [], False
-        self.feed(file.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        if tag == "tr":
-            self.rows.append([])
-        if tag == "td":
-            self.rows[-1].append("")
-        self.is_cell = self.is_cell or tag == "td"
-
-    def handle_endtag(self, tag):
-        self.is_cell = self.is_cell and tag != "td"
-
-    def handle_data(self, data):
-        if self.is_cell:
-            self.rows[-1][-1] += data
-
-
-class Page(html.parser.HTMLParser):
-    """The tags of a page with their attributes, and its text."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.tags, self.text = [], ""
-        self.feed(file.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def scores(kept, run):
     path = next((kept / "query_scores").rglob("evaluated_on=2026-11-20/*/*.parquet"))
     return {row["query_id"]: row for row in pq.read_table(path).to_pylist() if (row["run"], row["cutoff"]) == (run, 10)}
 
 
 def test_differences_and_intervals_are_those_of_scipy(kept, page):
-    rows = {row[0]: row for row in Tables(page).rows if len(row) > 12}
-    for run in ("hybrid", "dense"):
+    rows = {row[0]: row for row in Page(page).rows if len(row) > 12}
+    for run in ("dense", "hybrid"):
         own, other = scores(kept, run), scores(kept, "bm25")
         pairs = [(own[q]["ndcg"], other[q]["ndcg"]) for q in own if own[q]["ndcg"] is not None]
         one, baseline = zip(*pairs, strict=True)
-        expected = stats.ttest_rel(one, baseline).confidence_interval()
-        assert f"{expected.low:+.4f} to {expected.high:+.4f}" in rows[run]
+        expected = stats.ttest_rel(one, baseline)
+        ends = expected.confidence_interval()
+        change = np.mean(one) - np.mean(baseline)
+        # They stand next to the run.
+        assert rows[run][1:3] == [f"{change:+.4f}", f"{ends.low:+.4f} to {ends.high:+.4f}"]
         mean = stats.ttest_1samp(one, 0.0).confidence_interval()
         assert f"{mean.low:.4f} to {mean.high:.4f}" in rows[run]
         signs = [(a > b) - (a < b) for a, b in pairs]
-        at = rows[run].index(f"{expected.low:+.4f} to {expected.high:+.4f}")
-        assert rows[run][at + 2 : at + 5] == [str(signs.count(sign)) for sign in (1, -1, 0)]
-    assert "baseline" in rows["bm25"]
+        assert rows[run][4:7] == [str(signs.count(sign)) for sign in (1, -1, 0)]
+    assert rows["bm25"][1] == "baseline"
     # Queries of each pair of statuses, and what they did to the mean.
-    parts = [row for row in Tables(page).rows if row[:2] in (["scored", "scored"], ["no_relevant", "no_relevant"])]
-    # The loop ends with dense, and the page looks at the best.
-    own = scores(kept, "hybrid")
-    change = np.mean([own[q]["ndcg"] - other[q]["ndcg"] for q in own if own[q]["ndcg"] is not None])
+    parts = [row for row in Page(page).rows if row[:2] in (["scored", "scored"], ["no_relevant", "no_relevant"])]
     assert sorted(parts) == [
         ["no_relevant", "no_relevant", "1", "+0.0000"],
         ["scored", "scored", "11", f"{change:+.4f}"],
     ]
 
 
-@pytest.mark.slow
-def test_a_night_is_held_against_another_run_by_run(kept):
-    read = Page(reported(kept, "--baseline-date", "2026-11-19", "--run", "dense"))
-    assert "Run dense against dense of 2026-11-19" in " ".join(read.text.split())
-    assert "unchanged: no query has changed" in read.text
-    assert "Queries that lost most" not in read.text
+def test_the_first_screen_answers_in_words(kept, page):
+    own, other = scores(kept, "hybrid"), scores(kept, "bm25")
+    differences = {q: own[q]["ndcg"] - other[q]["ndcg"] for q in own if own[q]["ndcg"] is not None}
+    worst = min(differences, key=differences.get)
+    words, (before, now) = Page(page).words, (np.mean([side[q]["ndcg"] for q in differences]) for side in (other, own))
+    means = f"{now - before:+.4f} ndcg@10 ({before:.4f} to {now:.4f})"
+    assert f"hybrid is not shown to be better than bm25: {means}." in words
+    won, before = sum(difference > 0 for difference in differences.values()), other[worst]["ndcg"]
+    moved = f"{before:.4f} to {own[worst]['ndcg']:.4f}"
+    counts = f"{won} won, {len(differences) - won} lost, 0 tied"
+    assert f"Which queries? {counts}; the largest losses: {worst} ({moved}), " in words
+    assert "They could only see 0." in words
+    lost = sum(difference for difference in differences.values() if difference < 0)
+    assert f"Why? In all {lost:+.4f} NDCG: " in words
+    assert f"; see {worst}." in words or f"Next Open {worst}." in words
+    why = (
+        rf"{worst} {moved}, ▼ {differences[worst]:+.4f} \d relevant documents? [a-z 0-9]+: -0\.\d+ of {before:.4f} NDCG"
+    )
+    assert re.search(why, words)
 
 
-def test_a_page_says_that_two_nights_do_not_mean_the_same(tmp_path):
-    for number, judgments in enumerate(["old", "new"]):
+def test_the_causes_of_every_query_sum_to_its_difference(kept):
+    (night,) = [each for each in committed(str(kept)) if each.evaluated_on == "2026-11-20"]
+    own, other = scores(kept, "hybrid"), scores(kept, "bm25")
+    queries = [QueryScore(q, row["ndcg"], other[q]["ndcg"]) for q, row in own.items() if row["ideal_dcg"]]
+    for each in with_documents((night, "hybrid"), (night, "bm25"), 10, queries):
+        assert each.cause.difference == pytest.approx(each.difference)
+    # Without a baseline it is what the query lacks.
+    for each in with_documents((night, "hybrid"), None, 10, queries):
+        assert each.cause.difference == pytest.approx(each.score - 1)
+        assert each.cause.at_unjudged is None
+
+
+def test_without_a_baseline_a_night_is_compared_with_the_newest_of_the_same_judgments(kept, tmp_path):
+    words = Page(reported(kept)).words
+    assert "hybrid is unchanged against hybrid of 2026-11-19: ndcg@10 is" in words
+    assert "How sure? All 11 queries score the same. Other runs Of 3 runs 0 worse, 0 better, 3 not told apart." in words
+    assert "Comparable? The judgments are the same." in words
+    assert "Queries that lost most" not in words
+    for number, judgments in enumerate(["new", "old", "new"]):
         kept_nights.night(tmp_path, number, {"r": 0.5}, judgments=judgments)
     nights = committed(str(tmp_path))
     rows = [{"dataset": "web", "baseline_night": kept_nights.FIRST}]
-    asked = Baseline(date=kept_nights.date(0), found=Comparison(rows, [], [], ["of the comparison"]))
-    held = compare_with_baseline("out", nights[1:], nights, asked, lambda *_: None)["web"]
-    assert list(held.warnings) == [
-        "the judgments of web are not those of 2026-01-01",
-        "of the comparison",
-    ]
+    found = Baseline(found=Comparison(rows, [], [], []))
+    compared = comparison_of("out", nights[2], nights, found, ("ndcg", 10), lambda *_: None)
+    assert (compared.date, list(compared.warnings)) == (kept_nights.date(0), [])
+    assert comparison_of("out", nights[1], nights, found, ("ndcg", 10), lambda *_: None) is None
+    # If another is named, it says that the two do not mean the same.
+    named = Baseline(date=kept_nights.date(0), found=Comparison(rows, [], [], ["of the comparison"]))
+    compared = comparison_of("out", nights[1], nights, named, ("ndcg", 10), lambda *_: None)
+    differ = "the judgments of web are not those of 2026-01-01"
+    assert list(compared.warnings) == [differ, "of the comparison"]
+
+
+@pytest.mark.parametrize(
+    ("date", "p_value", "shown"), [("2026-11-19", 0.01, "dense"), ("2026-11-19", 0.5, "hybrid"), (None, 0.01, "hybrid")]
+)
+def test_a_run_that_has_become_worse_is_shown_before_the_best(kept, date, p_value, shown):
+    first, second = committed(str(kept))
+    row = {"measure": "ndcg", "cutoff": 10, "attribute": None, "weight_effective_n": None, "flags": []}
+    rows = [{**row, "run": "hybrid", "difference": 0.1, "p_adjusted": 0.01}]
+    rows += [{**row, "run": "dense", "difference": -0.1, "p_adjusted": p_value}]
+    found = NightComparison(rows, None if date else "bm25", date, first if date else second)
+    assert night_data(str(kept), second, ("ndcg", 10), None, found).run == shown
+
+
+@pytest.mark.parametrize(
+    ("configuration", "measure", "place"),
+    [
+        ({"headline": "ndcg@100"}, None, ("ndcg", 5)),
+        ({"measures": ["ndcg@100"], "headline": "ndcg@100"}, None, ("ndcg", 100)),
+        ({"gate": {"check": [{"measure": "ndcg", "cutoff": 3}]}, "measures": ["ndcg@100"]}, None, ("ndcg", 3)),
+        ({"gate": {"check": [{"measure": "ndcg", "cutoff": 3}]}}, "nDCG@100", ("ndcg", 100)),
+        ({}, "ndcg", ("ndcg", 5)),
+    ],
+)
+def test_a_page_is_about_the_named_measure_the_gates_first_check_or_the_cutoff_nearest_to_10(
+    tmp_path, configuration, measure, place
+):
+    outputs = [tmp_path / str(cutoff) for cutoff in (3, 5, 100, None)]
+    for output, cutoff in zip(outputs, (3, 5, 100, None), strict=True):
+        kept_nights.night(output, 0, {"r": 0.5}, cutoff=cutoff)
+    (night,), paths = committed(str(outputs[0])), [next(output.rglob("*.parquet")) for output in outputs]
+    pq.write_table(pa.concat_tables(map(pq.read_table, paths)), paths[0])
+    night.record["configuration"] = configuration
+    night.record["files"]["dataset_scores"]["part.parquet"]["bytes"] = None
+    assert headline(night, measure) == place
+    with pytest.raises(ConfigurationError, match=r"ndcg@7 was not evaluated .* it has ndcg at 3, 5, 100, all"):
+        headline(night, "ndcg@7")
 
 
 @pytest.mark.slow
-def test_the_verdict_and_the_comparisons_of_a_gate_are_shown_without_an_engine(tmp_path):
+def test_the_verdict_and_the_numbers_of_a_gate_are_shown_without_an_engine(tmp_path):
     gated_nights.evaluated(
         tmp_path,
         gated_nights.settings(tmp_path, "2026-11-19", accepted="the first"),
@@ -178,28 +212,38 @@ def test_the_verdict_and_the_comparisons_of_a_gate_are_shown_without_an_engine(t
     )
     output = str(tmp_path / "out")
     reports.write_report(output, tmp_path / "r.html")
-    read, rows = Page(tmp_path / "r.html"), Tables(tmp_path / "r.html").rows
-    (verdict,) = [night.record["verdict"] for night in committed(output) if night.evaluated_on == "2026-11-20"]
-    (finding,) = verdict["findings"]
-    assert "✗ failed" in read.text
-    assert "Compared with hybrid of 2026-11-19" in read.text
-    assert finding["reason"] in read.text
-    (row,) = [row for row in rows if row[:1] == ["hybrid"] and len(row) > 5]
-    assert f"{finding['interval_low']:+.4f} to {finding['interval_high']:+.4f}" in row
-    assert "fail: dropped" in [cell for row in rows for cell in row]
+    read = Page(tmp_path / "r.html")
+    first, second = committed(output)
+    (finding,) = second.record["verdict"]["findings"]
+    assert "✗ fail hybrid is worse than hybrid of 2026-11-19: " in read.words
+    assert f"The gate {finding['reason']}" in read.words
+    interval = f"{finding['interval_low']:+.4f} to {finding['interval_high']:+.4f}"
+    p = "<0.0001" if finding["p_adjusted"] < 0.0001 else f"{finding['p_adjusted']:.4f}"
+    assert f"95 % interval {interval}, the p of the gate {p}, 60 queries. A drop of 0.01 is allowed." in read.words
+    assert "Shaded: the drop of 0.01 that the gate allows." in read.words
+    (row,) = [row for row in read.rows if row[:1] == ["hybrid"] and len(row) > 5 and row[2] == interval]
+    assert row[3] == p
+    assert "fail: dropped" in [cell for row in read.rows for cell in row]
     # Those queries lost whose relevant document fell from rank 1 or 2, 20 of 30; each 3rd of all was beyond it already.
     assert read.text.count("▼") == 20
+    reports.write_report(output, tmp_path / "r.html", date=first.evaluated_on)
+    assert "? no verdict (accepted)" in Page(tmp_path / "r.html").words
 
 
-def test_a_page_has_every_query_that_changed_with_its_documents(kept, page):
+def test_every_query_that_changed_is_opened_by_a_link(kept, page):
     read = Page(page)
     opened = [attrs for tag, attrs in read.tags if tag == "details" and attrs.get("class") == "query"]
     assert len(opened) == 11
-    own, other = scores(kept, "hybrid"), scores(kept, "bm25")
-    query = min((q for q in own if own[q]["ndcg"] is not None), key=lambda q: own[q]["ndcg"] - other[q]["ndcg"])
-    assert f"{other[query]['ndcg']:.4f} to {own[query]['ndcg']:.4f}" in read.text
+    ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
+    assert len(ids) == len({*ids})
+    links = {attrs["href"] for tag, attrs in read.tags if tag == "a"}
+    # All queries but one changed, which has its row alone.
+    assert {f"#{attrs['id']}" for attrs in opened} < links <= {f"#{each}" for each in ids}
+    assert {f"q-{query}" for query, row in scores(kept, "hybrid").items() if row["ndcg"] is not None} <= {*ids}
     # The dataset has two nights, so there is a trend.
     assert sum(tag == "svg" for tag, _ in read.tags) == 5
+    worst = opened[0]["id"].removeprefix("q-")
+    assert f"<title>{worst}: -0." in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -210,10 +254,36 @@ def test_a_page_says_which_queries_were_not_compared_and_which_night_is_gone(tmp
     # The first night is evaluated again after the second was compared with it.
     gated_nights.evaluated(tmp_path, first, second, first)
     reports.write_report(str(tmp_path / "out"), tmp_path / "r.html")
+    words = Page(tmp_path / "r.html").words
+    assert "5 queries have other judgments than on 2026-11-19" in words
+    assert "he night of 2026-11-19 has been replaced since" in words
+    assert "Differences, query by query" not in words
+
+
+@pytest.mark.slow
+def test_a_page_of_very_many_runs_and_ranks_stays_small(tmp_path):
+    ranks = range(1, 61)
+    documents = [f"document-{number:05d}" for number in range(200)]
+    judged = [f"q{q} 0 {documents[(7 * q + n) % 200]} {n % 3}" for q in range(50) for n in range(100)]
+    lines = [
+        f"q{q} Q0 {documents[(q + run + rank * (1 + run % 3)) % 200]} {rank} {-rank} run-{run:03d}-of-a-long-name"
+        for run in range(126)
+        for q in range(50)
+        for rank in ranks
+    ]
+    for name, text in (("qrels", judged), ("run", lines)):
+        (tmp_path / name).write_text("\n".join(text) + "\n", encoding="utf-8")
+    options = ("--output", "o", "--documents", "top", "--cutoffs", "10,60", "--measures", "ndcg@60")
+    report = ("--baseline", "run-000-of-a-long-name", "--report", "r.html", "--engine", "embedded")
+    done = command_line("evaluate", "qrels", "run", *options, *report, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     read = Page(tmp_path / "r.html")
-    assert "5 queries have other judgments than on 2026-11-19" in read.text
-    assert "the night of 2026-11-19 has been replaced since" in read.text
-    assert "Differences, query by query" not in read.text
+    # The first ranks alone and 20 of whatever else, so deeper lists make no larger page.
+    assert max(int(row[0]) for row in read.rows if len(row) == 11 and row[0].isdecimal()) == 50
+    assert "40 of 126 runs: those at the ends" in read.words
+    opened = sum(attrs.get("class") == "query" for _, attrs in read.tags)
+    assert read.words.count("and 10 more in ndcg-spark explain") >= opened > 30
+    assert (tmp_path / "r.html").stat().st_size < 3_000_000
 
 
 @pytest.mark.parametrize("which", ["page", pytest.param("hostile", marks=pytest.mark.slow)])
@@ -236,7 +306,7 @@ def test_every_name_is_shown_as_the_text_that_it_is(hostile):
     read = Page(hostile)
     for name in HOSTILE:
         assert read.text.count(printable(name)) >= 5
-    assert "49" not in [cell for row in Tables(hostile).rows for cell in row]
+    assert "49" not in [cell for row in read.rows for cell in row]
     assert not any(name.startswith("on") for _, each in read.tags for name in each)
 
 
@@ -246,19 +316,21 @@ def test_pictures_are_written_for_mail_and_chat(page):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 
-def test_without_a_baseline_the_lowest_and_the_highest_scores_are_opened(kept, tmp_path):
-    reports.write_report(str(kept), tmp_path / "r.html", run="dense")
-    read = Page(tmp_path / "r.html")
-    assert "The lowest scores" in read.text
-    assert "Compared with" not in read.text
+def test_where_nothing_can_be_compared_the_lowest_and_the_highest_scores_are_opened(kept, tmp_path):
+    reports.write_report(str(kept), tmp_path / "r.html", run="dense", date="2026-11-19")
+    words = Page(tmp_path / "r.html").words
+    assert "The lowest scores" in words
+    assert "there is nothing to compare it with." in words
+    assert "compared with" not in words
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"run": "bm52"}, "run: no run is called 'bm52' (did you mean 'bm25'?)"),
+        ({"run": "bm52", "date": "2026-11-19"}, "run: no run is called 'bm52' (did you mean 'bm25'?)"),
         ({"baseline": Baseline("bm52")}, "baseline: no run is called 'bm52' (did you mean 'bm25'?)"),
         ({"date": "2026-11-18"}, "there is no night of 2026-11-18; the newest is of 2026-11-20"),
+        ({"measure": "P@5"}, "measure: precision@5 was not evaluated in this night; it has no precision at all"),
         ({"dataset": "shop"}, "no dataset is called 'shop' (did you mean 'shop-search'?)"),
     ],
 )
@@ -299,21 +371,6 @@ def test_where_writing_it_fails_the_scores_are_printed_and_the_message_says_that
 def test_a_page_has_no_sign_that_cannot_be_seen(hostile):
     text = hostile.read_text(encoding="utf-8")
     assert {sign for sign in text if printable(sign) != sign} <= {"\n"}
-
-
-def test_a_page_looks_at_the_first_cutoff_that_was_asked_for_and_not_at_the_deepest(tmp_path):
-    evaluated = ("evaluate", "--config", "conf/example.toml", "--engine", "embedded", "--output", tmp_path / "out")
-    done = command_line(*evaluated, "--documents", "top", "--measures", "nDCG@3 R@10", cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    (night,) = committed(str(tmp_path / "out"))
-    assert night.record["configuration"]["headline"] == "ndcg@3"
-    reports.write_report(str(tmp_path / "out"), tmp_path / "r.html")
-    read, rows = Page(tmp_path / "r.html"), Tables(tmp_path / "r.html").rows
-    assert "Run hybrid, ndcg@3." in " ".join(read.text.split())
-    assert "the best by ndcg@3 on top" in read.text
-    assert "recall@10" in read.text
-    # Of each opened query the ranks down to 3, though ten of them are kept.
-    assert {row[0] for row in rows if len(row) == 11 and row[0].isdecimal()} == {"1", "2", "3"}
 
 
 @pytest.fixture(scope="module")
@@ -374,8 +431,13 @@ def test_a_table_is_sorted_by_its_heading_and_a_query_is_opened(browser, page):
     assert button.find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
     query = browser.find_element(by, "details.query")
     assert not query.find_element(by, "table").is_displayed()
-    query.find_element(by, "summary").click()
+    browser.find_element(by, "dd a").click()
     assert query.find_element(by, "table").is_displayed()
+    assert browser.current_url.endswith(f"#{query.get_attribute('id')}")
+    browser.find_element(by, "input").send_keys("rain-")
+    assert [each.is_displayed() for each in browser.find_elements(by, "details.query")].count(True) == 1
+    assert runs() == [""] * 3
+    browser.find_element(by, "input").send_keys(*["\b"] * 5)
     browser.find_element(by, "button.all").click()
     section = browser.find_elements(by, "section section")[0]
     assert all(each.get_attribute("open") for each in section.find_elements(by, "details.query"))
@@ -387,7 +449,7 @@ COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "queries", "asked"), [("light", 1000, {}), ("dark", 2, COLOURS)])
-def test_axe_finds_nothing_serious(request, browser, page, scheme, queries, asked):
+def test_axe_finds_nothing(request, browser, page, scheme, queries, asked):
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe, which check.sh installs")
     preferred = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", preferred)
@@ -400,8 +462,7 @@ def test_axe_finds_nothing_serious(request, browser, page, scheme, queries, aske
     browser.set_script_timeout(120)
     options = {"resultTypes": ["violations"], **asked}
     found = browser.execute_async_script("axe.run(arguments[0]).then(arguments[1]);", options)
-    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in serious] == []
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
     _keep(request, browser, scheme)
 
 

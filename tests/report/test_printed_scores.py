@@ -22,17 +22,8 @@ def score(run="r", ndcg=0.5, cutoff=10, **more):
 
 def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
     row = {"dataset": "web", "evaluated_on": "2026-11-20", "run": "r", "query_id": query_id, "cutoff": cutoff}
-    row |= {
-        "ndcg": ndcg,
-        "dcg": 1.0,
-        "ideal_dcg": 2.0,
-        "cg": 1.0,
-        "returned": 3,
-        "judged": 2,
-        "judgments_hash": 7,
-        "status": "scored",
-    }
-    return {**row, "evaluation_id": "id", **more}
+    row |= {"ndcg": ndcg, "dcg": 1.0, "ideal_dcg": 2.0, "cg": 1.0, "returned": 3, "judged": 2, "judgments_hash": 7}
+    return {**row, "status": "scored", "evaluation_id": "id", **more}
 
 
 def printed(capsys, style, *rows, sort=None):
@@ -81,10 +72,6 @@ def test_for_a_spreadsheet_no_name_is_a_formula_and_numbers_stay_numbers(capsys)
     rows = read_csv(text.removeprefix("\ufeff"))
     assert {row["run"] for row in rows} == {*(f"'{name}" for name in names[:7]), "bm25", "a=b"}
     assert {row["ndcg"] for row in rows} == {"-0.5"}
-
-
-def test_json_has_the_measure_after_the_key_of_a_row(capsys):
-    assert json.loads(printed(capsys, "json", score("a"), score("b")))["dataset_scores"][1]["run"] == "b"
 
 
 @pytest.mark.parametrize(
@@ -147,19 +134,14 @@ def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, sor
     assert read_csv(capsys.readouterr().out)[0]["run"] == best
 
 
-def test_a_comparison_in_csv_has_a_row_for_a_preset_that_refuses(capsys):
+def test_a_comparison_says_which_preset_refuses_and_has_a_row_of_csv_for_it(capsys):
     compared = [PresetScores("standard", [score()]), PresetScores("sklearn", [], "judgments: 1 negative grade(s)")]
     printed_scores.print_presets(compared, "csv")
     rows = [(row["preset"], row["ndcg"], row["refused"]) for row in read_csv(capsys.readouterr().out)]
     assert rows == [("standard", "0.5", ""), ("sklearn", "", "judgments: 1 negative grade(s)")]
-
-
-@pytest.mark.parametrize("style", ["table", "markdown", "latex"])
-def test_a_comparison_for_people_says_which_preset_refuses(capsys, style):
-    printed_scores.print_presets(
-        [PresetScores("standard", [score()]), PresetScores("sklearn", [], "judgments: none")], style
-    )
-    assert "sklearn refuses: judgments: none" in capsys.readouterr().out
+    for style in ("table", "markdown", "latex"):
+        printed_scores.print_presets(compared, style)
+        assert "sklearn refuses: judgments: 1 negative grade(s)" in capsys.readouterr().out
 
 
 def test_query_scores_are_lines_of_text_or_json_or_csv(capsys):
@@ -206,11 +188,7 @@ def test_columns_stay_aligned_where_a_later_name_is_longer(capsys):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("ndgc", "did you mean 'ndcg'?"),
-        ("query_id", "no column is called 'query_id'"),
-        ("ndcg@2", "the cutoffs are 1, all"),
-    ],
+    [("ndgc", "did you mean 'ndcg'?"), ("query_id", "called 'query_id'"), ("ndcg@2", "the cutoffs are 1, all")],
 )
 def test_an_order_that_does_not_exist_is_refused(text, words):
     with pytest.raises(ValueError, match="sort: ") as refused:

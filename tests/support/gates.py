@@ -8,7 +8,7 @@ from scipy.special import stdtr, stdtrit
 
 from ndcg_spark.config import validate
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.gate.baseline import Baseline, Night, refused_baseline
+from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decision import decide
 from ndcg_spark.gate.verdict import Verdict
@@ -64,6 +64,7 @@ def row(differences: Sequence[float], baseline_mean: float = 0.6, **more: Any) -
         "queries": n,
         "unpaired_queries": 0,
         "large_losses": int((d <= -0.2).sum()),
+        "changed_queries": int((d != 0).sum()),
         "mean": None if mean is None else baseline_mean + mean,
         "baseline_mean": baseline_mean,
         "difference": mean,
@@ -80,13 +81,34 @@ def against(
 ) -> Baseline:
     """A baseline of a gate, with these rows; its night is yesterday's, or the anchor's, unless told otherwise."""
     config = gate.baseline[at]
-    found = None if config.run else night(YESTERDAY if config.night == "last_good" else str(config.night))
+    found = None if config.run else night(YESTERDAY if config.is_good_night else str(config.night))
     losses = [{0.2: row["large_losses"]} for row in rows]
     known = {"night": found, "losses": losses, **more}
     refused = refused_baseline(config, tonight or night(), known["night"])
     return Baseline(config, rows=rows, **{"refused": refused, **known})
 
 
-def verdict(gate: GateConfig, *rows: dict[str, Any], tonight: Night | None = None, **more: Any) -> Verdict:
-    """The verdict of a gate with one baseline that has these rows."""
-    return decide(gate, tonight or night(), [against(gate, *rows, tonight=tonight, **more)])
+def minimums(
+    gate: GateConfig, tonight: Night | None = None, mean: float = 0.6, deviation: float = 0.1, n: int = 100, **more: Any
+) -> dict[tuple[float, Key], dict[str, Any]]:
+    """What each run of tonight is above every minimum of a gate, where the scores of n queries are so spread."""
+    found = [
+        (check.min_value, row(spread(mean - check.min_value, deviation, n), check.min_value, run=run, **key, **more))
+        for check in gate.check
+        if check.min_value is not None
+        for run in (tonight or night()).runs
+        for key in [dict(zip(("attribute", "value"), check.attribute_and_value, strict=True))]
+    ]
+    return {(minimum, key_of(each)): each for minimum, each in found}
+
+
+def verdict(
+    gate: GateConfig,
+    *rows: dict[str, Any],
+    tonight: Night | None = None,
+    own: dict[str, Any] | None = None,
+    **more: Any,
+) -> Verdict:
+    """The verdict of a gate with one baseline that has these rows; `own` as for `minimums`."""
+    baselines = [against(gate, *rows, tonight=tonight, **more)] if gate.baseline else []
+    return decide(gate, tonight or night(), baselines, minimums=minimums(gate, tonight, **(own or {})))

@@ -86,6 +86,13 @@ def test_the_worst_run_comes_first_below_a_count_of_conclusions():
     assert table.notes[0] == "and 3 more without --top"
 
 
+def test_runs_that_are_the_same_are_named_where_there_are_any():
+    table, _ = shown([row("a", 0.001, conclusion="same"), row("b", 0.1, conclusion="better")], 80)
+    assert [cells[-1] for cells in table.rows] == ["the same", "better"]
+    assert table.title == "ndcg@10: 1 better, 1 the same"
+    assert "better" not in [cells[-1] for cells in shown([row("b", 0.1, conclusion="better")], 80)[0].rows]
+
+
 def test_a_row_with_weights_stays_below_the_one_without():
     weighted = [row(run, -0.5 - at, weight_effective_n=3.0) for at, run in enumerate("ab")]
     rows = [row("a", 0.2), weighted[0], row("b", 0.1), weighted[1]]

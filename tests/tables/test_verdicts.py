@@ -43,7 +43,7 @@ def test_what_speaks_against_a_night_comes_first_and_is_never_left_out():
     tonight, before = night(runs=runs), night("2026-11-19", runs=runs)
     rows = [row(DROPPED if run > "r58" else SAME, run=run) for run in runs]
     found = verdict_table(decide(every, tonight, [against(every, *rows, tonight=tonight, night=before)]).as_json())
-    assert [cells[-1] for cells in found.rows] == ["fail: dropped"] * 11 + ["pass: drop_ruled_out"] * 39
+    assert [cells[-1] for cells in found.rows] == ["fail: dropped"] * 11 + ["pass: interval_within_limit"] * 39
     assert found.notes[0] == "20 more findings pass; --format json has all"
     rows = [row(DROPPED, run=run) for run in runs]
     found = verdict_table(decide(every, tonight, [against(every, *rows, tonight=tonight, night=before)]).as_json())

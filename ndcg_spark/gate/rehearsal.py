@@ -1,0 +1,50 @@
+"""A gate rehearsed on the nights that are kept: what it would have said of each of them."""
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.history import History, night_of
+from ndcg_spark.gate.run import run_gate
+from ndcg_spark.gate.verdict import Code, Effect, Verdict
+from ndcg_spark.nights.records import CommittedNight
+
+#: Where there is nothing to compare with, the night is taken for accepted, as somebody would have had to do it.
+_BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS)
+
+
+def rehearse(
+    gate: GateConfig,
+    history: History,
+    dataset: str | None = None,
+    attributes: DataFrame | None = None,
+    weights: DataFrame | None = None,
+) -> Iterator[Verdict]:
+    """The verdict on each night of a dataset, or of all, as if the gate had run on every one. Runs Spark jobs.
+
+    A night is good if this gate passes it, if somebody has accepted it, or if there is nothing to compare it with. A
+    baseline of a date counts from the night after it on.
+    """
+    nights = list(history.nights)
+    for number, night in enumerate(nights):
+        if dataset in (None, night.dataset):
+            own = _at(gate, night)
+            tonight, known = night_of(night), History(nights, history.session)
+            if not own.baseline and gate.baseline:
+                continue
+            verdict = run_gate(own, tonight, known.scores(tonight), known, attributes, weights).verdict
+            nights[number] = _rehearsed(night, verdict)
+            yield verdict
+
+
+def _at(gate: GateConfig, night: CommittedNight) -> GateConfig:
+    """The gate with those baselines that there were before a night."""
+    there = [each for each in gate.baseline if each.run or each.is_good_night or str(each.night) < night.evaluated_on]
+    return gate.model_copy(update={"baseline": tuple(there)})
+
+
+def _rehearsed(night: CommittedNight, verdict: Verdict) -> CommittedNight:
+    deciding = {finding.code for finding in verdict.findings if finding.effect in (Effect.FAIL, Effect.NONE)}
+    begins = {"accepted": {"reason": "rehearsal"}} if deciding and deciding <= {*_BEGINNINGS} else {}
+    return night.with_record({**night.record, "verdict": verdict.as_json(), **begins})

@@ -1,0 +1,46 @@
+"""A gate rehearsed on the published nights; nothing of them changes."""
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.engine import open_engine
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.history import History
+from ndcg_spark.gate.rehearsal import rehearse
+from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.gate import refuse_unusable_gate
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.setup import slice_tables
+from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.nights.selection import nights_of_dataset
+
+
+def rehearse_published(
+    config: EvaluationConfig, output: str, dataset: str | None, report_step: ReportStep
+) -> list[Verdict]:
+    """The verdicts of the configured gate on every published night, of all datasets or of one.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no gate, or no night.
+    StorageError
+        The output cannot be read.
+    """
+    gate = config.gate
+    if gate is None:
+        raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
+    refuse_unusable_gate(gate, None)
+
+    def verdicts() -> list[Verdict]:
+        nights = committed(output)
+        nights_of_dataset(nights, output, dataset)
+        with open_engine(config.engine, config.remote) as engine, translated_failures(()):
+            report_step("engine", engine.name)
+            tables = slice_tables(engine, config)
+            found = []
+            for verdict in rehearse(gate, History(nights, engine.session), dataset, tables.attributes, tables.weights):
+                report_step("rehearsed", f"{verdict.dataset} of {verdict.evaluated_on}: {verdict.in_words}")
+                found.append(verdict)
+            return found
+
+    return read_again_if_replaced(verdicts)

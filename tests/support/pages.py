@@ -1,0 +1,34 @@
+"""What a test reads in a page of HTML."""
+
+import html.parser
+from pathlib import Path
+
+
+class Page(html.parser.HTMLParser):
+    """The tags of a page with their attributes, its text, and the rows of all its tables as lists of texts."""
+
+    def __init__(self, page: Path | str) -> None:
+        super().__init__()
+        self.tags, self.text, self.rows, self.is_cell = [], "", [], False
+        self.feed(page if isinstance(page, str) else page.read_text(encoding="utf-8"))
+        self.words = " ".join(self.text.split())
+
+    def handle_starttag(self, tag, attrs):
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+        self.text += " " if tag in ("dd", "dt", "p") else ""
+        if tag == "tr":
+            self.rows.append([])
+        if tag == "td":
+            self.rows[-1].append("")
+            self.is_cell = True
+
+    def handle_endtag(self, tag):
+        """Note the end of a cell."""
+        self.is_cell = self.is_cell and tag != "td"
+
+    def handle_data(self, data):
+        """Note text."""
+        self.text += data
+        if self.is_cell:
+            self.rows[-1][-1] += data
