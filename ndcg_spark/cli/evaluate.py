@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ndcg_spark.job.outcome import Outcome
     from ndcg_spark.tables.sorting import Order
 
-#: The formats of query scores, of which there are too many for a page.
+#: The formats of query scores: those for any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 
 

@@ -19,7 +19,7 @@ _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for fiel
 
 @dataclasses.dataclass(frozen=True)
 class Aggregates:
-    """What one count needs: columns of every row, aggregates by query of these, and aggregates of those by run.
+    """What one count needs: columns of every row, their aggregates by query, and the aggregates of those by run.
 
     For judgments the last are by dataset. All Aggregates of a table are computed by one scan.
     """

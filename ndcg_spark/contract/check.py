@@ -20,7 +20,7 @@ from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
 from ndcg_spark.scoring.pruning import pruning_of
 
-#: How many results are sampled to tell whether most are of judged queries.
+#: How many results are sampled to see whether most are of judged queries.
 _SAMPLE = 10_000
 
 

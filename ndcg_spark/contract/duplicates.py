@@ -36,7 +36,7 @@ def without_duplicates(
     """The tables without the documents that occur twice for one query, unless an option merges their rows.
 
     Where ranks are the order, also without documents that share one. All rows of such a document are removed, because
-    nothing tells which one is right. Runs one Spark job for the judgments and one or two for the results.
+    nothing shows which one is right. Runs one Spark job for the judgments and one or two for the results.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _copies(table: DataFrame, key: list[str]) -> DataFrame:
 
 
 def _by_query(table: DataFrame, key: list[str], column: str) -> DataFrame:
-    """One row per query: `good` counts its rows that are no duplicates; the others are counted beside them."""
+    """One row per query: `good` counts its rows that are not duplicates; the others are counted beside them."""
     is_duplicate, copies = F.col("several"), F.col("copies")
     return (
         _copies(table, [*key, column])

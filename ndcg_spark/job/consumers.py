@@ -1,4 +1,4 @@
-"""Who uses the query scores of an evaluation besides its output: they are printed, or compared with one of the runs."""
+"""What is done with query scores besides publishing them: they are printed, or compared with one of the runs."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping

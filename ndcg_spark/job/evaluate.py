@@ -54,7 +54,7 @@ def run(
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
     With a gate, the night is decided on before it is published, and it is published whatever the verdict. `accepted` is
-    why it is a baseline of later nights all the same.
+    the reason why it is a baseline of later nights whatever the verdict.
 
     The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
     gets no row of an evaluation that is refused. `announce` is called with what each step does when it begins.

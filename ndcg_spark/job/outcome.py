@@ -28,7 +28,7 @@ class Outcome:
     formula: str
     engine: str
     #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
-    #: Of the measures beside NDCG they have those that were requested.
+    #: They have only the requested measures beside NDCG.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.

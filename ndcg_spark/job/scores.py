@@ -53,7 +53,7 @@ def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -
 
 
 def results_of(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
-    """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
+    """The checked results that can matter to a score: of judged queries, without those that the check leaves out."""
     return results_to_score(checked, _pruned(checked, evaluation))
 
 
@@ -63,7 +63,7 @@ def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
 
 
 def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
-    """Checked results without what the check has pruned."""
+    """Checked results without those that the check leaves out."""
     results = checked.pruned_results
     if _brings_together(checked, evaluation):
         return brought_together(results, query_key(checked.judgments.columns))
@@ -137,7 +137,7 @@ def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) ->
 
 
 def shown_columns(context: Context) -> tuple[str, ...]:
-    """The columns of DATASET_SCORES that are shown: of the measures, those that were requested."""
+    """The columns of DATASET_SCORES that are shown, with the requested measures only."""
     return measure_first(DATASET_SCORES, context.evaluation.measures.columns)
 
 

@@ -14,7 +14,7 @@ _SHOWN = 10
 def select_nights(
     nights: Sequence[CommittedNight], output: str, date: str | None = None, dataset: str | None = None
 ) -> list[CommittedNight]:
-    """Of the committed `nights` of an output those of the date, by default the newest; one of each dataset.
+    """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
 
     Raises
     ------
