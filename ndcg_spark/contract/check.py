@@ -9,9 +9,9 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark import casting, rules, schemas
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import aggregates, ambiguity, exclusions, limits, scan
+from ndcg_spark.contract.checked_tables import CheckedTables, Cut
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.contract.rows import InputRows
-from ndcg_spark.contract.tables import CheckedTables, Cut
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source

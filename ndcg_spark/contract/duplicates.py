@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rows import rejected_rows
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.errors import DuplicatesError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RANK_TWICE, TWICE, Rule

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import casting, rules
 from ndcg_spark.contract import limits, scan
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import EXCLUDE
 

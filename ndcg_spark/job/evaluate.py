@@ -9,8 +9,8 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import exclusions
 from ndcg_spark.contract.check import check_tables, typed_tables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.duplicates import without_duplicates
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.gate.verdict import Verdict
@@ -34,9 +34,9 @@ from ndcg_spark.job.scores import (
     refuse_scores,
     runs_table,
     scores_of,
-    searched_if_met,
     shown_columns,
     sorted_rows,
+    without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
@@ -114,7 +114,7 @@ def run_on(
         report_rows_rejected(sources, searched, report_step)
         return searched
 
-    return searched_if_met(lambda checked: _outcome(context, checked), checked, search)
+    return without_duplicates_if_met(lambda checked: _outcome(context, checked), checked, search)
 
 
 def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:

@@ -8,15 +8,15 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.duplicates import without_duplicates
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import explained_of, facts_of
 from ndcg_spark.explanation.request import Explained, ExplainRequest
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep, report_rows_read
-from ndcg_spark.job.scores import runs_table, searched_if_met
+from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
@@ -59,7 +59,7 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, report_step
             with translated_failures(sources):
                 return without_duplicates(checked, *sources, config)
 
-        return searched_if_met(explained, checked, search)
+        return without_duplicates_if_met(explained, checked, search)
 
 
 def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, request: ExplainRequest) -> Explained:

@@ -14,8 +14,8 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night

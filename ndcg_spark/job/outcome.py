@@ -10,7 +10,7 @@ from typing import Any
 import pyspark
 
 import ndcg_spark
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.gate.verdict import Verdict, exit_code_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, plausibility
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 
 #: Called when a step is done, with the name of the step and a sentence for the user.

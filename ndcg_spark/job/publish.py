@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import interrupts
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.outcome import night_record

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
@@ -22,7 +22,7 @@ from ndcg_spark.job.setup import Context
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
-from ndcg_spark.scoring.ranking import brought_together, by_window
+from ndcg_spark.scoring.ranking import by_window, repartitioned_by_query
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 
 _Result = TypeVar("_Result")
@@ -46,8 +46,8 @@ def runs_table(engine: Engine, checked: CheckedTables) -> DataFrame:
 def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
-    # Where results are not brought together, leaving some out does so.
-    whole = few and _brings_together(checked, evaluation)
+    # Where results are not repartitioned, leaving some out repartitions them.
+    whole = few and _is_repartitioned(checked, evaluation)
     results = _pruned(checked, evaluation) if whole else results_of(checked, evaluation)
     return query_scores(checked.judgments, results, runs, evaluation)
 
@@ -65,12 +65,12 @@ def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
 def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
     """Checked results without those that the check leaves out."""
     results = checked.pruned_results
-    if _brings_together(checked, evaluation):
-        return brought_together(results, query_key(checked.judgments.columns))
+    if _is_repartitioned(checked, evaluation):
+        return repartitioned_by_query(results, query_key(checked.judgments.columns))
     return results
 
 
-def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
+def _is_repartitioned(checked: CheckedTables, evaluation: Evaluation) -> bool:
     """Whether windows rank the results, some are left out, and at least half of them are of judged queries.
 
     Others move fewer rows where Spark prunes them itself, before it moves any.
@@ -79,7 +79,7 @@ def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
     return evaluation.rank is by_window and is_cut and 2 * checked.unjudged_rows <= checked.result_counts.rows
 
 
-def searched_if_met(
+def without_duplicates_if_met(
     compute: Callable[[CheckedTables], _Result],
     checked: CheckedTables,
     search: Callable[[CheckedTables], CheckedTables],
