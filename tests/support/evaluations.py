@@ -49,7 +49,7 @@ def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> t
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     told = []
-    return check.check(settings, lambda step, sentence: told.append((step, sentence))), told
+    return check.check_inputs(settings, lambda step, sentence: told.append((step, sentence))), told
 
 
 def checked_on_embedded(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
