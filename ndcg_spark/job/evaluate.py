@@ -17,7 +17,7 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.input_wait import wait_for_inputs
-from ndcg_spark.job.outcome import Outcome, outcome_of
+from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
 from ndcg_spark.job.progress import (
     AnnounceStep,
     Clock,
@@ -44,13 +44,13 @@ from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.plan_description import steps
 
 
-def run(
+def evaluate(
     config: EvaluationConfig,
     report_step: ReportStep,
     consumer: Consumer | None = None,
     accepted: str | None = None,
     announce: AnnounceStep = lambda _: None,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
     With a gate, the night is decided on before it is published, and it is published whatever the verdict. `accepted` is
@@ -78,10 +78,10 @@ def run(
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)
         release = engine.close if consumer is None else lambda: None
-        return run_on(engine, config, report_step, clock, release, consumer, accepted)
+        return evaluate_on(engine, config, report_step, clock, release, consumer, accepted)
 
 
-def run_on(
+def evaluate_on(
     engine: Engine,
     config: EvaluationConfig,
     report_step: ReportStep,
@@ -89,8 +89,8 @@ def run_on(
     release: Callable[[], object] = lambda: None,
     consumer: Consumer | None = None,
     accepted: str | None = None,
-) -> Outcome:
-    """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
+) -> EvaluationOutcome:
+    """Evaluate as configured, on an engine that is open and stays so. Raises as `evaluate`.
 
     `release` is called when the engine has done its work and only publishing is left.
     """
@@ -129,8 +129,8 @@ def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> E
     return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
 
 
-def _outcome(context: Context, checked: CheckedTables) -> Outcome:
-    """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `run`."""
+def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
+    """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `evaluate`."""
     output = context.config.dated(context.config.output) if context.config.output else None
     verdicts: list[Verdict] = []
     with counted_refusals(context, checked, context.evaluation):

@@ -20,7 +20,7 @@ from ndcg_spark.masking import masked_within
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class EvaluationOutcome:
     """The outcome of an evaluation, which `--format json` prints."""
 
     evaluation_id: str
@@ -62,10 +62,10 @@ def outcome_of(
     rows: list[dict[str, Any]],
     output: str | None,
     verdicts: Sequence[Verdict],
-) -> Outcome:
+) -> EvaluationOutcome:
     """The outcome of an evaluation with these rows of DATASET_SCORES, published in `output` if it names a folder."""
     config = context.config
-    return Outcome(
+    return EvaluationOutcome(
         context.evaluation.evaluation_id,
         config.convention.label,
         config.convention.formula,

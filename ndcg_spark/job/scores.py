@@ -98,7 +98,7 @@ def without_duplicates_if_met(
 
 @contextlib.contextmanager
 def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evaluation) -> Iterator[None]:
-    """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `run`.
+    """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `evaluate`.
 
     PlanRefusedError only for a duplicate, which has to be searched for.
     """

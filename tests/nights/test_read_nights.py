@@ -18,7 +18,7 @@ from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError
-from ndcg_spark.job.evaluate import run
+from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.nights import layout
 from ndcg_spark.nights.expire import old_nights, waste
 from ndcg_spark.nights.layout import Store, night_folder, night_of
@@ -229,7 +229,7 @@ def compared_while_it_is_evaluated_again(folder, when):
 
     def again():
         if len(ids) < 2:
-            run(validate(night, "test"), lambda *_: None, None)
+            evaluate(validate(night, "test"), lambda *_: None, None)
             ids.append(committed(night["output"])[0].evaluation_id)
 
     def told(step, _):
