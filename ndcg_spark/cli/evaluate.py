@@ -67,7 +67,7 @@ def evaluate(
     if junit is not None:
         refuse_unwritable(junit)
     comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
-    print_rows = functools.partial(print_query_scores, style=style, companions=config.measure_set.columns)
+    print_rows = functools.partial(print_query_scores, style=style, measures=config.measure_set.columns)
     consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
         with Progress(style).running() as progress:

@@ -68,17 +68,17 @@ def print_presets(compared: Sequence[PresetScores], style: str, asked: MeasureSe
     print_result(style, tables, lambda: [dataclasses.asdict(entry) for entry in compared], columns, rows)
 
 
-def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, companions: Sequence[str] = ()) -> None:
+def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, measures: Sequence[str] = ()) -> None:
     """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line.
 
-    `companions` are the columns of the measures beside NDCG that are printed after it.
+    `measures` are the columns of the measures beside NDCG that are printed after it.
     """
-    shown = measure_first(QUERY_SCORES, companions)
+    shown = measure_first(QUERY_SCORES, measures)
     with printing():
         if style in CSV:
             print_csv(shown, rows, style)
             return
-        scores = [number(score) for score in ("ndcg", *companions, "dcg", "ideal_dcg")]
+        scores = [number(score) for score in ("ndcg", *measures, "dcg", "ideal_dcg")]
         counts = [number(count, form=counted) for count in ("returned", "judged")]
         columns = [
             name("dataset"),
