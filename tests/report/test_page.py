@@ -23,6 +23,7 @@ from ndcg_spark.nights.records import committed
 from ndcg_spark.report import reports
 from ndcg_spark.report.baseline import Baseline, NightComparison, comparison_of
 from ndcg_spark.report.night_data import headline, night_data
+from ndcg_spark.report.night_tables import reasons
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.report.summary import points
 from ndcg_spark.text import printable
@@ -181,6 +182,24 @@ def test_a_run_that_has_become_worse_is_shown_before_the_best(kept, date, p_valu
     rows += [{**row, "run": "dense", "difference": -0.1, "p_adjusted": p_value}]
     found = NightComparison(rows, None if date else "bm25", date, first if date else second)
     assert night_data(str(kept), second, ("ndcg", 10), None, found).run == shown
+
+
+def test_of_many_failing_checks_the_largest_drops_are_on_the_first_screen(kept):
+    first, second = committed(str(kept))
+    sizes = {"bm25": ("fail", -0.1), "dense": ("fail", -0.3), "hybrid": ("none", -0.5), "other": ("fail", -0.2)}
+    findings = [
+        {"run": run, "effect": effect, "criterion": "drop", "value": value, "reason": f"{run} fell"}
+        for run, (effect, value) in sizes.items()
+    ]
+    findings.append({**findings[2], "run": None, "effect": "warning", "value": None, "reason": "a warning"})
+    verdict = {"verdict": "fail", "reason": "bm25 fell (and 2 more)", "findings": findings}
+    night = second.with_record({**second.record, "verdict": {**verdict, "warnings": ["a warning", "of nights"]}})
+    of_drops = ["dense fell", "other fell", "bm25 fell", "and 2 more findings, below", "of nights"]
+    assert reasons(night.record) == of_drops
+    row = {"measure": "ndcg", "cutoff": 10, "attribute": None, "weight_effective_n": None, "flags": []}
+    rows = [{**row, "run": run, "difference": -0.1, "p_adjusted": 0.01} for run in ("hybrid", "dense", "bm25")]
+    found = NightComparison(rows, None, "2026-11-19", first)
+    assert night_data(str(kept), night, ("ndcg", 10), None, found).run == "dense"
 
 
 def test_an_unchanged_run_is_only_suspect_if_all_results_are_those_of_the_other_night(kept):
