@@ -73,7 +73,7 @@ def conform(table: DataFrame, schema: StructType, where: str, advice: str | None
 
 
 def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """As `conform`, with the columns that reading adds, from which rules tell the rows that break them."""
+    """As `conform`, with the columns that reading adds, by which rules find the rows that break them."""
     added = [name for name in table.columns if name in INTERNAL]
     return table.select(*typed_columns(table, schema, where), *added)
 
@@ -83,7 +83,7 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str, ad
     if advice is None:
         advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
         if list(missing) == ["relevance"]:
-            advice = "name the column of the grades, --column relevance=NAME, or give all the same grade, --relevance 1"
+            advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
     return InputError(
         f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
     )

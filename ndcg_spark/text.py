@@ -1,13 +1,16 @@
-"""Text for people: no name can control a terminal, and no secret of a URL is shown."""
+"""Text for people: names that cannot control a terminal, URLs without secrets, and suggestions for unknown names."""
 
 import difflib
 import re
 from collections.abc import Iterable
 
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.masking import masked
 
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have 0.67.
 _NEAR = 0.7
+#: How many known names a message shows.
+_SHOWN = 10
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
 #: printable according to `isprintable`.
 _INVISIBLE = re.compile(
@@ -45,6 +48,20 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         *(name for name in folded if len(meant) > 2 and name.startswith(meant)),
     ]
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
+
+
+def unknown_name(
+    option: str, kind: str, name: str, known: Iterable[str], count: int | None = None
+) -> ConfigurationError:
+    """The error for a name that is not known. It shows the known names; if there are many, the most similar.
+
+    `count` is how many there are, if `known` are only those that may be similar.
+    """
+    names = sorted(known)
+    shown = names if len(names) <= _SHOWN else difflib.get_close_matches(name, names, _SHOWN, cutoff=0.0)
+    more = (count or len(names)) - len(shown)
+    listed = f"{', '.join(shown)}{f' and {more:,} more' if more else ''}"
+    return ConfigurationError(f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; there are {listed}")
 
 
 def _escaped(character: str) -> str:

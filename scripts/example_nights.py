@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig, load
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.progress import Clock
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,7 +54,7 @@ def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
         "date": (FIRST + datetime.timedelta(days=number)).isoformat(),
     }
     config: EvaluationConfig = load(ROOT / "conf/example.toml", settings)
-    run_on(engine, config, lambda *_: None, Clock())
+    evaluate_on(engine, config, lambda *_: None, Clock())
 
 
 def _judgments(number: int) -> str:

@@ -11,21 +11,20 @@ import warnings
 from ndcg_spark.cli.check import check, judge_next
 from ndcg_spark.cli.command import Commands
 from ndcg_spark.cli.compare import compare
-from ndcg_spark.cli.conventions import show_conventions
+from ndcg_spark.cli.conventions import conventions
 from ndcg_spark.cli.evaluate import evaluate
 from ndcg_spark.cli.expire import expire, recover
-from ndcg_spark.cli.explain import explain_query
-from ndcg_spark.cli.gate import run_gate
-from ndcg_spark.cli.nights import list_nights, show_trend
-from ndcg_spark.cli.report import write_report
+from ndcg_spark.cli.explain import explain
+from ndcg_spark.cli.gate import gate
+from ndcg_spark.cli.nights import nights, trend
+from ndcg_spark.cli.report import report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import prepare_streams, reported_errors
 
 app = Commands(
     "ndcg-spark",
     commands=[
-        *(evaluate, check, judge_next, show_conventions, compare, run_gate, explain_query),
-        *(show_trend, write_report, list_nights, recover, expire),
+        *(evaluate, check, judge_next, conventions, compare, gate, explain, trend, report, nights, recover, expire),
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -21,13 +21,13 @@ def check(style: str, **arguments: Any) -> None:
 
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
-    from ndcg_spark.job.check import check as check_input
+    from ndcg_spark.job.check import check_inputs
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_check
 
     config = load_arguments(arguments)
     with Progress(style).running() as progress:
-        counts = check_input(config, progress.report_step)
+        counts = check_inputs(config, progress.report_step)
     print_check(counts, style)
 
 

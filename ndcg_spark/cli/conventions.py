@@ -11,7 +11,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
 
 
-@click.command("conventions", cls=Command)
+@click.command(cls=Command)
 @click.argument("name", required=False, metavar="[NAME]", help="A preset, to show its options and formula.")
 @click.option(
     "--compare", nargs=2, metavar="JUDGMENTS RESULTS", help="Score the same data under every preset, side by side."
@@ -21,7 +21,7 @@ from ndcg_spark.report.console import echo
 @options.input_format
 @options.output_format(*options.FORMATS)
 @options.config_engine
-def show_conventions(
+def conventions(
     name: str | None, compare: tuple[str, str] | None, style: str, input_format: str | None, **arguments: Any
 ) -> None:
     """List the presets, explain one, or compare all on your data."""

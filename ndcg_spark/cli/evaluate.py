@@ -17,10 +17,10 @@ from ndcg_spark.report.console import echo
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
     from ndcg_spark.job.consumers import InlineComparison
-    from ndcg_spark.job.record import Outcome
+    from ndcg_spark.job.outcome import EvaluationOutcome
     from ndcg_spark.tables.sorting import Order
 
-#: The formats of query scores, of which there are too many for a page.
+#: The formats of query scores: those for any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 
 
@@ -71,7 +71,9 @@ def evaluate(
     consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
     with contextlib.ExitStack() as outputs:
         with Progress(style).running() as progress:
-            evaluated = functools.partial(job.run, consumer=consumer, accepted=accept_baseline, announce=progress.doing)
+            evaluated = functools.partial(
+                job.evaluate, consumer=consumer, accepted=accept_baseline, announce=progress.doing
+            )
             if report is None:
                 outcome = evaluated(config, progress.report_step)
             else:
@@ -105,7 +107,9 @@ def _refuse_contradictions(
         raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
 
 
-def _print(outcome: "Outcome", comparison: "InlineComparison | None", style: str, order: "Order | None") -> None:
+def _print(
+    outcome: "EvaluationOutcome", comparison: "InlineComparison | None", style: str, order: "Order | None"
+) -> None:
     if comparison and comparison.result:
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.report.comparisons import print_with_comparison

@@ -16,7 +16,7 @@ _DAYS = click.IntRange(min=0)
 @click.command(cls=Command)
 @options.output
 def recover(output: str) -> None:
-    """Remove what killed and superseded evaluations left.
+    """Remove leftovers of killed and superseded evaluations.
 
     Every evaluation does this first.
     """
@@ -34,7 +34,7 @@ def recover(output: str) -> None:
 @click.option("--baselines", is_flag=True, help="Also remove baselines of the gate.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
 def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dry_run: bool) -> None:
-    """Remove old nights, and what killed evaluations left.
+    """Remove old nights and leftovers of killed evaluations.
 
     Prints what was removed, and which baselines were kept.
     """

@@ -12,7 +12,7 @@ from ndcg_spark.cli.configuration import is_night, load_arguments
 _NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for_input")
 
 
-@click.command("explain", cls=Command, epilog=EXIT_CODES)
+@click.command(cls=Command, epilog=EXIT_CODES)
 @options.of_evaluations(*_NOT_OF_A_QUERY)
 @click.option("--query", metavar="ID", required=True, help="Query to explain.")
 @click.option("--run", metavar="RUN", help="Run to explain. [default: every run]")
@@ -20,7 +20,7 @@ _NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for
 @click.option("--dataset", metavar="NAME", help="Dataset of the query, if there are several.")
 @click.option("--cutoff", metavar="RANK", help="A rank, or all. [default: that of the headline, or 10]")
 @options.output_format("table", "json", "markdown", "html")
-def explain_query(
+def explain(
     query: str,
     run: str | None,
     baseline: str | None,
@@ -46,8 +46,8 @@ def explain_query(
 
         explained = explain_night(arguments["paths"][0], arguments["date"], request)
     else:
-        from ndcg_spark.job.explain import explain_query as explain_inputs
+        from ndcg_spark.job.explain import explain_query
 
         with Progress(style).running() as progress:
-            explained = explain_inputs(load_arguments(arguments), request, progress.report_step)
+            explained = explain_query(load_arguments(arguments), request, progress.report_step)
     print_explanations(explained, style)

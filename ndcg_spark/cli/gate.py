@@ -12,7 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.interrupts import set_outcome
 
 
-@click.command("gate", cls=Command, epilog=GATE_CODES)
+@click.command(cls=Command, epilog=GATE_CODES)
 @options.output
 @click.option("--config", type=options.FILE, metavar="FILE", required=True, help="TOML file with the [gate].")
 @options.night
@@ -23,7 +23,7 @@ from ndcg_spark.interrupts import set_outcome
 @options.output_format(*options.FORMATS)
 @options.config_engine
 @options.remote
-def run_gate(
+def gate(
     output: str,
     config: Path,
     date: str | None,

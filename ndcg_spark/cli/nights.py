@@ -12,25 +12,25 @@ _MAX_DROP = "Largest loss since the anchor that is not reported."
 _FLOOR = "Least distance from the median of the nights before that is reported."
 
 
-@click.command("nights", cls=Command)
+@click.command(cls=Command)
 @options.output
 @click.option("--measures", metavar="MEASURE[,...]", help="Measures of the best run to show, e.g. P@5 AP.")
 @options.output_format(*options.FORMATS)
-def list_nights(output: str, measures: str | None, style: str) -> None:
+def nights(output: str, measures: str | None, style: str) -> None:
     """List the published nights with their scores.
 
     CSV and JSON contain all scores of all runs.
     """
-    from ndcg_spark.nights.read import dataset_scores
+    from ndcg_spark.nights.read import read_dataset_scores
     from ndcg_spark.nights.records import committed, read_again_if_replaced
     from ndcg_spark.report.nights import print_nights, shown_measures
 
     shown = shown_measures(measures, style)
-    published, scores = read_again_if_replaced(lambda: (nights := committed(output), dataset_scores(nights)))
+    published, scores = read_again_if_replaced(lambda: (known := committed(output), read_dataset_scores(known)))
     print_nights(published, scores, style, shown)
 
 
-@click.command("trend", cls=Command)
+@click.command(cls=Command)
 @options.output
 @options.dataset
 @click.option("--run", metavar="RUN", help="Only this run.")
@@ -42,7 +42,7 @@ def list_nights(output: str, measures: str | None, style: str) -> None:
 @options.number("--max-drop", "DIFFERENCE", _MAX_DROP, click.FloatRange(min=0), 0.02)
 @options.number("--floor", "DIFFERENCE", _FLOOR, click.FloatRange(min=0), 0.005)
 @options.output_format("table", "json", "csv", "spreadsheet", "png", "svg")
-def show_trend(output: str, style: str, max_drop: float, **request: Any) -> None:
+def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
     """Plot the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.

@@ -12,7 +12,7 @@ from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
 
-@click.command("report", cls=Command)
+@click.command(cls=Command)
 @options.output
 @click.option("--html", type=options.FILE, metavar="FILE", required=True, help="HTML file to write.")
 @options.night
@@ -29,7 +29,7 @@ from ndcg_spark.report.console import echo
 @click.option("--png", type=options.FILE, metavar="FOLDER", help="Also write the plots to this folder.")
 @options.engine
 @options.remote
-def write_report(
+def report(
     output: str,
     baseline: str | None,
     baseline_date: str | None,
@@ -47,12 +47,12 @@ def write_report(
     """
     from ndcg_spark.report.baseline import Baseline
     from ndcg_spark.report.progress import Progress
-    from ndcg_spark.report.reports import write_report as write
+    from ndcg_spark.report.reports import write_report
 
     requested = Baseline(baseline, baseline_date, slices, engine, remote)
     if slices and not requested.is_named:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     set_outcome("run it again")
     with Progress().running() as progress:
-        written: list[Path] = write(output, **arguments, baseline=requested, report_step=progress.report_step)
+        written: list[Path] = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
     echo(map(str, written))

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.nights.selection import unknown_run
+from ndcg_spark.text import unknown_name
 
 #: The night of scores without a date. Earlier years have other days in Java.
 NO_NIGHT = datetime.date(1900, 1, 1)
@@ -117,7 +117,7 @@ def _inventory(scores: DataFrame) -> dict[Scored, str | None]:
 
 def _no_baseline(baseline_run: str | None, known: Collection[str]) -> ConfigurationError:
     if baseline_run is not None and known and baseline_run not in known:
-        return unknown_run("baseline", baseline_run, known)
+        return unknown_name("baseline", "run", baseline_run, known)
     return ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
 
 

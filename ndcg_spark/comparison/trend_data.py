@@ -13,10 +13,11 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.read import dataset_scores
+from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.nights.selection import nights_of_dataset, unknown_run
+from ndcg_spark.nights.selection import nights_of_dataset
 from ndcg_spark.schemas import DATASET_SCORES
+from ndcg_spark.text import unknown_name
 
 #: What can be followed from night to night.
 MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))
@@ -84,7 +85,7 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
             of_dataset.setdefault((row["run"], row["cutoff"]), []).append((night, row))
     runs = {run for of_dataset in series.values() for run, _ in of_dataset}
     if request.run is not None and request.run not in runs:
-        raise unknown_run("run", request.run, runs)
+        raise unknown_name("run", "run", request.run, runs)
     found = []
     for dataset, of_dataset in series.items():
         measures = _measures(request.measures, [each for each in nights if each[0].dataset == dataset])
@@ -101,7 +102,7 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
 def _read(output: str, dataset: str | None) -> list[_Night]:
     """The nights of a dataset, or of all, each with its rows of DATASET_SCORES."""
     nights = nights_of_dataset(committed(output), output, dataset)
-    return list(zip(nights, dataset_scores(nights), strict=True))
+    return list(zip(nights, read_dataset_scores(nights), strict=True))
 
 
 def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, request: TrendRequest) -> TrendLine:

@@ -19,7 +19,7 @@ _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for fiel
 
 @dataclasses.dataclass(frozen=True)
 class Aggregates:
-    """What one count needs: columns of every row, aggregates by query of these, and aggregates of those by run.
+    """What one count needs: columns of every row, their aggregates by query, and the aggregates of those by run.
 
     For judgments the last are by dataset. All Aggregates of a table are computed by one scan.
     """
@@ -123,7 +123,7 @@ def untrusted_lists(pruning: Pruning, reason: Column, kinds: Mapping[str, str]) 
     return Aggregates(of_rows, pruning.aggregates(), {"untrusted": F.count_if(refuted), "untrusted_lists": named})
 
 
-def floors_of(floors: Floors, table: DataFrame, reason: Column) -> Aggregates:
+def floors_of_lists(floors: Floors, table: DataFrame, reason: Column) -> Aggregates:
     """The floor of each list. Its buckets come from the hash of the fingerprint, which is computed anyway."""
     columns = floors.columns(dict(table.dtypes), _row_hash(table, ["run", *query_key(table.columns)]))
     of_rows = {name: F.when(reason.isNull(), column) for name, column in columns.items()}

@@ -1,12 +1,12 @@
-"""Results whose order can be read in two ways: ranks that contradict scores, and scores that count like ranks.
+"""Results that break no rule and can be read in two ways: which column is the order, and whether one names the runs.
 
-The counts of the check tell which runs may have such lists, by the least and the largest score of each list and the
-score of its first rank. Only these runs are read again, row by row.
+Ranks may contradict scores, scores may count like ranks, and a column of values or categories may be taken for names.
+The counts of the check tell which runs may be affected. Only these are read again, row by row.
 """
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, Row, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
@@ -15,7 +15,15 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.counts import ResultCounts, RunCounts
 from ndcg_spark.contract.rows import InputRows
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import WRITTEN, query_key
+from ndcg_spark.table_config import ResultsConfig
+
+#: More runs than this with fewer results each cannot be compared; a column of scores looks like that.
+_MOST_RUNS = 100
+_RESULTS_OF_A_RUN = 2
+#: The results of this many queries are read before those of all.
+_FEW_QUERIES = 20
 
 
 def refuse_two_readings(results: InputRows, counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -136,3 +144,46 @@ def _list_facts(results: InputRows, runs: Sequence[RunCounts]) -> list[Row]:
         F.max(F.when(odd, F.col("last"))).alias("odd_rank"),
     )
     return sorted(by_run.collect(), key=lambda row: str(row["run"]))
+
+
+def refuse_values_as_runs(counts: ResultCounts, results: Source, config: ResultsConfig) -> None:
+    """InputError if there are many runs with fewer than two results each, so that their column cannot name runs.
+
+    Runs that the user or a folder names are accepted.
+    """
+    if config.run_from or "run" in config.columns or any(file.partition for file in results.files):
+        return
+    runs, rows = len(counts.runs), sum(run.rows for run in counts.runs)
+    if runs > _MOST_RUNS and rows < _RESULTS_OF_A_RUN * runs:
+        raise InputError(
+            f"results: {runs:,} runs of {rows / runs:.1f} results each, e.g. run={counts.runs[0].run}, in "
+            f"{results.place}; is this column (the sixth of TREC files) the name of the run? if so, say --run-from "
+            "column; if not, give the name with --run NAME"
+        )
+
+
+def refuse_categories_as_runs(good: DataFrame, counts: ResultCounts, results: Source, config: ResultsConfig) -> None:
+    """InputError if the column that names runs may be a category, and no two runs return the same document for a query.
+
+    Runs that answer the same queries share documents; a category, such as that of a product, splits one list. Runs a
+    Spark job only if the name of the column is ambiguous.
+    """
+    column = results.doubtful_run
+    names = sorted({run.run for run in counts.runs})
+    if column is None or config.run_from == "column" or len(names) < 2:
+        return
+    key = query_key(good.columns)
+    few = F.broadcast(good.select(*key).distinct().limit(_FEW_QUERIES))
+    if _share_documents(good.join(few, on=key, how="left_semi"), key) or _share_documents(good, key):
+        return
+    raise InputError(
+        f"results: {column} gives {len(names):,} runs, e.g. {names[0]} and {names[1]}, no two of which return the same "
+        f"document for a query, in {results.place}, so it may split one list instead; say --run-from column if it "
+        "names the runs; if not, name the run with --run NAME"
+    )
+
+
+def _share_documents(table: DataFrame, key: list[str]) -> bool:
+    """Whether two runs return the same document for a query. Runs a Spark job."""
+    documents = table.groupBy(*key, "doc_id").agg(F.min("run").alias("first"), F.max("run").alias("last"))
+    return bool(documents.where(F.col("first") < F.col("last")).limit(1).count())

@@ -8,19 +8,19 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark import casting, rules, schemas
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import aggregates, ambiguity, counting, exclusions, limits, run_names
+from ndcg_spark.contract import aggregates, ambiguity, exclusions, limits, scan
+from ndcg_spark.contract.checked_tables import CheckedTables, Cut
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.contract.rows import InputRows
-from ndcg_spark.contract.tables import CheckedTables, Cut
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
-from ndcg_spark.scoring.pruning import Pruning, pruning_of
+from ndcg_spark.scoring.pruning import pruning_of
 
-#: How many results are sampled to tell whether most are of judged queries.
+#: How many results are sampled to see whether most are of judged queries.
 _SAMPLE = 10_000
 
 
@@ -57,26 +57,25 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
     allowed, convention = config.max_rejected_fraction, config.convention
     typed_tables(judgments, results, config)
     judgment_rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, convention))
-    judgment_counts = judgment_rows.with_breaches(counting.count_judgments(judgment_rows.all, judgment_rows.reason))
+    judgment_counts = judgment_rows.with_breaches(scan.count_judgments(judgment_rows.all, judgment_rows.reason))
     limits.refuse_lost_rows(judgments, judgment_counts.rows)
     limits.refuse_breaches("judgments", judgment_counts.breaches, judgment_counts.rows, judgments.place, allowed)
     good_judgments = judgment_rows.good(judgment_counts)
     judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
     result_rows = InputRows(results, RESULTS, _reason_of_result(results.table, convention))
-    result_counts, pruning, cut = _count_results(result_rows, judged_queries, judgment_counts, config)
+    result_counts, cut = _count_results(result_rows, judged_queries, judgment_counts, config)
     limits.refuse_lost_rows(results, result_counts.rows)
     limits.refuse_breaches("results", result_counts.breaches, result_counts.rows, results.place, allowed)
-    run_names.refuse_values_as_runs(result_counts, results, config.results)
+    ambiguity.refuse_values_as_runs(result_counts, results, config.results)
     ambiguity.refuse_two_readings(result_rows, result_counts, config)
     good_results = result_rows.good(result_counts)
-    run_names.refuse_categories_as_runs(good_results, result_counts, results, config.results)
+    ambiguity.refuse_categories_as_runs(good_results, result_counts, results, config.results)
     tables = CheckedTables(
         good_judgments,
         good_results,
         judgment_counts,
-        counting.with_empty_runs(result_counts, results.runs),
+        scan.with_empty_runs(result_counts, results.runs),
         (*judgment_rows.rejected(judgment_counts), *result_rows.rejected(result_counts)),
-        pruning,
         cut,
     )
     if results.without:
@@ -87,7 +86,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
 
 def _count_results(
     rows: InputRows, judged_queries: DataFrame, judged: JudgmentCounts, config: EvaluationConfig
-) -> tuple[ResultCounts, Pruning | None, Cut | None]:
+) -> tuple[ResultCounts, Cut | None]:
     """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
     results, columns, convention = rows.source, rows.all.columns, config.convention
     # A list from which documents are removed needs more of what is below the deepest cutoff.
@@ -102,15 +101,16 @@ def _count_results(
     if floors is None or materialize is None:
         has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
         further = [aggregates.ranks_beside_scores(rows.all, rows.reason)] if has_both else []
-        counts = counting.count_results(rows.all, rows.reason, judged_queries, pruning, further)
-        return rows.with_breaches(counts), pruning, None
-    counts, of_lists = counting.count_results_and_floors(rows.all, rows.reason, judged_queries, floors, materialize)
+        counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further)
+        cut = None if pruning is None or counts.untrusted is None else partial(pruning.kept, untrusted=counts.untrusted)
+        return rows.with_breaches(counts), cut
+    counts, of_lists = scan.count_results_and_floors(rows.all, rows.reason, judged_queries, floors, materialize)
     lists = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of unjudged queries, leaving these out is enough.
     is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
     hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
-    return rows.with_breaches(counts), None, partial(floors.kept, lists=hinted) if is_worthwhile else None
+    return rows.with_breaches(counts), partial(floors.kept, lists=hinted) if is_worthwhile else None
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import counting, limits
+from ndcg_spark.contract import limits, scan
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rows import rejected_rows
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.errors import DuplicatesError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RANK_TWICE, TWICE, Rule
@@ -36,7 +36,7 @@ def without_duplicates(
     """The tables without the documents that occur twice for one query, unless an option merges their rows.
 
     Where ranks are the order, also without documents that share one. All rows of such a document are removed, because
-    nothing tells which one is right. Runs one Spark job for the judgments and one or two for the results.
+    nothing shows which one is right. Runs one Spark job for the judgments and one or two for the results.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def without_duplicates(
         once = once.with_runs(runs)
     if once is not tables and not columns:
         # Queries may have lost all their judgments.
-        once = once.with_runs(counting.count_runs(once.results, once.judged_queries))
+        once = once.with_runs(scan.count_runs(once.results, once.judged_queries))
     limits.refuse_coverage(once, config, results.place)
     return once
 
@@ -112,9 +112,9 @@ def in_results(
     The counts of the runs are those without them.
     """
     key = query_key(table.columns)
-    rows = counting.rows_of_runs(_by_query(table, ["run", *key], column), key, judged_queries, _totals())
+    rows = scan.rows_of_runs(_by_query(table, ["run", *key], column), key, judged_queries, _totals())
     rule = TWICE["results"] if column == "doc_id" else RANK_TWICE
-    return _duplicates("results", rule, column, rows), counting.counts_of_runs(rows)
+    return _duplicates("results", rule, column, rows), scan.counts_of_runs(rows)
 
 
 def _without(tables: CheckedTables, duplicates: Duplicates, source: Source, config: EvaluationConfig) -> CheckedTables:
@@ -125,7 +125,7 @@ def _without(tables: CheckedTables, duplicates: Duplicates, source: Source, conf
     good, copies = duplicates.split(tables.results)
     # What ranks or scores prove about a list was found with the duplicates in it.
     return dataclasses.replace(
-        tables, results=good, result_counts=counts, rejected=(*tables.rejected, copies), pruning=None, cut=None
+        tables, results=good, result_counts=counts, rejected=(*tables.rejected, copies), cut=None
     )
 
 
@@ -158,7 +158,7 @@ def _copies(table: DataFrame, key: list[str]) -> DataFrame:
 
 
 def _by_query(table: DataFrame, key: list[str], column: str) -> DataFrame:
-    """One row per query: `good` counts its rows that are no duplicates; the others are counted beside them."""
+    """One row per query: `good` counts its rows that are not duplicates; the others are counted beside them."""
     is_duplicate, copies = F.col("several"), F.col("copies")
     return (
         _copies(table, [*key, column])
@@ -173,7 +173,7 @@ def _by_query(table: DataFrame, key: list[str], column: str) -> DataFrame:
 
 
 def _example(table: DataFrame, column: str) -> Column:
-    return counting.example_of({name: F.col(name).cast("string") for name in _full_key(table, column)})
+    return scan.example_of({name: F.col(name).cast("string") for name in _full_key(table, column)})
 
 
 def _totals() -> list[Column]:

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import casting, rules
-from ndcg_spark.contract import counting, limits
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract import limits, scan
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import EXCLUDE
 
@@ -19,9 +19,7 @@ def without_excluded(tables: CheckedTables, exclude: Source) -> CheckedTables:
     """
     _refuse_bad_rows(exclude)
     results = remove_excluded(tables.results, exclude)
-    remaining = dataclasses.replace(tables, results=results).with_runs(
-        counting.count_runs(results, tables.judged_queries)
-    )
+    remaining = dataclasses.replace(tables, results=results).with_runs(scan.count_runs(results, tables.judged_queries))
     rows = [sum(run.rows for run in each.result_counts.runs) for each in (tables, remaining)]
     counts = dataclasses.replace(remaining.result_counts, excluded=rows[0] - rows[1])
     return dataclasses.replace(remaining, result_counts=counts)
@@ -44,5 +42,5 @@ def _refuse_bad_rows(exclude: Source) -> None:
     reasons = exclude.table.select(reason.alias("reason"))
     ((rows, bad),) = reasons.agg(F.count("*"), F.count("reason")).collect()
     limits.refuse_lost_rows(exclude, rows)
-    breaches = counting.breaches_of("exclude", exclude.table, reason) if bad else []
+    breaches = scan.breaches_of("exclude", exclude.table, reason) if bad else []
     limits.refuse_breaches("exclude", breaches, rows, exclude.place)

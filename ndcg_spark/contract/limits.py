@@ -7,8 +7,8 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import plausibility
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source

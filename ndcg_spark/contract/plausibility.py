@@ -87,7 +87,7 @@ def of_ranks(returned: ResultCounts, convention: Convention) -> str | None:
 
 
 def of_large_scores(returned: ResultCounts, results: Source, convention: Convention) -> str | None:
-    """Which runs have scores that are stored exactly, but are too large for doubles to tell them apart."""
+    """Which runs have scores that are stored exactly, but are too large for doubles to distinguish them."""
     is_double = not results.is_text and dict(results.table.dtypes).get("score") in ("float", "double")
     if not convention.needs_score or is_double:
         return None

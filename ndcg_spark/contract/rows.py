@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ndcg_spark.casting import conform
-from ndcg_spark.contract import counting
+from ndcg_spark.contract import scan
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import LINE, PARTITIONS, REJECTED_ROWS
@@ -34,7 +34,7 @@ class InputRows:
         """The counts of the rows, with the rules that bad rows break. Runs a Spark job if there are bad rows."""
         if not counts.bad:
             return counts
-        return dataclasses.replace(counts, breaches=counting.breaches_of(self.source.name, self.all, self.reason))
+        return dataclasses.replace(counts, breaches=scan.breaches_of(self.source.name, self.all, self.reason))
 
     def good(self, counts: JudgmentCounts | ResultCounts) -> DataFrame:
         """The good rows in the schema. If all are good, no row is tested again."""
@@ -54,5 +54,5 @@ def rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
     values = [field for field in REJECTED_ROWS.names if field not in {*described, *PARTITIONS}]
-    described |= {field: counting.shown_as(table, sources.get(field, field)) for field in values}
+    described |= {field: scan.shown_as(table, sources.get(field, field)) for field in values}
     return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")

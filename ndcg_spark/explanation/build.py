@@ -15,7 +15,7 @@ _SAME = 1e-9
 
 
 def explain(facts: Facts, most_unjudged: int = MOST_UNJUDGED) -> Explanation:
-    """The explanation of the facts, with at most so many unjudged documents."""
+    """The explanation of the facts, with at most this many unjudged documents."""
     listed, convention = facts.listed, facts.convention
     first = [each.doc_id for each in listed]
     ideal = ideal_ranking(facts.ideal_gains, convention, facts.cutoff, len(listed), first)

@@ -25,7 +25,7 @@ class Change:
     change: float
 
 
-def compare(run: Facts, baseline: Facts) -> list[Change]:
+def changed_documents(run: Facts, baseline: Facts) -> list[Change]:
     """The documents within the cutoff of either list, the largest change first, then by rank."""
     ranks, baseline_ranks = _ranks(run), _ranks(baseline)
     added, baseline_added = contributions(run), contributions(baseline)

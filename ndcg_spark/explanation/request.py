@@ -1,18 +1,16 @@
-"""The request for an explanation, and the error that suggests the nearest names for an unknown query or run."""
+"""The request for an explanation: which query, of which dataset, runs and cutoff."""
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ndcg_spark.convention import cutoffs
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.model import Explanation, Facts
+from ndcg_spark.text import unknown_name
 
 #: Without a run, at most this many are explained.
 MOST_RUNS = 10
-#: How many near names a message suggests.
-_NEAR = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +35,14 @@ class ExplainRequest:
         if self.dataset is None:
             raise ConfigurationError(f"dataset: there are {len(known)}, e.g. {known[0]!r}; choose one with --dataset")
         if self.dataset not in known:
-            raise unknown_name("dataset", self.dataset, known, len(known), "datasets")
+            raise unknown_name("dataset", "dataset", self.dataset, known)
         return self.dataset
 
     def runs(self, known: Sequence[str]) -> list[str]:
         """The runs to explain, and the baseline. Raises ConfigurationError."""
         for option, name in (("run", self.run), ("baseline", self.baseline)):
             if name is not None and name not in known:
-                raise unknown_name(option, name, known, len(known), "runs")
+                raise unknown_name(option, "run", name, known)
         if self.run is not None and self.run == self.baseline:
             raise ConfigurationError(f"baseline: {self.run!r} is the run itself; choose another --baseline")
         runs = [self.run] if self.run is not None else [name for name in known if name != self.baseline]
@@ -64,11 +62,3 @@ class Explained:
 
     explanations: list[Explanation]
     baseline: Facts | None = None
-
-
-def unknown_name(what: str, name: str, near: Iterable[str], count: int, of: str) -> ConfigurationError:
-    """The error for an unknown name among `count`; `near` are all names, or some that include the nearest."""
-    alike = difflib.get_close_matches(name, dict.fromkeys(near), n=_NEAR, cutoff=0.0)
-    verb = "nearest are" if len(alike) > 1 else "only one is"
-    nearest = f"; the {verb} {', '.join(map(repr, alike))}" if alike else ""
-    return ConfigurationError(f"{what}: none of the {count:,} {of} is called {name!r}{nearest}; check --{what}")

@@ -21,7 +21,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import BaselineConfig
 from ndcg_spark.gate.verdict import Outcome, check_key
-from ndcg_spark.nights.read import dataset_scores, read_nights, read_rows
+from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
 from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
 from ndcg_spark.schemas import QUERY_SCORES
 
@@ -75,7 +75,7 @@ class History:
         if fingerprint(last.record, "judgments", last.dataset) != tonight.judgments:
             return {}
         scores: dict[tuple[str, str, Cutoff], list[float]] = {}
-        for rows in dataset_scores(alike(self.nights, last, WINDOW)):
+        for rows in read_dataset_scores(alike(self.nights, last, WINDOW)):
             for row in rows:
                 for measure in measures:
                     if row.get(measure) is not None:
@@ -134,5 +134,5 @@ def _failed(night: CommittedNight) -> frozenset[tuple[Any, ...]]:
 
 def night_of(night: CommittedNight) -> Night:
     """What is known of a published night."""
-    (rows,) = dataset_scores([night])
+    (rows,) = read_dataset_scores([night])
     return Night.of_record(night.dataset, night.evaluated_on, night.record, rows)

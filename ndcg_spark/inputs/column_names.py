@@ -23,7 +23,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "run": ("run", "run_id", "runid", "tag", "system", "model", "snapshot_name"),
 }
 #: The names that count only where a table has none of those above, as they are also names of other things: the texts of
-#: queries in Quepid, OpenSearch and RAGAS, and positions, which are no ranks where there are scores.
+#: queries in Quepid, OpenSearch and RAGAS, and positions, which are not ranks where there are scores.
 _SECOND_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query", "query_text", "user_query", "user_input"),
     "rank": ("position", "doc_position"),
@@ -39,7 +39,7 @@ _OF_QUEPID = "doc_position"
 _DOUBTFUL_RUNS = ("tag", "system", "model")
 #: In a table with one of these columns, a score is what a run has given and no grade.
 _OF_RESULTS = ("run", "rank")
-#: The columns of Quepid's basic exports, and those that tell its detailed export, which has more.
+#: The columns of Quepid's basic exports, and those by which its detailed export, which has more, is recognised.
 _BASIC_EXPORT = ["query", "docid", "rating"]
 _DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
 
@@ -139,7 +139,7 @@ def names_in(
 
 
 def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) -> None:
-    """InputError if columns tell that a table is the other of the two, than that whose columns are wanted.
+    """InputError if the columns show that the table is the other one, such as results in place of judgments.
 
     Never where the user has mapped relevance, or both score and rank.
     """

@@ -146,7 +146,7 @@ def _batches(kind: str, names: Sequence[str], where: str, file: File) -> Iterato
 
 
 def _plain_schema(schema: pa.Schema, names: Sequence[str], place: str) -> pa.Schema:
-    """The wanted columns with plain types; InputError if one is no text, number or list."""
+    """The wanted columns with plain types; InputError if one is not text, a number or a list."""
     kept = [field for field in schema if field.name in names]
     # Spark would take a duration for a number.
     wrong = [f"{field.name} is {field.type}" for field in kept if pa.types.is_temporal(_value(field.type))]

@@ -15,7 +15,7 @@ _QUOTE, _NEW_LINE = ord('"'), ord("\n")
 
 @dataclasses.dataclass(frozen=True)
 class CsvText:
-    """Lines with these fields; an empty field is no value, and a line that repeats the header is no row."""
+    """Lines with these fields; an empty field is not a value, and a line that repeats the header is not a row."""
 
     separator: str
     header: str

@@ -41,13 +41,13 @@ def frame(
     looked for under other names. Lists of documents, as arrays or as an array of structs, become a row per document as
     `lists.explode` has it, with its columns for lists that differ in length.
 
-    `wanted` are the columns of a schema, of which the `needed` ones must be there. Dictionaries may be nested, see
+    `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
     `dictionaries.table_of_dictionaries`.
 
     Raises
     ------
     InputError
-        It is no table, a column mixes types, none is wanted, one is missing, or two may be the same one.
+        It is not a table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
     if is_dataframe(table):
         own, has = table, table.columns
@@ -103,18 +103,18 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
 
 
 def _of_tools(table: Mapping[Any, Any], name: str, where: str) -> pa.Table:
-    """The rows of a judgment list of OpenSearch or Quepid, or of queries of UBI; InputError for what is no row."""
+    """The rows of a judgment list of OpenSearch or Quepid, or of queries of UBI; InputError for any other entry."""
     columns = tool_exports.COLUMNS[name]
     rows = list(tool_exports.object_rows(table, name, where))
     broken = next((row for row in rows if row.fault), None)
     if broken is not None:
-        raise InputError(f"{where}: an entry that is no row, e.g. {broken.line}; correct it")
+        raise InputError(f"{where}: an entry is not a row, e.g. {broken.line}; correct it")
     values = zip(*(row.values for row in rows), strict=True) if rows else ((),) * len(columns)
     return pa.table({key: pa.array(column, pa.string()) for key, column in zip(columns, values, strict=True)})
 
 
 def _read(table: Any) -> pa.Table | None:
-    """The table with all its columns; None for what is no table."""
+    """The table with all its columns; None if it is not a table."""
     if isinstance(table, pd.DataFrame):
         return pa.Table.from_pandas(table, preserve_index=False)
     if isinstance(table, Mapping):

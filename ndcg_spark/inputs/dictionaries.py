@@ -30,14 +30,14 @@ def is_nested(table: Mapping[Any, Any], wanted: Collection[str]) -> bool:
 def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str) -> pa.Table:
     """The rows of {query: {document: number}} or {query: [document, ...]}; of results also {run: {query: ...}}.
 
-    A document's place in a list is its rank, from 1, and is no grade. (document, number) in a list is as in a
+    A document's place in a list is its rank, from 1, and not a grade. (document, number) in a list is as in a
     dictionary. Queries and documents become text.
 
     Raises
     ------
     InputError
-        A value is no number, a document is no text and no whole number, some queries have lists and some scores, or a
-        run of several has no documents.
+        A value is not a number, a document is neither text nor a whole number, some queries have lists and
+        some scores, or a run of several has no documents.
     """
     of_queries = (value for value in table.values() if isinstance(value, Mapping))
     has_runs = any(isinstance(value, _NESTED) for of_query in of_queries for value in of_query.values())
@@ -61,7 +61,9 @@ def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str
     }
     if any(rank is not None for rank in ranks):
         if any(number is not None for number in numbers):
-            raise InputError(f"{where}: some queries have a list of documents and some have numbers; give all the same")
+            raise InputError(
+                f"{where}: some queries have a list of documents and some have numbers; give all of them the same"
+            )
         return pa.table({**columns, **({"rank": pa.array(ranks, pa.int32())} if is_results else {})})
     try:
         return pa.table({**columns, "score" if is_results else "relevance": pa.array(numbers, pa.float64())})

@@ -130,7 +130,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _entries(system: fs.FileSystem, place: str) -> Iterator[_Entry]:
-    """The files and folders at a place that may be a glob. A name that exists as it is written is no glob."""
+    """The files and folders at a place that may be a glob. A name that exists as it is written is not a glob."""
     entry = _entry(system, place)
     if entry or not _GLOB.search(place):
         yield from [entry] if entry else []
@@ -166,7 +166,7 @@ def _below(system: fs.FileSystem, entry: _Entry, where: str) -> Iterator[_Entry]
 def _names(system: fs.FileSystem, folder: str) -> list[str]:
     """What is in a folder, sorted, without hidden names; nothing for a file."""
     if isinstance(system, fs.LocalFileSystem):
-        names = os.listdir(folder) if Path(folder).is_dir() else []  # noqa: PTH208  # also names that are no text
+        names = os.listdir(folder) if Path(folder).is_dir() else []  # noqa: PTH208  # also names that are not text
         for name in names:
             name.encode()
     elif system.get_file_info(folder).type == fs.FileType.Directory:
@@ -177,7 +177,7 @@ def _names(system: fs.FileSystem, folder: str) -> list[str]:
 
 
 def _entry(system: fs.FileSystem, place: str) -> _Entry | None:
-    """What is of this name; None if there is nothing. OSError for a link to nothing, and for what is no file."""
+    """The file or folder of this name; None if there is none. OSError for a link to nothing, and for a device."""
     if not isinstance(system, fs.LocalFileSystem):
         info = system.get_file_info(place)
         return None if info.type == fs.FileType.NotFound else (place, info.size or 0, info.type != fs.FileType.File)
@@ -203,7 +203,7 @@ def _without_pipe(engine: Engine, path: str, where: str) -> str:
         There is no room for the copy.
     """
     try:
-        # A name below /proc stands for the pipe only as it is: its target is no path.
+        # A name below /proc stands for the pipe only as it is: its target is not a path.
         place = path if path.startswith("/") else local(path)
         if not is_local(path) or not stat.S_ISFIFO(os.stat(place).st_mode):  # noqa: PTH116
             return path

@@ -186,7 +186,7 @@ def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> D
 
 
 def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> list[DataFrame]:
-    """One read of all files below a root, of which Spark finds the folders; else one for all files of equal folders."""
+    """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
     tables = []
     for root, of_root in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
         below = list(of_root)

@@ -1,4 +1,4 @@
-"""The files of a table: where each is, what its folders tell of its rows, its format, and how it is opened."""
+"""The files of a table: where each is, which columns its folders have, its format, and how it is opened."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ from ndcg_spark.schemas import NULL_FOLDER
 
 #: How many files are looked into at the same time.
 _READERS = 8
-#: The bytes of a file that tell its shape, and how many are read at most to see one whole line.
+#: The bytes by which the shape of a file is recognised, and how many are read at most to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
 #: The formats of tables whose log tells which rows they have, and those of files with types and a footer. The others
@@ -134,7 +134,7 @@ def with_content(file: File, where: str) -> File:
 
 
 def format_of(files: Iterable[File], where: str) -> str:
-    """The format that names and contents tell, TREC text where they tell nothing; InputError where they disagree.
+    """The format by names and contents, TREC text where these show none; InputError where they disagree.
 
     What only the engine can open is Parquet unless its name says otherwise.
     """

@@ -95,7 +95,7 @@ def _at(table: Any, path: str, as_of: int | str | None, where: str) -> File:
 
 
 def _current(system: fs.FileSystem, place: str, where: str) -> str:
-    """The file of metadata of a folder that is the last one; InputError where the folder does not tell."""
+    """The last file of metadata of a folder; InputError where the folder does not show which one that is."""
     hint = f"{place}/metadata/version-hint.text"
     if system.get_file_info(hint).type == fs.FileType.File:
         with system.open_input_stream(hint) as stream:

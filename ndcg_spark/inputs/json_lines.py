@@ -156,7 +156,7 @@ def _at(values: list[Any] | None, at: int) -> Any:
 
 
 def _object(line: str) -> dict[str, Any]:
-    """The object of a line; an empty one if the line is no object."""
+    """The object of a line; an empty one if the line is not an object."""
     try:
         found = strict_json.LINE.decode(line)
     except (ValueError, RecursionError):
@@ -165,5 +165,5 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:
-    """Whether a text has half of a surrogate pair, which is no character."""
+    """Whether a text has half of a surrogate pair, which is not a character."""
     return "\\ud" in line.lower() and not strict_json.is_text([json.dumps(found, ensure_ascii=False)])

@@ -116,9 +116,9 @@ def _other_json(first: str, has_keys: bool) -> str | None:
 
 
 def _depth_of(text: str) -> int:
-    """How many objects are around the first value of a text that is no object: 2 for ``{"q": {"d": 1}}``.
+    """How many objects are around the first value of a text that is not an object: 2 for ``{"q": {"d": 1}}``.
 
-    Empty objects tell nothing, so that the next value counts; 2 if there is no other. 0 for what is no object.
+    Empty objects are skipped; 2 if there is nothing else. 0 for a text that is not an object.
     """
     depth, is_value = 0, False
     for mark in _MARK.findall(text):

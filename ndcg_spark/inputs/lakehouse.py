@@ -32,7 +32,7 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     found = [file for path in paths for file in _of_path(engine, config, path, where)]
     plain = next((file.path for file in found if file.snapshot is None), None)
     wanted = config.format in TABLES and f"format is {config.format}"
-    reason = wanted or (config.as_of is not None and f"a version is asked for, {config.as_of}")
+    reason = wanted or (config.as_of is not None and f"a version is named, {config.as_of}")
     if reason and plain:
         raise ConfigurationError(
             f"{where}: {reason}, and {plain} is not a file of a Delta or Iceberg table; leave it out"
@@ -108,7 +108,7 @@ def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLo
 
 
 def _options(as_of: int | str | None) -> dict[str, str]:
-    """What tells an engine which version is read."""
+    """The options by which an engine reads this version."""
     if as_of is None:
         return {}
     return {"versionAsOf": str(as_of)} if isinstance(as_of, int) else {"timestampAsOf": moment(as_of).isoformat()}

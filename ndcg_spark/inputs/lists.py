@@ -57,11 +57,11 @@ def unpack(table: DataFrame, wanted: Sequence[str], where: str, advice: str | No
 
 
 def explode(table: DataFrame, ranked: bool, where: str) -> DataFrame:
-    """One row per document; the table itself where `doc_id` is no array.
+    """One row per document; the table itself where `doc_id` is not an array.
 
     With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks. A row whose
     arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row without an array is one
-    row without a document; an empty array has no rows. InputError for a score that is no array beside one.
+    row without a document; an empty array has no rows. InputError for a score that is not an array beside one.
     """
     kinds = dict(table.dtypes)
     if not kinds.get("doc_id", "").startswith("array<"):

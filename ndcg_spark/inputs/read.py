@@ -201,7 +201,7 @@ def _doubtful_run(shape: Shape, table: TableContext, schema: StructType) -> str 
 
 
 def _without_faults(source: Source) -> DataFrame:
-    """The table, of which no line is broken. Runs a job if a line may be."""
+    """The table, unless one of its lines is broken. Runs a job if a line may be."""
     table = source.table
     if FAULT in table.columns:
         counted = table.where(F.col(FAULT).isNotNull())

@@ -1,6 +1,6 @@
 """What shape text has: its format, what its columns are called, where the fields of a line are.
 
-Names of files tell the format, and the first lines of the files the rest: whether text has a header, whether JSON is
+The names of files determine the format, and their first lines the rest: whether text has a header, whether JSON is
 one object of all queries, and which of the names that other tools use there are. Where lines may mean several things,
 they are refused with what to write to choose one.
 """
@@ -20,7 +20,7 @@ from ndcg_spark.inputs.trec_layouts import Layout
 
 
 def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
-    """The shape of text of the format `kind`, which its first lines tell, as those of all files do.
+    """The shape of text of the format `kind`, by its first lines; those of all files must agree.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
         return of_json_text(text, kind, table)
     if kind == "trec" and where not in trec_layouts.LAYOUTS:
         raise InputError(
-            f"{table.place} has no ending that tells its format; end it in .csv, .tsv, .jsonl, .parquet or .orc, with "
+            f"{table.place} has no ending of a format; end it in .csv, .tsv, .jsonl, .parquet or .orc, with "
             "the names of the columns in it"
         )
     some = whole_lines(text)

@@ -1,4 +1,4 @@
-"""The name of a run that its rows do not tell, or should not: that of its file."""
+"""The name of a run that its rows do not have, or that must not be taken from them: that of its file."""
 
 import dataclasses
 import re
@@ -9,13 +9,13 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.table_config import ResultsConfig
 
-#: Runs by dataset (None if rows tell it) and name.
+#: Runs by dataset (None if it is in the rows) and name.
 Runs = tuple[tuple[str | None, str], ...]
-#: The ends of a file's name that tell its format and not its run.
+#: The endings of a file's name that belong to its format and not to its run.
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
 #: The names of the files of parallel writes, by Spark, Hadoop and Dask; DuckDB; BigQuery and Polars; pysail.
 _PART = re.compile(r"(part[-_.]([rm]-)?\d|data_\d+\.|0\d{5,}[._]|[A-Za-z0-9]{16}_\d+\.)[^/]*")
-#: The part of such a name that tells the write.
+#: The part of such a name that differs from write to write.
 _WRITE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|^[A-Za-z0-9]{16}(?=_\d+\.)")
 
 
@@ -57,7 +57,7 @@ def named_by_file(files: list[File], column: str, where: str) -> list[File]:
 
 
 def run_name(path: str) -> str:
-    """The name of a file without .gz and the end that tells its format; of a part file, that of its folder."""
+    """The name of a file without .gz and the ending of its format; of a part file, that of its folder."""
     place = PurePosixPath(path)
     if _unit_of(path) != path:
         folders = [part for part in place.parent.parts if "=" not in part]

@@ -22,7 +22,7 @@ class Shape:
     columns: Mapping[str, str]
     #: Where the fields of a line of text without header are, or which key of one JSON object is what; else None.
     layout: Layout | None = None
-    #: Our columns that the files or their folders have, as far as first lines or footers tell.
+    #: Our columns that the files or their folders have, as far as first lines or footers show.
     has: frozenset[str] = frozenset()
     #: The names of the fields in the files themselves, in their order.
     fields: tuple[str, ...] = ()

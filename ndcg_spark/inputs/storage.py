@@ -41,7 +41,7 @@ def local(path: str) -> str:
 def refuse_credentials(path: str, where: str) -> None:
     """InputError for a URI with keys or parameters in it: pyarrow would use them, and an engine would not.
 
-    The user of an hdfs:// URI is no secret, and engines take it.
+    The user of an hdfs:// URI is not a secret, and engines take it.
     """
     if not is_local(path) and masked(path) != path and not _HDFS_USER.match(path):
         raise InputError(

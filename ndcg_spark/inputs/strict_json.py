@@ -24,7 +24,7 @@ class NotANumber:
 
 
 def _refused(name: str) -> NotANumber:
-    raise ValueError(f"{name} is no value of JSON")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 _PLAIN = {str, type(None)}
@@ -45,7 +45,7 @@ class JsonStream:
         self._at = 0
 
     def next(self) -> str:
-        """The next character that is no blank, which stays the next; empty at the end."""
+        """The next character that is not a blank, which is not consumed; empty at the end."""
         while True:
             self._at = _BLANKS.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # it matches nothing too
             if self._at < len(self._buffer) or not self._read_on():
@@ -135,7 +135,7 @@ def fault_of(values: Sequence[Any]) -> str | None:
 
 
 def is_text(values: Sequence[str | None]) -> bool:
-    """Whether no value has half of a surrogate pair, which is no character."""
+    """Whether no value has half of a surrogate pair, which is not a character."""
     try:
         "".join(value for value in values if value).encode()
     except UnicodeEncodeError:

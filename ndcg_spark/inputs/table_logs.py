@@ -1,6 +1,6 @@
 """Delta, Iceberg and Hudi: tables that also keep files with rows that were deleted or replaced.
 
-Only the log of such a table tells which files count. Tables are recognised by their log and refused, because read as
+Only the log of such a table says which files count. Tables are recognised by their log and refused, because read as
 plain files they would still have the deleted rows. What can be read by its log, `lakehouse` reads instead.
 """
 

@@ -17,7 +17,7 @@ from ndcg_spark.schemas import FAULT, LINE
 BLOCK_BYTES = 8 << 20
 _LONGEST_LINE = 256 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
-#: The rows of what is no text of lines that become columns together.
+#: How many rows become columns together, where the input is not text of lines.
 _ROWS = 1 << 16
 
 #: Columns by our names; those of numbers may be text still.
@@ -83,7 +83,7 @@ def with_line_feeds(block: bytes) -> bytes:
 
 
 def is_plain_text(block: bytes) -> bool:
-    """Whether a block is UTF-8 without a byte order mark in it, which is no part of a line."""
+    """Whether a block is UTF-8 without a byte order mark in it, which is not part of a line."""
     return block.isascii() or (_BYTE_ORDER_MARK not in block and _is_text(block))
 
 

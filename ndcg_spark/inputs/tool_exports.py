@@ -69,7 +69,7 @@ def rows(text: TextIO, table: str, where: str, query_key: str = "query_id") -> I
 
     A document's place in its list is its rank, from 1. What Quepid lists without a rating is not judged, so it has no
     row. `query_key` is the key of UBI's queries: `query_id`, or `user_query` where judgments name queries by their
-    text. What is no row is broken, with a `strict_json.fault_of`. `where` is the table and the file, for messages.
+    text. What is not a row is broken, with a `strict_json.fault_of`. `where` is the table and the file, for messages.
 
     Raises
     ------
@@ -148,7 +148,7 @@ class _Reader:
 
 
 def _judged(fields: Mapping[str, Any], key: str, where: str) -> list[Sequence[Any]] | None:
-    """The query, document and rating of each judgment in an entry of the array `key`; None for what is no entry."""
+    """The query, document and rating of each judgment in an entry of the array `key`; None for anything else."""
     if not fields:
         return None
     if key == _LIST and "ratings" not in fields:

@@ -135,7 +135,7 @@ def ambiguous(lines: Sequence[str], table: str, where: str) -> InputError | None
 def contradiction(lines: Sequence[str], layout: Layout, table: str, where: str) -> InputError | None:
     """The error for the first lines of a file that do not show the `layout` which another file of the table has.
 
-    Lines of another number of fields, and values that are no numbers, are left to the contract.
+    Lines of another number of fields, and values that are not numbers, are left to the contract.
     """
     rows = [line.split() for line in lines]
     rows = [row for row in rows if _has(layout, row)]
@@ -157,7 +157,7 @@ def contradiction(lines: Sequence[str], layout: Layout, table: str, where: str) 
 
 
 def _rank_or_score(rows: Lines, begins: str, where: str) -> InputError:
-    """The error for results of three or four fields of which nothing tells whether they are ranks or scores."""
+    """The error for results of three or four fields that may be ranks or scores."""
     last = len(rows[0])
     if last == 3:
         named = "--column results.query_id=1 --column results.doc_id=2 --column results.rank=3, or results.score=3"

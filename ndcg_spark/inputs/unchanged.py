@@ -10,7 +10,7 @@ from pyarrow import fs
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.read import Source
 
-#: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not tell); of a local file
+#: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not say); of a local file
 #: also its inode, and when anything of it was changed last. None if the file does not exist.
 Stamp = tuple[int, ...] | None
 
@@ -43,7 +43,7 @@ def _stamps(source: Source) -> dict[str, Stamp]:
         except (OSError, pa.ArrowException) as error:
             example = next(iter(places.values()))
             raise InputError(
-                f"{source.name}: {example} cannot be looked at, {first_line(error)}; check its rights"
+                f"{source.name}: {example} cannot be read, {first_line(error)}; check its rights"
             ) from error
     return stamps
 

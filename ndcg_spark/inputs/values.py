@@ -16,7 +16,7 @@ _RANKS = 2**31
 #: The columns that have one value in all rows of a file, by our names.
 Constants = Mapping[str, str | None]
 
-#: Text with few values, of which each is written once. Only documents and lines have many.
+#: Text with few values, each of which is written once. Only documents and lines have many.
 _FEW, _MANY = pa.dictionary(pa.int32(), pa.string()), pa.string()
 _TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32(), "doc_id": _MANY, LINE: _MANY}
 
@@ -30,7 +30,7 @@ def schema_of(names: Sequence[str]) -> pa.Schema:
 def numbers_of(columns: Columns, constants: Constants) -> Columns:
     """The columns of numbers, by name: doubles, and ranks of 32 bits; null for what is not a plain, finite number.
 
-    -0.0 becomes 0.0, because engines tell the two apart in some plans and not in others.
+    -0.0 becomes 0.0, because engines distinguish the two in some plans and not in others.
     """
     return {
         name: _numbers(name, column) for name, column in columns.items() if name in WRITTEN and name not in constants
@@ -86,7 +86,7 @@ def _numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = compute.if_else(plain, trimmed, pa.scalar(None, pa.string()))
     if name == "rank" and not _is_text(column):
         with contextlib.suppress(pa.ArrowInvalid):
-            # As most ranks are; a fraction, or what is no number, cannot be cast.
+            # As most ranks are; a fraction, or text that is not a number, cannot be cast.
             return column.cast(pa.int32())
     numbers = column.cast(pa.float64())
     if name == "rank":

@@ -6,9 +6,10 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep, report_rows_read
-from ndcg_spark.job.scores import results_of, without_duplicates
+from ndcg_spark.job.scores import results_of
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import to_judge
@@ -33,7 +34,7 @@ def documents_to_judge(config: EvaluationConfig, most: int, report_step: ReportS
         evaluation = context.evaluation.under(config.convention.replace(unjudged="zero"))
         with translated_failures(sources):
             # No list is scored here, which would meet a document that is returned twice.
-            checked = without_duplicates(check_tables(*sources, config), sources, config)
+            checked = without_duplicates(check_tables(*sources, config), *sources, config)
             report_rows_read(sources, checked, report_step)
             table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
             first = (

@@ -5,6 +5,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.input_wait import wait_for_inputs
@@ -15,7 +16,6 @@ from ndcg_spark.job.scores import (
     runs_table,
     scores_of,
     sorted_rows,
-    without_duplicates,
 )
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.scoring.evaluation import dataset_scores
@@ -23,7 +23,7 @@ from ndcg_spark.scoring.evaluation import dataset_scores
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 
-def check(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
+def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: `counts`, `rejected` and `judged_rate`, for JSON.
 
     Raises
@@ -39,8 +39,7 @@ def check(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
         sources, config = context.sources, context.config
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         with translated_failures(sources):
-            checked = check_tables(*sources, config)
-        checked = without_duplicates(checked, sources, config)
+            checked = without_duplicates(check_tables(*sources, config), *sources, config)
         report_rows_read(sources, checked, report_step)
         warn_of_input(sources, checked, config, report_step)
         runs = runs_table(engine, checked)

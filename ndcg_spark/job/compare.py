@@ -16,9 +16,10 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import read_attributes, read_weights
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.nights.read import dataset_scores, read_nights
+from ndcg_spark.nights.read import read_dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.selection import missing_datasets, select_nights, unknown_run
+from ndcg_spark.nights.selection import missing_datasets, select_nights
+from ndcg_spark.text import unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,10 +154,10 @@ def _refuse_unknown_runs(
         ("run", request.runs or (), tonight),
         ("baseline", (request.baseline,) if request.baseline else (), [*baselines.values()] or tonight),
     ):
-        known = {row["run"] for rows in dataset_scores(nights) for row in rows} if runs else set()
+        known = {row["run"] for rows in read_dataset_scores(nights) for row in rows} if runs else set()
         for run in runs:
             if run not in known:
-                raise unknown_run(option, run, known)
+                raise unknown_name(option, "run", run, known)
 
 
 def _evaluated_measures(
@@ -166,7 +167,7 @@ def _evaluated_measures(
 
     ConfigurationError for a measure that they do not have, or not at a named cutoff.
     """
-    rows = [row for rows in dataset_scores(tonight) for row in rows]
+    rows = [row for rows in read_dataset_scores(tonight) for row in rows]
     has = {
         name: {row["cutoff"] for row in rows if row[name] is not None} for name in SCORES if name in (rows or [{}])[0]
     }

@@ -9,7 +9,7 @@ from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
-from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.progress import Clock, ReportStep
 from ndcg_spark.job.setup import engine_for
 
@@ -54,7 +54,7 @@ def compare_presets(config: EvaluationConfig, report_step: ReportStep) -> list[P
 
 def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
     try:
-        outcome = run_on(engine, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
+        outcome = evaluate_on(engine, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, convention.replace(ties="doc_id_asc"))

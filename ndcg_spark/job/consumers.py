@@ -1,4 +1,4 @@
-"""Who uses the query scores of an evaluation besides its output: they are printed, or compared with one of the runs."""
+"""What is done with query scores besides publishing them: they are printed, or compared with one of the runs."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet
-from ndcg_spark.nights.selection import unknown_run
 from ndcg_spark.tables.sorting import DECIMALS, Order
+from ndcg_spark.text import unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
@@ -71,7 +71,7 @@ class InlineComparison:
     def check_runs(self, runs: list[str]) -> None:
         """ConfigurationError if the baseline is not one of the runs."""
         if self.baseline not in runs:
-            raise unknown_run("baseline", self.baseline, runs)
+            raise unknown_name("baseline", "run", self.baseline, runs)
 
     def consume(self, scores: DataFrame, published: bool) -> None:
         """Compare the scores; `result` has what comes out."""

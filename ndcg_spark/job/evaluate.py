@@ -9,13 +9,15 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import exclusions
 from ndcg_spark.contract.check import check_tables, typed_tables
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.input_wait import wait_for_inputs
+from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
 from ndcg_spark.job.progress import (
     AnnounceStep,
     Clock,
@@ -27,16 +29,14 @@ from ndcg_spark.job.progress import (
     warn_of_input,
 )
 from ndcg_spark.job.publish import publish
-from ndcg_spark.job.record import Outcome, outcome_of
 from ndcg_spark.job.scores import (
     counted_refusals,
     refuse_scores,
     runs_table,
     scores_of,
-    searched_if_met,
     shown_columns,
     sorted_rows,
-    without_duplicates,
+    without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
@@ -44,17 +44,17 @@ from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.plan_description import steps
 
 
-def run(
+def evaluate(
     config: EvaluationConfig,
     report_step: ReportStep,
     consumer: Consumer | None = None,
     accepted: str | None = None,
     announce: AnnounceStep = lambda _: None,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
     With a gate, the night is decided on before it is published, and it is published whatever the verdict. `accepted` is
-    why it is a baseline of later nights all the same.
+    the reason why it is a baseline of later nights whatever the verdict.
 
     The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
     gets no row of an evaluation that is refused. `announce` is called with what each step does when it begins.
@@ -78,10 +78,10 @@ def run(
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)
         release = engine.close if consumer is None else lambda: None
-        return run_on(engine, config, report_step, clock, release, consumer, accepted)
+        return evaluate_on(engine, config, report_step, clock, release, consumer, accepted)
 
 
-def run_on(
+def evaluate_on(
     engine: Engine,
     config: EvaluationConfig,
     report_step: ReportStep,
@@ -89,8 +89,8 @@ def run_on(
     release: Callable[[], object] = lambda: None,
     consumer: Consumer | None = None,
     accepted: str | None = None,
-) -> Outcome:
-    """Evaluate as configured, on an engine that is open and stays so. Raises as `run`.
+) -> EvaluationOutcome:
+    """Evaluate as configured, on an engine that is open and stays so. Raises as `evaluate`.
 
     `release` is called when the engine has done its work and only publishing is left.
     """
@@ -109,12 +109,12 @@ def run_on(
         consumer.check_runs([run.run for run in checked.result_counts.runs])
 
     def search(checked: CheckedTables) -> CheckedTables:
-        with clock.step("check again", reading(sources)):
-            searched = without_duplicates(checked, sources, config)
+        with clock.step("check again", reading(sources)), translated_failures(sources):
+            searched = without_duplicates(checked, *sources, config)
         report_rows_rejected(sources, searched, report_step)
         return searched
 
-    return searched_if_met(lambda checked: _outcome(context, checked), checked, search)
+    return without_duplicates_if_met(lambda checked: _outcome(context, checked), checked, search)
 
 
 def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
@@ -129,8 +129,8 @@ def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> E
     return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
 
 
-def _outcome(context: Context, checked: CheckedTables) -> Outcome:
-    """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `run`."""
+def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
+    """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `evaluate`."""
     output = context.config.dated(context.config.output) if context.config.output else None
     verdicts: list[Verdict] = []
     with counted_refusals(context, checked, context.evaluation):

@@ -2,27 +2,28 @@
 
 import dataclasses
 from collections.abc import Mapping
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import explained_of, facts_of
-from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
+from ndcg_spark.explanation.request import Explained, ExplainRequest
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep, report_rows_read
-from ndcg_spark.job.scores import runs_table, searched_if_met, without_duplicates
+from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
+from ndcg_spark.text import unknown_name
 
 #: How many of the queries with the most similar ids a message chooses from.
 _NEAR = 20
@@ -54,7 +55,11 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, report_step
             with translated_failures(sources):
                 return _explained(engine, checked, evaluation, request)
 
-        return searched_if_met(explained, checked, partial(without_duplicates, sources=sources, config=config))
+        def search(checked: CheckedTables) -> CheckedTables:
+            with translated_failures(sources):
+                return without_duplicates(checked, *sources, config)
+
+        return without_duplicates_if_met(explained, checked, search)
 
 
 def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, request: ExplainRequest) -> Explained:
@@ -97,4 +102,4 @@ def _no_query(
         )
     near = judgments.select("query_id").distinct()
     near = near.orderBy(F.levenshtein(F.col("query_id"), F.lit(request.query)), "query_id").limit(_NEAR)
-    return unknown_name("query", request.query, [row["query_id"] for row in near.collect()], count, "judged queries")
+    return unknown_name("query", "judged query", request.query, [row["query_id"] for row in near.collect()], count)

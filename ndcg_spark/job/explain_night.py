@@ -11,10 +11,11 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
 from ndcg_spark.explanation.model import Facts
-from ndcg_spark.explanation.request import Explained, ExplainRequest, unknown_name
+from ndcg_spark.explanation.request import Explained, ExplainRequest
 from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
 from ndcg_spark.nights.selection import select_nights
+from ndcg_spark.text import unknown_name
 
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
@@ -41,7 +42,7 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     scores = tables.rows_of("query_scores", request.query)
     if not scores:
         names = tables.queries()
-        raise unknown_name("query", request.query, _near(request.query, names), len(names), "judged queries")
+        raise unknown_name("query", "judged query", request.query, _near(request.query, names), len(names))
     cutoff = _cutoff(night, scores, request)
     documents = tables.rows_of("ranked_documents", request.query)
     runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, request)

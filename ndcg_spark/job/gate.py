@@ -14,8 +14,8 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
-from ndcg_spark.contract.tables import CheckedTables
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
@@ -26,7 +26,7 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import Context, slice_tables
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.record_format import acceptance
 from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights

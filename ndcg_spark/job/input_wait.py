@@ -14,7 +14,7 @@ from ndcg_spark.errors import InputError, MissingInputError
 from ndcg_spark.inputs import discover
 from ndcg_spark.job.progress import ReportStep
 
-#: The pause between two looks in seconds, and the number of looks in a short wait.
+#: How many seconds are between two checks at most, and how many checks a short wait has.
 _SECONDS, _PARTS = 10.0, 20
 
 #: A table's name and one of its paths.

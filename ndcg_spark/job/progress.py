@@ -1,6 +1,6 @@
 """What a command reports while it runs: its steps, how long each takes, what was read, and what looks like a mistake.
 
-No engine says through the API that all share how far a query is, so nothing here says how much is left.
+The API that all engines share does not report the progress of a query, so nothing here says how much is left.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, plausibility
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.inputs.read import Source
 
 #: Called when a step is done, with the name of the step and a sentence for the user.

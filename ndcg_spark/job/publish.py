@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import interrupts
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.job.outcome import night_record
 from ndcg_spark.job.progress import evaluating
-from ndcg_spark.job.record import night_record
 from ndcg_spark.job.scores import (
     refuse_scores,
     results_to_score,
@@ -25,7 +25,7 @@ from ndcg_spark.job.scores import (
 )
 from ndcg_spark.job.setup import Context
 from ndcg_spark.nights.expire import remove, waste
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes

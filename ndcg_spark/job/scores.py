@@ -10,12 +10,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import duplicates, limits
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
-from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import warn_of_unjudged_runs
@@ -23,7 +22,7 @@ from ndcg_spark.job.setup import Context
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
-from ndcg_spark.scoring.ranking import brought_together, by_window
+from ndcg_spark.scoring.ranking import by_window, repartitioned_by_query
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 
 _Result = TypeVar("_Result")
@@ -47,14 +46,14 @@ def runs_table(engine: Engine, checked: CheckedTables) -> DataFrame:
 def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
-    # Where results are not brought together, leaving some out does so.
-    whole = few and _brings_together(checked, evaluation)
+    # Where results are not repartitioned, leaving some out repartitions them.
+    whole = few and _is_repartitioned(checked, evaluation)
     results = _pruned(checked, evaluation) if whole else results_of(checked, evaluation)
     return query_scores(checked.judgments, results, runs, evaluation)
 
 
 def results_of(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
-    """Of checked results those that can matter to a score: of judged queries, and without what the check has pruned."""
+    """The checked results that can matter to a score: of judged queries, without those that the check leaves out."""
     return results_to_score(checked, _pruned(checked, evaluation))
 
 
@@ -64,31 +63,23 @@ def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
 
 
 def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
-    """Checked results without what the check has pruned."""
+    """Checked results without those that the check leaves out."""
     results = checked.pruned_results
-    if _brings_together(checked, evaluation):
-        return brought_together(results, query_key(checked.judgments.columns))
+    if _is_repartitioned(checked, evaluation):
+        return repartitioned_by_query(results, query_key(checked.judgments.columns))
     return results
 
 
-def _brings_together(checked: CheckedTables, evaluation: Evaluation) -> bool:
-    """Whether the results are pruned by their ranks, and at least half of them are of judged queries.
+def _is_repartitioned(checked: CheckedTables, evaluation: Evaluation) -> bool:
+    """Whether windows rank the results, some are left out, and at least half of them are of judged queries.
 
     Others move fewer rows where Spark prunes them itself, before it moves any.
     """
-    counts = checked.result_counts
-    cut = checked.pruning is not None and counts.untrusted is not None
-    return evaluation.rank is by_window and cut and 2 * checked.unjudged_rows <= counts.rows
+    is_cut = checked.cut is not None
+    return evaluation.rank is by_window and is_cut and 2 * checked.unjudged_rows <= checked.result_counts.rows
 
 
-def without_duplicates(checked: CheckedTables, sources: Sequence[Source], config: EvaluationConfig) -> CheckedTables:
-    """The checked tables without duplicates. Runs Spark jobs, and raises, as `duplicates.without_duplicates`."""
-    judgments, results = sources
-    with translated_failures(sources):
-        return duplicates.without_duplicates(checked, judgments, results, config)
-
-
-def searched_if_met(
+def without_duplicates_if_met(
     compute: Callable[[CheckedTables], _Result],
     checked: CheckedTables,
     search: Callable[[CheckedTables], CheckedTables],
@@ -107,7 +98,7 @@ def searched_if_met(
 
 @contextlib.contextmanager
 def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evaluation) -> Iterator[None]:
-    """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `run`.
+    """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `evaluate`.
 
     PlanRefusedError only for a duplicate, which has to be searched for.
     """
@@ -146,7 +137,7 @@ def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) ->
 
 
 def shown_columns(context: Context) -> tuple[str, ...]:
-    """The columns of DATASET_SCORES that are shown: of the measures, those that were requested."""
+    """The columns of DATASET_SCORES that are shown, with the requested measures only."""
     return measure_first(DATASET_SCORES, context.evaluation.measures.columns)
 
 

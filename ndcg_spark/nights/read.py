@@ -183,7 +183,7 @@ def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[
         raise StorageError(f"output: {table} in {place} cannot be read, {error}; evaluate the night again") from error
 
 
-def dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
+def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
     """The rows of DATASET_SCORES of each night, by run and cutoff, with ndcg and the other measures after the key.
 
     Raises as `read_rows`.

@@ -28,7 +28,7 @@ class CommittedNight:
 
     dataset: str
     evaluated_on: str
-    #: Of its record; a later evaluation of the night has a greater one.
+    #: The number of its record; a later evaluation of the night has a greater one.
     number: int
     evaluation_id: str
     store: Store = dataclasses.field(compare=False, repr=False)

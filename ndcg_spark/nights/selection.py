@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.text import did_you_mean
+from ndcg_spark.text import unknown_name
 
-#: How many datasets, or runs, a message names.
+#: How many datasets a message names.
 _SHOWN = 10
 
 
 def select_nights(
     nights: Sequence[CommittedNight], output: str, date: str | None = None, dataset: str | None = None
 ) -> list[CommittedNight]:
-    """Of the committed `nights` of an output those of the date, by default the newest; one of each dataset.
+    """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
 
     Raises
     ------
@@ -55,20 +55,8 @@ def nights_of_dataset(nights: Sequence[CommittedNight], output: str, dataset: st
         raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
     of_dataset = [night for night in nights if dataset in (None, night.dataset)]
     if not of_dataset:
-        raise _unknown("dataset", "dataset", str(dataset), {night.dataset for night in nights})
+        raise unknown_name("dataset", "dataset", str(dataset), {night.dataset for night in nights})
     return of_dataset
-
-
-def unknown_run(option: str, run: str, known: Iterable[str]) -> ConfigurationError:
-    """The error for a run that is not among those that are known."""
-    return _unknown(option, "run", run, known)
-
-
-def _unknown(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
-    names = sorted(known)
-    return ConfigurationError(
-        f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; there are {_some(names)}"
-    )
 
 
 def _some(names: Sequence[str]) -> str:

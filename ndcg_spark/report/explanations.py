@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.explanation.diff import Change, compare
+from ndcg_spark.explanation.diff import Change, changed_documents
 from ndcg_spark.explanation.model import Explanation, Facts, RankLine
 from ndcg_spark.explanation.request import Explained
 from ndcg_spark.report.console import print_result
@@ -53,7 +53,7 @@ def explanation_tables(
         dcg, before = facts.score.dcg, baseline.score.dcg
         changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
         against = f"Compared with {baseline.run}"
-        tables.append(_first(_CHANGES, compare(facts, baseline), most, title=against, sentences=[changed]))
+        tables.append(_first(_CHANGES, changed_documents(facts, baseline), most, title=against, sentences=[changed]))
     return [lines, *tables]
 
 
@@ -144,5 +144,5 @@ def _value(explanation: Explanation, baseline: Facts | None) -> dict[str, Any]:
         value[field] = [dataclasses.asdict(each) for each in getattr(explanation, field)]
     if baseline is not None:
         value["baseline"] = {"run": baseline.run, **dataclasses.asdict(baseline.score)}
-        value["changes"] = [dataclasses.asdict(each) for each in compare(facts, baseline)]
+        value["changes"] = [dataclasses.asdict(each) for each in changed_documents(facts, baseline)]
     return value

@@ -13,12 +13,12 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.read import NightRows, dataset_scores
+from ndcg_spark.nights.read import NightRows, read_dataset_scores
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.nights.selection import unknown_run
 from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
+from ndcg_spark.text import unknown_name
 
 #: Number of queries shown of those that lost most, and of those that won most.
 EXTREMES = 20
@@ -89,7 +89,7 @@ def headline(night: CommittedNight, measure: str | None) -> Place:
     ConfigurationError
         The named measure has no scores.
     """
-    (rows,) = dataset_scores([night])
+    (rows,) = read_dataset_scores([night])
     configuration = night.record.get("configuration") or {}
     measure_set, checks = measure_set_in(configuration), (configuration.get("gate") or {}).get("check") or []
     if measure is not None:
@@ -127,20 +127,20 @@ def night_data(
     StorageError
         The output cannot be read.
     """
-    (rows,) = dataset_scores([night])
+    (rows,) = read_dataset_scores([night])
     measure_set = measure_set_in(night.record.get("configuration") or {})
     column, cutoff = place
     order = Order(column, format_cutoff(cutoff), descending=True)
     by_run = {of_run[0]["run"]: of_run for of_run in sorted_runs(rows, order, measure_set)}
     if run is not None and run not in by_run:
-        raise unknown_run("run", run, by_run)
+        raise unknown_name("run", "run", run, by_run)
     compared = comparison.by_run(place) if comparison else {}
     chosen = run or _chosen(night, [*by_run], compared, comparison)
     scores, theirs, baseline_row, other = NightRows(night).scores_at(cutoff, chosen, column), {}, None, None
     if comparison and comparison.night and not comparison.is_baseline(chosen):
         other = (comparison.night, comparison.run or chosen)
         theirs = NightRows(other[0]).scores_at(cutoff, other[1], column)
-        (baseline_rows,) = dataset_scores([other[0]])
+        (baseline_rows,) = read_dataset_scores([other[0]])
         baseline_row = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other[1], cutoff)), None)
     queries = _queries(scores, theirs, other is not None)
     worst = queries[:EXTREMES]

@@ -13,8 +13,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
 from ndcg_spark.job.consumers import InlineComparison
+from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.job.record import Outcome
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.report import figures, night_tables, summary
@@ -85,9 +85,9 @@ def evaluated_with_report(
     config: EvaluationConfig,
     html: Path,
     report_step: ReportStep,
-    evaluate: Callable[[EvaluationConfig, ReportStep], Outcome],
+    evaluate: Callable[[EvaluationConfig, ReportStep], EvaluationOutcome],
     comparison: InlineComparison | None = None,
-) -> Iterator[tuple[Outcome, Callable[[], None]]]:
+) -> Iterator[tuple[EvaluationOutcome, Callable[[], None]]]:
     """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
 
     Without an output, the night is kept in a temporary folder until the block ends, with its documents. Raises as

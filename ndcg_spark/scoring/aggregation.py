@@ -8,7 +8,7 @@ from ndcg_spark.convention.measures import BOUNDS, COLUMNS, NDCG_ONLY, MeasureSe
 _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
 
 
-def dataset_scores(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY) -> DataFrame:
+def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY) -> DataFrame:
     """One row per dataset, date, run and cutoff, in no order: mean and pooled NDCG, and counts of the queries.
 
     `queries` counts the queries whose ndcg is not null. ndcg and dcg are means over these, ndcg_pooled is the sum of
@@ -33,18 +33,18 @@ def dataset_scores(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY) ->
 
 def _of_measures(measures: MeasureSet) -> list[Column]:
     """The means of the measures beside NDCG, and how many queries they cover; the means of the bounds."""
-    means = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
+    averages = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
     if measures.columns:
         # The bounds are averaged over the queries in the mean of NDCG.
         counted = {name: F.when(F.col("ndcg").isNotNull(), F.col(name)) for name in BOUNDS}
-        means = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
+        averages = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
     if not measures.beside_ndcg:
-        return [F.lit(None).cast("bigint").alias("relevant_queries"), *means]
+        return [F.lit(None).cast("bigint").alias("relevant_queries"), *averages]
     # All computed measures leave out the same queries, so they have one count, the largest.
     counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
     most = F.greatest(*counts) if len(counts) > 1 else counts[0]
     is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
-    return [F.when(is_computed, most).alias("relevant_queries"), *means]
+    return [F.when(is_computed, most).alias("relevant_queries"), *averages]
 
 
 def _is_computed(measures: MeasureSet, at: Column) -> Column:

@@ -14,7 +14,7 @@ from ndcg_spark.convention.convention import Convention, refuse_cutoffs
 from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, REJECTED_ROWS, TO_JUDGE, query_key
-from ndcg_spark.scoring import aggregation, bounds, documents, ideal, lists, per_query
+from ndcg_spark.scoring import aggregation, bounds, counted_queries, documents, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
@@ -86,7 +86,9 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
         queries = ideal.ideal_scores(ranking, key, cutoffs, convention, kept)
     if measures.bounds:
         queries = queries.join(bounds.of_queries(judged, key, convention, depth), on=key, how="inner")
-    table = per_query.query_scores(runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures)
+    table = counted_queries.scores_of_pairs(
+        runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures
+    )
     return _with_evaluation(table, key, evaluation).select(*QUERY_SCORES.names)
 
 
@@ -104,7 +106,7 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 
 def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
-    aggregated = aggregation.dataset_scores(per_query, evaluation.measures)
+    aggregated = aggregation.means(per_query, evaluation.measures)
     named = _with_evaluation(runs, runs.columns, evaluation)
     whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
     convention = evaluation.convention

@@ -69,7 +69,7 @@ class Floors:
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
         """The results that reach the FLOOR of their list; `lists` has one row per run and query.
 
-        Results whose list is not there are kept.
+        Results of other lists are kept.
         """
         key = [name for name in lists.columns if name != FLOOR]
         reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)

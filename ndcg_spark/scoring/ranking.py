@@ -78,7 +78,7 @@ def _with_single_ranks(table: DataFrame, key: list[str], convention: Convention)
     return table.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
 
 
-def brought_together(table: DataFrame, key: list[str]) -> DataFrame:
+def repartitioned_by_query(table: DataFrame, key: list[str]) -> DataFrame:
     """The same table with all rows of a query in one partition, so that later steps need no shuffle."""
     return table.repartition(*key)
 

@@ -104,7 +104,7 @@ def html(table: TextTable) -> str:
 
 def html_page(tables: Sequence[TextTable]) -> str:
     """The tables with their titles and sentences as one self-contained page, named by the first title."""
-    return rendered("tables/page.html.j2", tables=tables)
+    return rendered("tables/standalone.html.j2", tables=tables)
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -23,7 +23,7 @@ import grpc
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.progress import Clock
 from scripts.benchmark import event_log
 
@@ -68,7 +68,7 @@ def _on_classic(cases: Cases, scratch: Path, settings: Mapping[str, str]) -> dic
 def _evaluated(engine: Engine, name: str, case: Mapping[str, Any], scratch: Path) -> Cost:
     """Evaluate as the job does; the results that it read, and the bytes of all its files."""
     config = validate({**case, "output": str(scratch / "output" / name)}, name)
-    results = run_on(engine, config, lambda *_: None, Clock()).counts["results"]
+    results = evaluate_on(engine, config, lambda *_: None, Clock()).counts["results"]
     return {"results": results, "millions": results / 1e6, "input_bytes": sum(_sizes(case).values())}
 
 

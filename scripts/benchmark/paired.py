@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.publication import Publication
 from scripts.benchmark.data import cached
 from scripts.benchmark.programs import module, script
 from scripts.benchmark.setting import Scenario, Setting, Target

@@ -229,7 +229,7 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         ),
         (["--baseline", "old", "--test", "sign"], 2, "test: unknown test 'sign'; choose t, randomization"),
         (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
-        (["--baseline", "old", "--slices", "old.run"], 3, "has no ending that tells its format"),
+        (["--baseline", "old", "--slices", "old.run"], 3, "has no ending of a format"),
         (["--baseline", "old", "--weights", "slices.csv"], 3, "query_weights: 1 column(s) missing, weight"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

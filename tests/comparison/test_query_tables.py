@@ -65,5 +65,5 @@ def test_names_of_other_tools_are_known_and_a_long_table_stays_as_it_is(engine, 
 @pytest.mark.parametrize("name", ["a.txt", "a"])
 def test_text_without_the_names_of_its_columns_is_refused(engine, tmp_path, name):
     (tmp_path / name).write_text("q1 de\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no ending that tells its format"):
+    with pytest.raises(InputError, match="has no ending of a format"):
         read_attributes(engine, [str(tmp_path / name)])

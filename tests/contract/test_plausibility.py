@@ -7,10 +7,10 @@ from tables import result, table
 
 from ndcg_spark import Convention
 from ndcg_spark.config import validate
-from ndcg_spark.contract import aggregates, plausibility, run_names
-from ndcg_spark.contract.counting import count_results, with_empty_runs
+from ndcg_spark.contract import aggregates, ambiguity, plausibility
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.limits import refuse_breaches
+from ndcg_spark.contract.scan import count_results, with_empty_runs
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import refuse_other
 from ndcg_spark.inputs.files import File
@@ -72,7 +72,7 @@ def test_a_hundred_thousand_runs_of_one_result_each_are_questioned():
     with pytest.raises(
         InputError, match=r"100,544 runs of 1\.0 results each, e\.g\. run=0\.0, in x\.run; .*give .* with --run NAME"
     ):
-        run_names.refuse_values_as_runs(returned(*foreign), read_from(File("x.run", 1)), ResultsConfig(path="x.run"))
+        ambiguity.refuse_values_as_runs(returned(*foreign), read_from(File("x.run", 1)), ResultsConfig(path="x.run"))
 
 
 def test_whoever_did_not_choose_a_convention_is_told_how_grades_gain():

@@ -11,7 +11,7 @@ from explained_cases import OTHERS, conventions, found
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.explanation.build import contributions, explain
-from ndcg_spark.explanation.diff import compare
+from ndcg_spark.explanation.diff import changed_documents
 from ndcg_spark.explanation.model import Facts, JudgedDocument, ReturnedDocument, Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
@@ -81,7 +81,7 @@ def test_the_changes_between_two_lists_sum_to_the_change_of_the_dcg(answers, nam
     queries = sorted({query for query, _ in found_at})
     for one, other in itertools.pairwise(queries):
         run, baseline = found_at[one, 5], found_at[other, 5]
-        changed = math.fsum(each.change for each in compare(run, baseline))
+        changed = math.fsum(each.change for each in changed_documents(run, baseline))
         assert changed == pytest.approx(run.score.dcg - baseline.score.dcg, abs=1e-12)
 
 

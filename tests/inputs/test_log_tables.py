@@ -180,7 +180,7 @@ CASES = {
     ),
     "a version of a file": (
         lambda folder: {"path": plain(folder), "as_of": 3},
-        "a version is asked for, 3, and .*a.parquet is not a file of a Delta or Iceberg table",
+        "a version is named, 3, and .*a.parquet is not a file of a Delta or Iceberg table",
     ),
     "times where numbers are expected": (
         lambda folder: log_tables.delta(

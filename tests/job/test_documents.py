@@ -54,7 +54,7 @@ def write_nights(folder):
         for name, convention in CONVENTIONS.items():
             settings = {"output": str(folder / name), "documents": "top", "cutoffs": [1, 4, "all"]}
             wanted = configured(folder, convention=convention, **settings)
-            job.run_on(engine, wanted, lambda *_: None, Clock())
+            job.evaluate_on(engine, wanted, lambda *_: None, Clock())
 
 
 def configured(folder, **settings):
@@ -173,7 +173,7 @@ def _explain_inputs(folder, query):
 def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
     with_ = configuration(tmp_path)
     output = str(tmp_path / "out")
-    job.run(with_(output=output, documents="top"), lambda *_: None)
+    job.evaluate(with_(output=output, documents="top"), lambda *_: None)
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
@@ -194,8 +194,8 @@ def test_documents_without_an_output_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--query", "s7-0"], "none of the"),
-        (["--query", "s7-00", "--run", "on"], "none of the 2 runs is called 'on'; the nearest are 'one'"),
+        (["--query", "s7-0"], "no judged query is called 's7-0' (did you mean"),
+        (["--query", "s7-00", "--run", "on"], "no run is called 'on' (did you mean 'one'?); there are one, two"),
         (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is not one"),
         (["--query", "s7-00", "--cutoff", "3"], "3 is not one"),
         (

@@ -242,13 +242,13 @@ def test_a_dataset_that_is_evaluated_alone_and_does_not_arrive_has_no_verdict_of
 
 def _codes_of_nights(_, *nights):
     from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluate import run
+    from ndcg_spark.job.evaluate import evaluate
 
     found = []
     for night in nights:
         given = dict(night)
         accepted = given.pop("accepted", None)
-        outcome = run(validate(given, "test"), lambda *_: None, None, accepted)
+        outcome = evaluate(validate(given, "test"), lambda *_: None, None, accepted)
         found.append([(verdict.dataset, verdict.code) for verdict in outcome.verdicts])
     return found
 

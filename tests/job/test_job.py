@@ -49,9 +49,10 @@ def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp
     assert found["options"]["gain"] == "linear"
     assert found["configuration"]["cutoffs"] == [1, 3]
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
-    fingerprint = found["inputs"]["results"].pop("fingerprint")
+    fingerprint, by_dataset = (found["inputs"]["results"].pop(name) for name in ("fingerprint", "fingerprints"))
     assert found["inputs"]["results"] == {"format": "trec", "rows": 3, "files": files, "recognised": []}
     assert int(fingerprint, 16) > 0
+    assert by_dataset == {"default": fingerprint}
     assert found["rejected"] == []
 
 

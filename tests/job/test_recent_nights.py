@@ -112,11 +112,11 @@ def test_the_same_results_of_one_dataset_are_noticed_beside_new_ones_of_another(
 
 def codes_of_nights(_, *nights):
     from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluate import run
+    from ndcg_spark.job.evaluate import evaluate
 
     found = []
     for night in nights:
         accepted = night.pop("accepted", None)
-        outcome = run(validate(night, "test"), lambda *_: None, None, accepted)
+        outcome = evaluate(validate(night, "test"), lambda *_: None, None, accepted)
         found.append([(verdict.dataset, verdict.code) for verdict in outcome.verdicts])
     return found

@@ -63,7 +63,7 @@ def test_equal_numbers_are_decided_by_the_id(tmp_path, monkeypatch):
         # As if all had listed the records before the first was written.
         publication = staged(output, evaluation, ndcg)
         with monkeypatch.context() as patch:
-            patch.setattr("ndcg_spark.nights.publish.remove_superseded", lambda records: records[-1].evaluation_id)
+            patch.setattr("ndcg_spark.nights.publication.remove_superseded", lambda records: records[-1].evaluation_id)
             patch.setattr("ndcg_spark.nights.records.all_records", lambda *_: [])
             publication.commit(record(formula=f"{ndcg}"))
         assert seen(output) == {WEB: whole(0.5, NEXT)}

@@ -12,7 +12,7 @@ from readers import cleaned, counting, files, seen
 from staying import command_line
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights import publish as publish_module
+from ndcg_spark.nights import publication as publication_module
 from ndcg_spark.nights.expire import SECONDS_WITHOUT_RECORD, old_nights, remove, still_staged, waste
 from ndcg_spark.nights.layout import STAGING
 from ndcg_spark.nights.records import committed
@@ -160,13 +160,13 @@ def test_a_night_that_is_published_while_it_expires_is_there_whole_or_not_at_all
 
 def test_a_night_that_expires_before_its_publication_has_cleaned_up_is_published_all_the_same(tmp_path, monkeypatch):
     publication = staged(str(tmp_path), NEW, 0.7)
-    write = publish_module.write_record
+    write = publication_module.write_record
 
     def written(*given):
         write(*given)
         expired(tmp_path, 3, 9)
 
-    monkeypatch.setattr(publish_module, "write_record", written)
+    monkeypatch.setattr(publication_module, "write_record", written)
     assert publication.commit(record()) == []
     assert seen(tmp_path) == {}
 

@@ -18,11 +18,11 @@ from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError
-from ndcg_spark.job.evaluate import run
+from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.nights import layout
 from ndcg_spark.nights.expire import old_nights, waste
 from ndcg_spark.nights.layout import Store, night_folder, night_of
-from ndcg_spark.nights.read import dataset_scores, read_evaluation, read_nights, read_rows
+from ndcg_spark.nights.read import read_dataset_scores, read_evaluation, read_nights, read_rows
 from ndcg_spark.nights.records import ReplacedError, committed
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_is_not_as_it_was_published_is_named_and_other_nights_are_re
     for reader in read:
         with pytest.raises(StorageError, match=rf"1 file\(s\) of the night {date(0)} of web .*, e\.g\. {path} {words}"):
             reader(tmp_path)
-    ((row,),) = dataset_scores(committed(str(tmp_path))[1:])
+    ((row,),) = read_dataset_scores(committed(str(tmp_path))[1:])
     assert row["ndcg"] == 0.5
 
 
@@ -135,7 +135,7 @@ def test_a_night_that_was_copied_to_another_date_is_a_night_of_its_own(tmp_path)
     for path in [*tmp_path.glob("*/*/*")]:
         shutil.copytree(path, path.with_name(f"evaluated_on={date(1)}"))
     nights = committed(str(tmp_path))
-    assert [[row["ndcg"] for row in rows] for rows in dataset_scores(nights)] == [[0.5], [0.5]]
+    assert [[row["ndcg"] for row in rows] for rows in read_dataset_scores(nights)] == [[0.5], [0.5]]
     assert Embedded().call(number_of_rows, str(tmp_path), date(1)) == 1
 
 
@@ -229,7 +229,7 @@ def compared_while_it_is_evaluated_again(folder, when):
 
     def again():
         if len(ids) < 2:
-            run(validate(night, "test"), lambda *_: None, None)
+            evaluate(validate(night, "test"), lambda *_: None, None)
             ids.append(committed(night["output"])[0].evaluation_id)
 
     def told(step, _):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from ndcg_spark.job.compare_presets import PresetScores
-from ndcg_spark.job.record import Outcome
+from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.report import scores as printed_scores
 from ndcg_spark.report.scores import print_query_scores
 from ndcg_spark.tables.sorting import OF_DATASETS, OF_QUERIES, order_of
@@ -29,7 +29,7 @@ def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
 def printed(capsys, style, *rows, sort=None):
     order = sort and order_of(sort, OF_DATASETS, list(dict.fromkeys(row["cutoff"] for row in rows)))
     printed_scores.print_outcome(
-        Outcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}), style, order
+        EvaluationOutcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}), style, order
     )
     return capsys.readouterr().out
 
@@ -128,7 +128,7 @@ def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, sor
         for run, both in scores.items()
         for cutoff, ndcg in zip((1, 10), both, strict=True)
     ]
-    outcome = Outcome("id", "trec_eval", "gain", "embedded", rows, {}, [], None, {}, measures)
+    outcome = EvaluationOutcome("id", "trec_eval", "gain", "embedded", rows, {}, [], None, {}, measures)
     order = sort and order_of(sort, OF_DATASETS, [1, 10], ["precision"])
     printed_scores.print_outcome(outcome, "csv", order)
     assert read_csv(capsys.readouterr().out)[0]["run"] == best

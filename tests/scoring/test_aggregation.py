@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from ndcg_spark.scoring.aggregation import dataset_scores, with_every_run
+from ndcg_spark.scoring.aggregation import means, with_every_run
 
 NIGHT = datetime.date(2026, 1, 31)
 KEY = "dataset string, evaluated_on date, run string, cutoff int"
@@ -19,7 +19,7 @@ def scored(ndcg=0.5, dcg=1.0, ideal_dcg=2.0, status="scored", returned=10, judge
 
 
 def all_aggregated(session, *rows):
-    return [row.asDict() for row in dataset_scores(session.createDataFrame(rows, QUERY_SCORES)).collect()]
+    return [row.asDict() for row in means(session.createDataFrame(rows, QUERY_SCORES)).collect()]
 
 
 def aggregated(session, *rows):

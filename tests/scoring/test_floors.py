@@ -11,7 +11,7 @@ from staying import returned
 from tables import arrow_judgments, judgment, judgments, result, results
 
 from ndcg_spark import Convention, config
-from ndcg_spark.contract.counting import count_results, count_results_and_floors
+from ndcg_spark.contract.scan import count_results, count_results_and_floors
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.rules import broken_results, reason_of
 from ndcg_spark.scoring import floors
@@ -155,7 +155,7 @@ def evaluated(session, folder, options, least_rows, cutoffs=(1, 5)):
     Floors.kept = lambda *given, **named: used.append(1) or before[2](*given, **named)
     try:
         asked = config.validate({**settings, "convention": options or "standard"}, "test")
-        counts = job.run(asked, lambda *_: None).counts
+        counts = job.evaluate(asked, lambda *_: None).counts
     finally:
         floors.LEAST_ROWS, floors.LEAST_DEPTHS, Floors.kept = before
     tables = []

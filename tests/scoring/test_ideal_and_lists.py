@@ -151,7 +151,7 @@ def test_results_are_moved_once_where_the_rows_of_each_query_are_brought_togethe
         elsewhere = scores(returned, worth)
         assert moves(elsewhere) > 1 + 1
         join_in_place(spark)
-        in_place = scores(ranking.brought_together(returned, KEY), worth)
+        in_place = scores(ranking.repartitioned_by_query(returned, KEY), worth)
         # The results, and the judgments.
         assert moves(in_place) == 1 + 1
         assert sorted(in_place.collect()) == sorted(elsewhere.collect())

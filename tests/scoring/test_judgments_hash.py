@@ -32,7 +32,7 @@ def _print_hashes(folder, *names):
 
     from ndcg_spark import config
     from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.evaluate import run_on
+    from ndcg_spark.job.evaluate import evaluate_on
     from ndcg_spark.job.progress import Clock
     from ndcg_spark.nights.read import read_scores
 
@@ -41,7 +41,7 @@ def _print_hashes(folder, *names):
         for number, name in enumerate(names):
             settings = {"judgments": {"path": name}, "results": {"path": "run.txt"}, "cutoffs": [1, 10]}
             output = f"{folder}/out{number}"
-            run_on(engine, config.validate({**settings, "output": output}, "test"), lambda *_: None, Clock())
+            evaluate_on(engine, config.validate({**settings, "output": output}, "test"), lambda *_: None, Clock())
             rows: pd.DataFrame = read_scores(output, "query_scores", engine.session).toPandas()
             assert (rows.groupby("query_id")["judgments_hash"].nunique() == 1).all()
             found.append(

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.contract.counting import count_results
+from ndcg_spark.contract.scan import count_results
 from ndcg_spark.rules import broken_results, reason_of
 from ndcg_spark.scoring.pruning import MOST_NAMED, MOST_NAMED_IN_ALL, MOST_RUNS, Untrusted, pruning_of, untrusted_of
 

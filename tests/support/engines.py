@@ -8,7 +8,7 @@ from ndcg_spark.job import evaluate
 
 def on_spark(settings: dict) -> None:
     """On the classic session of the tests."""
-    evaluate.run(config.validate(settings, "test"), lambda *_: None)
+    evaluate.evaluate(config.validate(settings, "test"), lambda *_: None)
 
 
 def on_embedded(settings: dict) -> None:

@@ -9,7 +9,7 @@ from staying import returned
 from ndcg_spark import config
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.job import check, evaluate
-from ndcg_spark.job.record import Outcome
+from ndcg_spark.job.outcome import EvaluationOutcome
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"
@@ -30,7 +30,9 @@ def configuration(folder: Path) -> Callable[..., EvaluationConfig]:
     return with_
 
 
-def evaluated(settings: EvaluationConfig, then: Callable[[str], object] = lambda step: None) -> tuple[Outcome, Told]:
+def evaluated(
+    settings: EvaluationConfig, then: Callable[[str], object] = lambda step: None
+) -> tuple[EvaluationOutcome, Told]:
     """The outcome on the session of the tests, and the steps that were told; after each, `then` is called with it."""
     told = []
 
@@ -38,10 +40,10 @@ def evaluated(settings: EvaluationConfig, then: Callable[[str], object] = lambda
         told.append((step, sentence))
         then(step)
 
-    return evaluate.run(settings, tell), told
+    return evaluate.evaluate(settings, tell), told
 
 
-def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> tuple[Outcome, Told]:
+def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> tuple[EvaluationOutcome, Told]:
     """The same on the embedded engine, in the process that stays: in a tenth of the time."""
     return returned(evaluated, settings.model_copy(update={"engine": "embedded"}), *then)
 
@@ -49,7 +51,7 @@ def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> t
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     told = []
-    return check.check(settings, lambda step, sentence: told.append((step, sentence))), told
+    return check.check_inputs(settings, lambda step, sentence: told.append((step, sentence))), told
 
 
 def checked_on_embedded(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:

@@ -21,8 +21,8 @@ from ndcg_spark import config
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.job import evaluate as job
+from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.job.progress import Clock
-from ndcg_spark.job.record import Outcome
 from ndcg_spark.text import message
 
 COLUMNS = {
@@ -85,7 +85,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
     output = {"output": str(folder / "out")} if keep else {}
     settings = config.validate({**given, **more, **output}, "fuzz")
     try:
-        outcome = job.run_on(engine, settings, lambda *_: None, Clock())
+        outcome = job.evaluate_on(engine, settings, lambda *_: None, Clock())
     except (InputError, EngineError) as error:
         if isinstance(error, EngineError) and "or a file is damaged, " not in str(error):
             raise
@@ -105,7 +105,7 @@ def ending(engine: Engine, number: int, folder: Path) -> str:
     return "scored with rejects" if outcome.rejected else "scored"
 
 
-def scored_rows(outcome: Outcome, folder: Path) -> list[dict[str, Any]]:
+def scored_rows(outcome: EvaluationOutcome, folder: Path) -> list[dict[str, Any]]:
     """The query scores that were published."""
     found = pq.read_table(folder / "out" / "query_scores").to_pylist()
     return [row for row in found if row["evaluation_id"] == outcome.evaluation_id]

@@ -66,11 +66,11 @@ def _evaluated(_: str, *nights: dict[str, Any]) -> list[dict[str, Any]]:
 def evaluate(night: dict[str, Any]) -> dict[str, Any]:
     """One night, in a process that has a session."""
     from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluate import run
+    from ndcg_spark.job.evaluate import evaluate
 
     given = dict(night)
     accepted = given.pop("accepted", None)
-    outcome = run(validate(given, "test"), lambda *_: None, None, accepted)
+    outcome = evaluate(validate(given, "test"), lambda *_: None, None, accepted)
     (verdict,) = outcome.verdicts
     found = verdict.as_json()
     kept = ("verdict", "code", "exit_code", "reason", "warnings", "findings")

@@ -160,7 +160,7 @@ def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
         if step == "read" and "results of" in sentence:
             shutil.rmtree(table)
 
-    outcome = job.run(config.validate(settings, "test"), tell)
+    outcome = job.evaluate(config.validate(settings, "test"), tell)
     assert not Path(table).exists()
     print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
 

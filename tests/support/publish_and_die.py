@@ -20,7 +20,7 @@ from readers import VALUES
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import remove, waste
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.publication import Publication
 
 EVALUATED_ON = datetime.date(2026, 11, 16)
 WEB, SHOP = ("web", "2026-11-16"), ("shop", "2026-11-16")

@@ -16,7 +16,7 @@ import mllib
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import run_on
+from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.progress import Clock
 
 
@@ -39,7 +39,7 @@ def main(judgments: str, ranked: str, unranked: str, rounds: str) -> None:
 
 def _evaluate(engine: Engine, judgments: str, results: str, output: str) -> None:
     settings = {"judgments": {"path": judgments}, "results": {"path": results}, "cutoffs": "10", "output": output}
-    run_on(engine, validate(settings, "arguments"), lambda step, sentence: None, Clock())
+    evaluate_on(engine, validate(settings, "arguments"), lambda step, sentence: None, Clock())
 
 
 def _sort(engine: Engine, results: str) -> None:

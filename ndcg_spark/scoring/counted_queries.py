@@ -22,7 +22,7 @@ _NOTHING = "-1e9D"
 _WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
 
 
-def query_scores(
+def scores_of_pairs(
     runs: DataFrame,
     queries: DataFrame,
     scores: DataFrame,

@@ -10,7 +10,7 @@ from typing import Any
 import pyspark
 
 import ndcg_spark
-from ndcg_spark.contract.tables import CheckedTables
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.gate.verdict import Verdict, exit_code_of
@@ -20,7 +20,7 @@ from ndcg_spark.masking import masked_within
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class EvaluationOutcome:
     """The outcome of an evaluation, which `--format json` prints."""
 
     evaluation_id: str
@@ -28,7 +28,7 @@ class Outcome:
     formula: str
     engine: str
     #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
-    #: Of the measures beside NDCG they have those that were requested.
+    #: They have only the requested measures beside NDCG.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
@@ -62,10 +62,10 @@ def outcome_of(
     rows: list[dict[str, Any]],
     output: str | None,
     verdicts: Sequence[Verdict],
-) -> Outcome:
+) -> EvaluationOutcome:
     """The outcome of an evaluation with these rows of DATASET_SCORES, published in `output` if it names a folder."""
     config = context.config
-    return Outcome(
+    return EvaluationOutcome(
         context.evaluation.evaluation_id,
         config.convention.label,
         config.convention.formula,

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from tables import judgment, result, results, table
 
 from ndcg_spark import Convention
-from ndcg_spark.contract.counting import breaches_of, count_judgments, count_results
 from ndcg_spark.contract.counts import Breach, RunCounts
 from ndcg_spark.contract.rows import rejected_rows
+from ndcg_spark.contract.scan import breaches_of, count_judgments, count_results
 from ndcg_spark.rules import broken_judgments, broken_results, reason_of
 from ndcg_spark.schemas import FAULT, LINE
 

@@ -84,7 +84,7 @@ class Publication:
         """Move the tables of every night into place, then write the records, and remove what they supersede.
 
         `of_datasets` is what the record of a dataset's night has in addition, such as its verdict. Returns a sentence
-        for each night of which another evaluation counts, because it was published at the same time.
+        for each night that another evaluation has superseded, because it was published at the same time.
 
         Raises
         ------

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from ndcg_spark.config import validate
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.record import night_record
+from ndcg_spark.job.outcome import night_record
 from ndcg_spark.job.setup import Context
 
 

@@ -74,7 +74,7 @@ def count_results_and_floors(
 
     `materialize` writes a table to a place from which it is read twice.
     """
-    counted = [*_of_results(table, reason), aggregates.floors_of(floors, table, reason)]
+    counted = [*_of_results(table, reason), aggregates.floors_of_lists(floors, table, reason)]
     key = query_key(table.columns)
     lists = materialize(_by_query(table, ["run", *key], counted))
     return _counts_of(lists, key, counted, judged_queries), lists.select("run", *key, FLOOR)

@@ -6,10 +6,9 @@ from typing import Self
 
 from pyspark.sql import DataFrame
 
-from ndcg_spark.contract import counting
+from ndcg_spark.contract import scan
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.pruning import Pruning
 
 #: Leaves out results that are proved not to matter.
 Cut = Callable[[DataFrame], DataFrame]
@@ -27,17 +26,13 @@ class CheckedTables:
     result_counts: ResultCounts
     #: The rejected rows, in tables as `rows.rejected_rows` returns them.
     rejected: tuple[DataFrame, ...] = ()
-    #: Leaves out results by their ranks; None if that is not possible.
-    pruning: Pruning | None = None
-    #: Leaves out the results below the floor of their list; None if no floors are known. See `scoring.floors`.
+    #: Leaves out results by their ranks (`scoring.pruning`) or by the floors of their lists (`scoring.floors`); None if
+    #: every result may matter.
     cut: Cut | None = None
 
     @property
     def pruned_results(self) -> DataFrame:
         """The results without those that are proved to lie below the deepest cutoff."""
-        untrusted = self.result_counts.untrusted
-        if self.pruning is not None and untrusted is not None:
-            return self.pruning.kept(self.results, untrusted)
         return self.results if self.cut is None else self.cut(self.results)
 
     @property
@@ -69,7 +64,7 @@ class CheckedTables:
         """The same with new counts of the runs; a run that has no rows left stays, and lacks all queries."""
         counts = self.result_counts
         return dataclasses.replace(
-            self, result_counts=dataclasses.replace(counts, runs=counting.of_the_same_runs(counts.runs, runs))
+            self, result_counts=dataclasses.replace(counts, runs=scan.of_the_same_runs(counts.runs, runs))
         )
 
     def counts(self, cutoffs: int) -> dict[str, int]:
