@@ -48,7 +48,8 @@ _MOST_TICKS = 12
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
 _ON_A_PAGE = {
     "background": "transparent",
-    "padding": {"left": 4, "top": 4, "bottom": 4, "right": 24},
+    # Letters are a little wider in a browser than where the chart is drawn.
+    "padding": {"left": 16, "top": 4, "bottom": 4, "right": 24},
     "view": {"stroke": "transparent"},
     "axis": {f"{part}Color": "currentColor" for part in ("label", "title", "domain", "tick")}
     | {"gridColor": "#88888855", "labelFontSize": 11, "titleFontSize": 12},

@@ -448,6 +448,11 @@ def test_a_page_opens_from_disk_without_a_word_or_a_request(request, browser, wh
         # Where 0 is out of sight, a reader does not see which side a run is on.
         right = "return document.querySelector('[id^=forest] + figure svg').getBoundingClientRect().right"
         assert browser.execute_script(right) <= width
+        # No name of a usual length is cut.
+        left = "text.getBoundingClientRect().left - text.closest('svg').getBoundingClientRect().left"
+        texts = "Array.from(document.querySelectorAll('figure svg text'))"
+        cut = browser.execute_script(f"return Math.min(...{texts}.map((text) => {left}))")
+        assert cut >= 0 or which == "hostile"
         _keep(request, browser, f"{which}-{width}")
     assert browser.execute_script("return document.querySelectorAll('svg path, svg line').length") > 25
 
