@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.errors import engine_imports
+
 if TYPE_CHECKING:
     from ndcg_spark.comparison.api import compare
     from ndcg_spark.convention.convention import Convention
@@ -27,4 +29,5 @@ def __getattr__(name: str) -> Any:
     """The names of the library, imported when first used: help must not wait for Spark."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    with engine_imports():
+        return getattr(import_module(_HOMES[name]), name)

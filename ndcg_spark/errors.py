@@ -3,12 +3,22 @@
 A message reads ``where: what, how many, one example; what to do``.
 """
 
+import contextlib
+from collections.abc import Iterator
+
 DONE = 0
 BUG = 1
 #: A night was published, but its gate failed or came to no verdict. These are outcomes, not exceptions.
 GATE_FAILED = 5
 NO_VERDICT = 6
 
+INSTALL_ADVICE = (
+    "install the embedded engine with: pip install 'ndcg-spark[embedded]', or local Spark with: pip install "
+    "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless)"
+)
+
+#: What the extras install, as Python imports it.
+_ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
 _LONGEST_LINE = 300
 
 
@@ -74,6 +84,18 @@ class StorageError(NdcgSparkError):
 
     exit_code = 4
     code = "storage"
+
+
+@contextlib.contextmanager
+def engine_imports() -> Iterator[None]:
+    """Around imports of an engine: EngineError where its packages are not installed or do not fit each other."""
+    try:
+        yield
+    except ImportError as error:
+        # pyspark has its own error for packages that it finds missing or too old, which names none.
+        if (error.name or type(error).__module__).partition(".")[0] not in _ENGINE_PACKAGES:
+            raise
+        raise EngineError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
 
 
 def first_line(error: BaseException) -> str:

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
 #     scripts/check.sh               everything that matters, in some minutes
-#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, and coverage; other arguments go to
-#                                    pytest too
+#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, and older versions of
+#                                    Spark; other arguments go to pytest too
+#     SPARK_VERSION=4.0 scripts/check.sh    everything with another Spark than the pinned one, as CI does it
 set -euo pipefail
 # Another checkout that is on this path would be tested in place of this one.
 unset PYTHONPATH
-source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev,report
 
 # What only the tests need is installed while the code is looked at: the live tools that the presets are compared with,
 # what drives a browser, and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
@@ -50,10 +51,29 @@ mypy
 wait "$object_store"
 wait "$parity"
 wait "$package"
+
+# The quick tests of classic Spark on another version of it, in an environment of its own.
+test_on_spark() {
+    local other="$PWD/.venv/spark-$1"
+    install_other() {
+        python -m venv "$other"
+        "$other/bin/python" -m pip install --quiet --disable-pip-version-check \
+            --constraint <(SPARK_VERSION=$1 constraints) --editable '.[dev,report]' >&2
+    }
+    stamped "spark-$1" requirements.txt pyproject.toml -- install_other "$1"
+    echo "check: on Spark $1" >&2
+    PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest --numprocesses 2 -m "spark and not slow and not cluster"
+}
+
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
 if [[ " $* " == *" --thorough "* ]]; then
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    if [ -z "${SPARK_VERSION:-}" ]; then
+        for version in 4.0 4.1; do
+            test_on_spark "$version"
+        done
+    fi
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else
     pytest --numprocesses 2 --slow "$@"

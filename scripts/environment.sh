@@ -1,5 +1,8 @@
-# Sourced by the other scripts: a virtual environment with this project and exactly its requirements, made when needed.
-# Afterwards the current folder is the project's and `.venv/bin` comes first on the path.
+# Sourced by the other scripts: a virtual environment with this project and these extras, made when needed:
+#     source environment.sh embedded    what an evaluation on the embedded engine imports, and no more
+#     source environment.sh dev,report  both engines and what the tests import
+# Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 takes another Spark. Afterwards the current folder is
+# the project's and `.venv/bin` comes first on the path.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -10,7 +13,7 @@ fail() {
 
 find_python() {
     local candidate
-    for candidate in python3.11 python3.12 python3.13 python3; do
+    for candidate in "${NDCG_SPARK_PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3; do
         # ensurepip is what Debian's python3 lacks until python3-venv is installed.
         if "$candidate" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then
             echo "$candidate"
@@ -24,9 +27,9 @@ install() {
     # Compiled below, on every core: pip compiles on one.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2 ||
         fail "setup: pip could not install $*"
-    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set. What does not compile
-    # is an example or a template of its package, as pip thinks too.
-    .venv/bin/python -m compileall -qq -j 0 .venv/lib || true
+    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set. Nobody imports the
+    # tests of libraries. What does not compile is an example or a template of its package, as pip thinks too.
+    .venv/bin/python -m compileall -qq -j 0 -x /tests/ .venv/lib || true
 }
 
 # Runs a command unless it was run before for the same content of these files: stamped NAME FILE... -- COMMAND...
@@ -46,7 +49,12 @@ stamped() {
 }
 
 install_project() {
-    install --no-deps --editable .
+    if [ "$1" != embedded ]; then
+        # pyspark and its client are one folder: whichever is removed later takes files of the other with it.
+        rm -f .venv/stamp-embedded
+        .venv/bin/python -m pip uninstall -qq --disable-pip-version-check --yes pyspark-client >&2
+    fi
+    install --constraint .venv/constraints.txt --editable ".[$1]"
     .venv/bin/python -m compileall -q ndcg_spark
 }
 
@@ -55,8 +63,16 @@ if [ ! -x .venv/bin/python ]; then
     echo "setup: installing into .venv, once; it takes a minute or two" >&2
     "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
 fi
-stamped requirements.txt requirements.txt -- install --requirement requirements.txt
-stamped project pyproject.toml -- install_project
+# The pins, with the version of Spark that SPARK_VERSION names, if it names one.
+constraints() {
+    sed "${SPARK_VERSION:+s/^pyspark==.*/pyspark==$SPARK_VERSION.*/}" requirements.txt
+}
+# Only where it changes: other scripts may be reading it.
+cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt
+extras=$1
+# What the tests need has the embedded engine, with pyspark in place of the client.
+[ ! -x .venv/bin/spark-submit ] || extras=dev,report
+stamped "$extras" .venv/constraints.txt pyproject.toml -- install_project "$extras"
 
 export PATH="$PWD/.venv/bin:$PATH"
 # Spark's Python workers are this Python, not whatever `python3` is elsewhere.

@@ -48,7 +48,7 @@ arguments=(--config "$config" --date "$night" "$@")
 if [ ${#submit_options[@]} -gt 0 ]; then
     command=("$project/scripts/submit.sh" "${submit_options[@]}" -- "${arguments[@]}")
 else
-    source "$project/scripts/environment.sh"
+    source "$project/scripts/environment.sh" embedded
     cd "$called_from"
     command=(ndcg-spark evaluate "${arguments[@]}")
 fi

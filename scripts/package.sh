@@ -2,13 +2,13 @@
 # Makes what machines without this project need to run it, in dist/; does nothing where it is up to date:
 #     ndcg_spark.zip          the package alone, for --py-files
 #     ndcg_spark_env.tar.gz   a Python environment of what the package imports, for --archives ...#environment and
-#                             spark.pyspark.python=./environment/bin/python; pyspark itself comes with the cluster's Spark
+#                             spark.pyspark.python=./environment/bin/python; pyspark comes with the cluster's Spark
 #
 # The environment links to the interpreter that made it, as those of venv-pack do: every machine needs the same minor
 # version at the same path and the same kind of system. NDCG_SPARK_PYTHON=/usr/bin/python3.11 chooses the interpreter.
 # A plain tar suffices: only bin/python is ever called there, so no script's first line has to be rewritten.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
 
 mkdir -p dist
 work=$(mktemp -d dist/.package.XXXXXX)
@@ -35,13 +35,13 @@ PYTHON
     fi
 }
 
-# What the package imports but pyspark, which is there on a cluster.
+# What the package imports; pyspark is there on a cluster.
 imported_packages() {
     python - <<'PYTHON'
 import tomllib
 
 with open("pyproject.toml", "rb") as file:
-    print(*(name for name in tomllib.load(file)["project"]["dependencies"] if not name.startswith("pyspark")), sep="\n")
+    print(*tomllib.load(file)["project"]["dependencies"], sep="\n")
 PYTHON
 }
 

@@ -22,9 +22,13 @@ usage_error() {
 # Before environment.sh puts .venv on the PATH.
 if [ -n "${SPARK_HOME:-}" ]; then
     spark_submit=$SPARK_HOME/bin/spark-submit
+    extras=embedded
     [ -x "$spark_submit" ] || usage_error "SPARK_HOME is $SPARK_HOME, which has no bin/spark-submit"
+elif spark_submit=$(command -v spark-submit); then
+    extras=embedded
 else
-    spark_submit=$(command -v spark-submit || echo "$project/.venv/bin/spark-submit")
+    spark_submit=$project/.venv/bin/spark-submit
+    extras=dev,report # which have pyspark
 fi
 
 dry_run=
@@ -118,7 +122,7 @@ fi
 if [[ $master != local* ]]; then
     "$project/scripts/package.sh"
 fi
-source "$project/scripts/environment.sh"
+source "$project/scripts/environment.sh" "$extras"
 cd "$called_from"
 # The settings above name the Python of the driver and of the executors; YARN would send these there too.
 unset PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import pyspark
 import pytest
 from embedded import Embedded
 from pyspark.sql import SparkSession
@@ -66,6 +67,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
     config.pluginmanager.register(SlowTests(config))
+    if pyspark.__version__ < "4.2":
+        # It leaves the sockets of collect to the garbage collector.
+        for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+            config.addinivalue_line("filterwarnings", f"ignore:.*<socket:{warning}")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -98,6 +98,25 @@ def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(mon
         classic.start_local()
 
 
+@pytest.mark.parametrize("absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)])
+def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(absent, tmp_path):
+    program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
+    engine = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
+    arguments = ["evaluate", "--judgments", os.devnull, "--results", os.devnull, *engine]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert absent in done.stderr
+    assert "pip install 'ndcg-spark[embedded]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_library_says_what_to_install_where_there_is_no_spark():
+    program = "import sys; sys.modules['pyspark'] = None; from ndcg_spark import Convention, errors\n"
+    program += "try: from ndcg_spark import evaluate\nexcept errors.EngineError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "pip install 'ndcg-spark[spark]'" in done.stdout, done.stderr
+
+
 def test_local_spark_is_not_looked_for_where_only_the_client_is_installed(monkeypatch):
     monkeypatch.setattr(classic, "is_remote_only", lambda: True)
     with pytest.raises(EngineError, match="pyspark-client has no local Spark"):

@@ -14,7 +14,6 @@ from pyspark.util import is_remote_only
 from ndcg_spark import interrupts
 from ndcg_spark.engine.engine import (
     CALL_SITES,
-    INSTALL_ADVICE,
     MEMORY_SHARE,
     Engine,
     join_in_place,
@@ -23,7 +22,7 @@ from ndcg_spark.engine.engine import (
     start_session,
     suppressing,
 )
-from ndcg_spark.errors import EngineError
+from ndcg_spark.errors import INSTALL_ADVICE, EngineError
 
 #: Java does not compile long methods, as Spark generates them: that took a quarter of an evaluation's time.
 _LONG_METHODS = "-XX:-DontCompileHugeMethods"
@@ -35,7 +34,8 @@ def start_local() -> Engine:
     """Local Spark on every core of this machine; EngineError without Java."""
     if is_remote_only():
         raise EngineError(
-            "engine: pyspark-client has no local Spark; pip install pyspark in its place, or use --engine embedded"
+            "engine: pyspark-client has no local Spark; use --engine embedded, or replace it: "
+            "pip uninstall pyspark-client, then pip install 'ndcg-spark[spark]'"
         )
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")

@@ -14,7 +14,7 @@ from ndcg_spark import interrupts
 from ndcg_spark.engine import classic
 from ndcg_spark.engine.engine import Engine, join_in_place, keep_partition_names, start_session, suppressing
 from ndcg_spark.engine.errors import failures, reason_of
-from ndcg_spark.errors import EngineError, first_line
+from ndcg_spark.errors import EngineError, engine_imports, first_line
 from ndcg_spark.masking import masked
 
 #: Seconds until a server must have answered its first request; without this limit, more than ten minutes.
@@ -100,10 +100,11 @@ def require_server(url: str) -> None:
     """
     # gRPC would print its own message before ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    import grpc
-    from pyspark.errors import PySparkException
-    from pyspark.sql.connect import proto
-    from pyspark.sql.connect.client import DefaultChannelBuilder
+    with engine_imports():
+        import grpc
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect import proto
+        from pyspark.sql.connect.client import DefaultChannelBuilder
 
     try:
         address = DefaultChannelBuilder(url)

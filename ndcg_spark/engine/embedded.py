@@ -8,17 +8,9 @@ from pyspark.sql import SparkSession
 
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.connect import limit_retries
-from ndcg_spark.engine.engine import (
-    CALL_SITES,
-    INSTALL_ADVICE,
-    MEMORY_SHARE,
-    Engine,
-    machine_memory,
-    start_session,
-    suppressing,
-)
+from ndcg_spark.engine.engine import CALL_SITES, MEMORY_SHARE, Engine, machine_memory, start_session, suppressing
 from ndcg_spark.engine.errors import failures, reason_of
-from ndcg_spark.errors import EngineError, first_line
+from ndcg_spark.errors import EngineError, engine_imports, first_line
 
 #: Fewer partitions than this were slower even on 2 cores (1.97 s against 2.42 s).
 LEAST_PARTITIONS = 16
@@ -35,12 +27,10 @@ def start() -> Engine:
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
     }.items():
         os.environ.setdefault(name, value)
-    try:
+    with engine_imports():
         # The client has packages of its own, which pysail does not require.
         import pyspark.sql.connect.session  # noqa: F401
         from pysail.spark import SparkConnectServer
-    except ImportError as error:
-        raise EngineError(f"engine: the embedded engine is not installed, {error}; {INSTALL_ADVICE}") from error
     with contextlib.ExitStack() as stack:
         try:
             server = SparkConnectServer("127.0.0.1", 0)

@@ -23,11 +23,6 @@ MEMORY_SHARE = 0.6
 #: A server refuses to change it.
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
 
-INSTALL_ADVICE = (
-    "install the embedded engine with: pip install 'ndcg-spark[embedded]', or Java 17 for local Spark "
-    "(Debian: apt-get install openjdk-17-jre-headless)"
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Engine:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.interrupts import is_published, outcome_so_far, wait_for_exit
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import CSV, as_json, html_page, latex, markdown, print_csv, text
@@ -116,7 +116,8 @@ def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
     """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
     json_ = _wants_json(arguments)
     try:
-        yield
+        with engine_imports():
+            yield
     except NdcgSparkError as error:
         # A failure that was caused by a signal is not reported.
         wait_for_exit()

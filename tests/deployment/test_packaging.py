@@ -1,6 +1,9 @@
-"""What the project says of itself in pyproject.toml, requirements.txt and its scripts."""
+"""What the project says of itself in pyproject.toml, requirements.txt and its scripts, and what these install."""
 
+import contextlib
+import importlib.metadata
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -35,6 +38,92 @@ def test_a_pin_satisfies_what_the_project_asks_for(wanted):
     requirement = Requirement(wanted)
     pinned = PINS[canonicalize_name(requirement.name)]
     assert requirement.specifier.contains(str(pinned.specifier).removeprefix("=="))
+
+
+def installed_with(entry):
+    """The names of a package and of all that it requires here, as far as these are installed."""
+    wanted = Requirement(entry)
+    found = {canonicalize_name(wanted.name)}
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        for other in importlib.metadata.requires(wanted.name) or ():
+            marker = Requirement(other).marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)):
+                found |= installed_with(other)
+    return found
+
+
+@pytest.mark.parametrize("extra", ["embedded", "dev", "report"])
+def test_all_that_is_installed_is_pinned(extra):
+    entries = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra]]
+    assert set().union(*map(installed_with, entries)) - PINS.keys() == set()
+
+
+def test_no_spark_is_installed_but_by_an_extra_and_its_client_not_beside_it():
+    def names(entries):
+        return {Requirement(entry).name for entry in entries}
+
+    extras = PROJECT["optional-dependencies"]
+    assert not {"pyspark", "pyspark-client", "pysail", "py4j", "grpcio"} & names(PROJECT["dependencies"])
+    assert [extra for extra in extras if "pyspark" in names(extras[extra])] == ["spark", "dev"]
+    assert [extra for extra in extras if "pyspark-client" in names(extras[extra])] == ["embedded"]
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """What environment.sh gives to Python, in a copy of the project whose Python only writes that down."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    for file in ("pyproject.toml", "requirements.txt"):
+        shutil.copy(ROOT / file, tmp_path)
+    program(tmp_path / ".venv/bin/python", 'echo "$@" >>"$(dirname "$0")/../../log"')
+
+    def install(extras, **environment):
+        (tmp_path / "log").write_text("", encoding="utf-8")
+        command = ["bash", "-euc", f"source scripts/environment.sh {extras}"]
+        subprocess.run(command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", **environment}, check=True)
+        lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+        return [line.split()[-1] for line in lines if "-m pip" in line]
+
+    install.folder = tmp_path
+    return install
+
+
+def program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_an_environment_is_made_once_and_pyspark_takes_the_place_of_its_client(installed):
+    assert installed("embedded") == [".[embedded]"]
+    assert installed("embedded") == []
+    assert installed("dev,report") == ["pyspark-client", ".[dev,report]"]
+    program(installed.folder / ".venv/bin/spark-submit", "")
+    # What has pyspark keeps it, and has the embedded engine.
+    assert installed("embedded") == []
+    assert installed("dev,report") == []
+
+
+def test_another_spark_is_installed_in_place_of_the_pinned_one(installed):
+    installed("dev,report", SPARK_VERSION="4.0")
+    pins = (installed.folder / ".venv/constraints.txt").read_text(encoding="utf-8").splitlines()
+    expected = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert [pin for pin in pins if pin not in expected] == ["pyspark==4.0.*"]
+    assert len(pins) == len(expected)
+    assert installed("dev,report") == ["pyspark-client", ".[dev,report]"]
+
+
+def test_ci_tests_every_version_that_the_guide_names():
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))["jobs"]
+    matrix = jobs["check"]["strategy"]["matrix"]
+    guide = (ROOT / "conf/README.md").read_text(encoding="utf-8").partition("## What it was tested with")[2]
+    table = guide.partition("\n## ")[0]
+    prefix = "Programming Language :: Python :: 3."
+    pythons = [f"3.{line.removeprefix(prefix)}" for line in PROJECT["classifiers"] if re.match(rf"{prefix}\d", line)]
+    assert matrix["python"] == pythons
+    assert sorted(set(re.findall(r"Spark (\d\.\d)", table))) == matrix["spark"]
+    assert set(pythons) <= set(re.findall(r"3\.1\d", table))
+    assert jobs["check"]["steps"][-1]["run"] == "scripts/check.sh"
 
 
 def test_no_pyarrow_is_installed_that_fails_beside_the_numpy_of_recommenders():

@@ -1,6 +1,8 @@
 """The wheel with the embedded engine, installed into a clean environment of every Python that is on the machine."""
 
+import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +25,11 @@ def python_of(version):
     return None
 
 
-def run(*command, **how):
+def run(*command, code=0, **how):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=clean, **how)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    assert done.returncode == code, f"{command}: {done.returncode}\n{done.stderr[-2000:]}"
+    return done.stderr if code else done.stdout
 
 
 def test_the_project_says_it_is_for_these_versions():
@@ -58,3 +60,58 @@ def test_the_wheel_is_all_that_an_evaluation_needs(request, thorough, tmp_path, 
     arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--cutoffs", "1,2", "--format", "csv"]
     printed = run(tmp_path / "env/bin/ndcg-spark", "evaluate", "--engine", "embedded", *arguments, cwd=tmp_path)
     assert [line.split(",")[3:5] for line in printed.splitlines()[1:]] == [["1", "0.0"], ["2", "0.6309297535714575"]]
+
+
+def commands_of_the_readme():
+    """The commands that the README shows but the one for a server, in its order."""
+    shown = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL))
+    lines = [re.sub(r" +#.*| \| head", "", line) for line in shown.replace("| head   #", "#").splitlines()]
+    lines = [line.replace("scripts/run-example.sh --nights", "python scripts/example_nights.py") for line in lines]
+    return [line for line in lines if line.startswith(("ndcg-spark", "python")) and "--remote" not in line]
+
+
+GATED = "ndcg-spark evaluate --config conf/gate.toml --output /tmp/gated"
+#: Commands, and the exit code and what is said of each; /tmp stands for a folder of the test.
+FAILURES = [
+    ("ndcg-spark evaluate --config conf/example.toml --cutoffs zero", 2, "zero"),
+    ("ndcg-spark evaluate --judgments /tmp/none --results conf/example/runs", 3, "/none"),
+    ("ndcg-spark evaluate --judgments /tmp/bad.qrels --results conf/example/runs", 3, "bad.qrels"),
+    ("ndcg-spark compare /tmp/empty --baseline bm25", 2, "empty"),
+    ("ndcg-spark evaluate --config conf/example.toml --engine spark", 4, "pip install 'ndcg-spark[spark]'"),
+    ("ndcg-spark evaluate --config conf/example.toml --remote sc://127.0.0.1:9", 4, "no Spark Connect server answers"),
+    ("ndcg-spark evaluate --config conf/example.toml --output /proc/scores", 4, "/proc/scores"),
+    (f"{GATED} --date 2026-11-20", 6, ""),
+    (f"{GATED} --date 2026-11-20 --accept-baseline first", 0, ""),
+    (f"{GATED} --date 2026-11-21 --results /tmp/worse", 5, ""),
+]
+
+
+def test_with_the_embedded_engine_alone_every_command_of_the_readme_and_every_failure_is_as_it_should_be(
+    request, thorough, tmp_path
+):
+    if not thorough:
+        pytest.skip("installs everything anew, a minute: --thorough")
+    run(sys.executable, "-m", "venv", tmp_path / "env")
+    run(tmp_path / "env/bin/pip", "install", f"{request.getfixturevalue('wheel')}[embedded]")
+    missing = "import importlib.util as u; assert not any(map(u.find_spec, ('py4j', 'pyspark.core', 'vl_convert')))"
+    run(tmp_path / "env/bin/python", "-c", missing)
+    try_commands(tmp_path / "env", tmp_path)
+
+
+def try_commands(env, tmp_path):
+    """Run every command of the README and every failure with the programs of an environment."""
+    (tmp_path / "bad.qrels").write_text("q1 0 a many\n", encoding="utf-8")
+    (tmp_path / "worse").mkdir()
+    for file in (ROOT / "conf/example/runs").iterdir():
+        rows = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+        lists = [list(group) for _, group in itertools.groupby(rows, key=lambda row: row[0])]
+        pairs = [pair for rows in lists for pair in zip(rows, rows[::-1], strict=True)]
+        upside_down = [[*row[:2], other[2], *row[3:]] for row, other in pairs]
+        (tmp_path / "worse" / file.name).write_text("\n".join(map(" ".join, upside_down)), encoding="utf-8")
+    commands = commands_of_the_readme()
+    assert len(commands) > 10
+    for line, code, said in [*((line, 0, "") for line in commands), *FAILURES]:
+        # The charts of a report are an extra of their own, as the README says.
+        expected = (2, "pip install '.[report]'") if line.startswith("ndcg-spark report") else (code, said)
+        command = f"PATH={env}/bin:$PATH; " + line.replace("/tmp/", f"{tmp_path}/")  # noqa: S108  # the guide's own
+        assert expected[1] in run("bash", "-c", command, code=expected[0], cwd=ROOT), line

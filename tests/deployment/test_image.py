@@ -1,0 +1,68 @@
+"""The image of conf/docker, which nothing builds here: linted, and its steps run as a script in a clean folder."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "conf/docker/Dockerfile"
+HOME = "/opt/ndcg_spark"
+
+
+def steps():
+    """The instructions of the Dockerfile, each with its arguments in one line."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [line.split(" ", 1) for line in re.sub(r"\\\n\s*", "", text).splitlines() if line]
+
+
+def test_the_dockerfile_has_nothing_that_hadolint_finds():
+    hadolint = shutil.which("hadolint") or pytest.skip("needs hadolint, which scripts/check.sh installs")
+    done = subprocess.run([hadolint, str(DOCKERFILE)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_image_is_slim_is_not_of_root_and_evaluates_before_it_is_done():
+    found = steps()
+    assert re.fullmatch(r"python:3\.\d+-slim", found[0][1])
+    user = [name for name, _ in found].index("USER")
+    assert found[user][1].split(":")[0] not in ("0", "root")
+    assert found[-3][0] == "RUN"
+    assert found.index(found[-3]) > user
+    assert "ndcg-spark evaluate" in found[-3][1]
+
+
+def test_the_steps_of_the_dockerfile_run_in_a_clean_folder(thorough, tmp_path):
+    if not thorough:
+        pytest.skip("installs everything anew, a minute: --thorough")
+    python = tmp_path / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(python)], check=True)
+    place = tmp_path / "image"
+    place.mkdir()
+    environment = {"PATH": f"{python}/bin:/usr/bin:/bin"}
+    environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "proxy" in name}
+    said = ""
+    for name, arguments in steps():
+        if name == "COPY":
+            *sources, target = arguments.split()
+            for source in sources:
+                copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+                copy(ROOT / source, place / target)
+        elif name == "ENV":
+            environment |= dict([arguments.split("=", 1)])
+        elif name == "RUN":
+            done = subprocess.run(
+                ["sh", "-c", arguments.replace(HOME, str(place))],
+                cwd=place,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr[-2000:]
+            said = done.stdout
+    assert "hybrid  0.2727  0.5599   0.6878    0.7144" in said
