@@ -167,7 +167,7 @@ def refused_baseline(
         return Code.UNREADABLE, f"the published nights cannot be compared with, {unreadable}"
     if found is None:
         missing = (
-            "there is no earlier night whose verdict was a pass"
+            "there is no earlier night that passed or was accepted"
             if config.is_good_night
             else f"there is no night of {config.name}"
         )

@@ -61,7 +61,12 @@ def _verdict(
     accepted: str | None = None,
 ) -> Verdict:
     word, code, reason = _word(gate, found)
-    of_findings = [finding.reason for finding in found if finding.effect is Effect.WARNING]
+    # What the verdict says already is no warning besides.
+    of_findings = [
+        finding.reason
+        for finding in found
+        if finding.effect is Effect.WARNING and not reason.startswith(finding.reason)
+    ]
     return Verdict(
         dataset=dataset,
         evaluated_on=evaluated_on,

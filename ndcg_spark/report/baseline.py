@@ -84,6 +84,15 @@ class NightComparison:
         return self.date is None and run == self.run
 
 
+def worst_findings(findings: Iterable[Row]) -> list[Row]:
+    """What of a gate's findings speaks against a night: failures before what is not known, the largest drop first."""
+    against = [each for each in findings if each["effect"] != "pass"]
+    drops = [each["value"] or 0.0 if each["criterion"] == "drop" else 0.0 for each in against]
+    order = {"fail": 0, "none": 1, "warning": 2}
+    ranked = sorted(zip(against, drops, strict=True), key=lambda pair: (order[pair[0]["effect"]], pair[1]))
+    return [each for each, _ in ranked]
+
+
 def comparison_of(
     output: str,
     night: CommittedNight,

@@ -96,21 +96,21 @@ def cause_of(explanation: Explanation, baseline: Facts | None) -> Cause | None:
 
 
 def causes_in_words(causes: Iterable[Cause]) -> str:
-    """The causes of several queries that lost, in a sentence; empty if there are none."""
+    """How much several queries lost and why, as the end of a sentence; empty if there are none."""
     listed = list(causes)
     found: list[str] = []
     for what, words in (_NOT_IDEAL if listed and listed[0].at_unjudged is None else _CHANGED).items():
         parts = [part for cause in listed for part in cause.parts.get(what, ())]
         if parts:
-            relevant = "" if found else " relevant document(s)"
+            relevant = "" if found else f" relevant document{'s' * (len(parts) != 1)}"
             happened = words.format(top=_top(listed[0].cutoff))
             found.append(f"{len(parts):,}{relevant} {happened}: {fsum(parts):+.4f}")
     lost = fsum(cause.difference for cause in listed)
     if not found:
         return ""
     unjudged = fsum(cause.at_unjudged or 0.0 for cause in listed)
-    where = f"; of the losses {unjudged:+.4f} at ranks that unjudged documents now hold" if unjudged else ""
-    return f"In all {lost:+.4f} NDCG: {', '.join(found)}{where}"
+    where = f"; of this, {unjudged:+.4f} is at ranks that unjudged documents now hold" if unjudged else ""
+    return f"{-lost:.4f} NDCG in all: {', '.join(found)}{where}"
 
 
 def _what(facts: Facts, rank: int | None, before: int | None) -> str:

@@ -28,6 +28,7 @@ SIDES = {
     "better": ("#0072B2", "triangle-up"),
     "worse": ("#D55E00", "triangle-down"),
     "the same": ("#888888", "circle"),
+    "unchanged": ("#888888", "square"),
     "not told apart": ("#888888", "circle"),
     "the baseline": ("#009E73", "diamond"),
     "mean": ("#0072B2", "circle"),
@@ -38,6 +39,8 @@ _DASHED = {"color": "#888", "strokeDash": [4, 3]}
 #: With more queries, differences are drawn as a curve of quantiles, and points are binned.
 MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
+#: That of runs with their intervals, which a phone shows whole.
+_NARROW = 420
 #: With more runs, a trend shows the best: there are no more colours.
 _MOST_LINES = 10
 #: At most this many days are named on an axis.
@@ -45,7 +48,8 @@ _MOST_TICKS = 12
 #: Text and axes in the colour of the page that they are on, whether it is light or dark.
 _ON_A_PAGE = {
     "background": "transparent",
-    "padding": {"left": 4, "top": 4, "bottom": 4, "right": 24},
+    # Letters are a little wider in a browser than where the chart is drawn.
+    "padding": {"left": 16, "top": 4, "bottom": 4, "right": 24},
     "view": {"stroke": "transparent"},
     "axis": {f"{part}Color": "currentColor" for part in ("label", "title", "domain", "tick")}
     | {"gridColor": "#88888855", "labelFontSize": 11, "titleFontSize": 12},
@@ -125,7 +129,7 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], title: str, band: tuple[f
             "encoding": {**value, "color": _by_side(rows, _COLOUR), "shape": _by_side(rows, _POINT)},
         },
     ]
-    return _chart(rows, layer=layers, width=_WIDTH - 160)
+    return _chart(rows, layer=layers, width=_NARROW)
 
 
 def differences_chart(differences: Mapping[str, float], title: str) -> Chart:

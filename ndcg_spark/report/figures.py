@@ -82,7 +82,9 @@ def _forest(data: NightData, found: NightComparison) -> Figure:
 
 
 def _side(row: Row, found: NightComparison) -> str:
-    return charts.side_of(row["difference"]) if found.is_sure(row) or "unchanged" in row["flags"] else "not told apart"
+    if "unchanged" in row["flags"]:
+        return "unchanged"
+    return charts.side_of(row["difference"]) if found.is_sure(row) else "not told apart"
 
 
 def _means(data: NightData) -> Figure:

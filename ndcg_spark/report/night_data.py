@@ -15,7 +15,7 @@ from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.read import NightRows, read_dataset_scores
 from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.report.baseline import NightComparison, Place, Row
+from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
 from ndcg_spark.text import unknown_name
@@ -172,7 +172,7 @@ def _chosen(
     night: CommittedNight, order: Sequence[str], compared: Mapping[str, Row], found: NightComparison | None
 ) -> str:
     """The run that is shown in detail if none is named."""
-    findings = (night.record.get("verdict") or {}).get("findings", [])
+    findings = worst_findings((night.record.get("verdict") or {}).get("findings", []))
     failing = [each["run"] for each in findings if each["effect"] == "fail" and each["run"] in compared]
     # Against another run of the night, it is no news that a run is worse.
     worse = [row for row in compared.values() if found and found.date and found.is_sure(row) and row["difference"] < 0]

@@ -5,6 +5,7 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
+from ndcg_spark.report.baseline import worst_findings
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
@@ -119,17 +120,18 @@ def badge(record: Row) -> str:
     return f"{sign} {in_words({**verdict, 'accepted': record.get('accepted')})}"
 
 
-def reasons(record: Row, most: int = 20) -> list[str]:
-    """Why the verdict is what it is: its reason, what the checks found that speaks against the night, warnings."""
+def reasons(record: Row, most: int = 3) -> list[str]:
+    """Why the verdict is what it is: its reason, the worst findings that speak against the night, and warnings."""
     verdict = record.get("verdict")
     if not verdict:
         return []
-    against = [each["reason"] for each in verdict["findings"] if each["effect"] != "pass"]
+    against = list(dict.fromkeys(each["reason"] for each in worst_findings(verdict["findings"])))
     word = verdict["verdict"]
     # The reason of a verdict that findings decide against is the first of these.
     is_decided = word != "pass" and any(each["effect"] == word for each in verdict["findings"])
-    sentences = [*([] if is_decided else [verdict["reason"]]), *against[:most], *verdict["warnings"]]
+    sentences = [*([] if is_decided else [verdict["reason"]]), *against[:most]]
     sentences += [f"and {len(against) - most:,} more findings, below"] if len(against) > most else []
+    sentences += [each for each in verdict["warnings"] if each not in against]
     accepted = record.get("accepted")
     sentences += [f"accepted as a baseline of later nights: {accepted['reason']}"] if accepted else []
     return [message(each) for each in dict.fromkeys(sentences)]

@@ -66,7 +66,7 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
     else:
         shown = [Point("How sure?", _evidence(data, row, found))]
     if len(data.compared) > 1:
-        shown.append(Point("Other runs", _counts(data.compared, found)))
+        shown.append(Point("All runs", _counts(data.compared, found)))
     if "unchanged" not in row["flags"]:
         largest = data.worst[:_NAMED]
         words = f"{counted(row['wins'])} won, {counted(row['losses'])} lost, {counted(row['ties'])} tied"
@@ -93,7 +93,7 @@ def _evidence(data: NightData, row: Row, found: NightComparison) -> str:
     if row["interval_low"] is not None:
         numbers.append(f"{100 * (1 - found.alpha):g} % interval {interval(row)}")
     if row["p_adjusted"] is not None:
-        numbers.append(f"{'the p of the gate' if found.findings else 'p'} {p_value(row['p_adjusted'])}")
+        numbers.append(f"{_name_of_p(row, found)} {p_value(row['p_adjusted'])}")
     sentences = [", ".join([*numbers, f"{counted(row['queries'])} queries"])]
     allowed, detectable = found.allowed_drop(data.run, data.place), row["minimum_detectable"]
     wanted = allowed or _WORTH_SEEING
@@ -103,6 +103,12 @@ def _evidence(data: NightData, row: Row, found: NightComparison) -> str:
     sentences += [f"a drop of {allowed:g} is allowed"] if allowed is not None else []
     sentences += [FLAGS[flag] for flag in row["flags"] if flag in FLAGS]
     return " ".join(f"{each[:1].upper()}{each[1:]}." for each in sentences)
+
+
+def _name_of_p(row: Row, found: NightComparison) -> str:
+    if found.findings:
+        return "the p of the gate"
+    return "adjusted p" if found.correction != "none" and (row["family_size"] or 0) > 1 else "p"
 
 
 def _about(number: float) -> str:
@@ -115,8 +121,10 @@ def _counts(compared: Mapping[str, Row], found: NightComparison) -> str:
     worst_first = sorted(sure, key=lambda run: sure[run])
     worse = [run for run in worst_first if sure[run] < 0]
     named = f" ({', '.join(worse[:_NAMED])}{', …' if len(worse) > _NAMED else ''})" if worse else ""
-    better, same = len(sure) - len(worse), len(compared) - len(sure)
-    return f"Of {len(compared):,} runs {len(worse):,} worse{named}, {better:,} better, {same:,} not told apart."
+    unchanged = sum("unchanged" in row["flags"] for row in compared.values())
+    better, unsure = len(sure) - len(worse), len(compared) - len(sure) - unchanged
+    others = f"{better:,} better, {unsure:,} not told apart, {unchanged:,} unchanged"
+    return f"Of {len(compared):,} runs: {len(worse):,} worse{named}, {others}."
 
 
 def _why(data: NightData) -> str:
@@ -126,8 +134,16 @@ def _why(data: NightData) -> str:
         return "The night does not keep its documents; evaluate it with --documents top to see why."
     shown = causes_in_words(query.cause for query in data.worst if query.cause)
     lost = sum((query.difference or 0.0) < -TIE for query in data.queries)
-    worst = f"the {len(data.worst)} worst of " if lost > len(data.worst) else ""
-    return f"{shown or 'No documents of both sides are kept'} ({worst}{lost:,} queries that lost)."
+    worst = f"The {len(data.worst)} worst of " if lost > len(data.worst) else ""
+    which = f"{worst}{lost:,} {'query' if lost == 1 else 'queries'} lost"
+    return f"{which} {shown}." if shown else f"{which}; no documents of both sides are kept."
+
+
+def _has_same_results(data: NightData) -> bool:
+    """Whether another night, which this one is compared with, has the same results."""
+    other = data.comparison.night if data.comparison and data.comparison.date else None
+    of_nights = [fingerprint(night.record, "results", data.night.dataset) for night in (data.night, other) if night]
+    return len(of_nights) == 2 and len(set(of_nights)) == 1
 
 
 def _next(data: NightData, row: Row | None) -> str:
@@ -135,7 +151,7 @@ def _next(data: NightData, row: Row | None) -> str:
     lost = math.fsum(cause.lost for cause in causes)
     unjudged = math.fsum(cause.at_unjudged or 0.0 for cause in causes)
     if row and "unchanged" in row["flags"]:
-        return "Check that the system produced new output."
+        return "Check that the system produced new output." if _has_same_results(data) else "No query changed."
     if unjudged < _MOSTLY * lost:
         return "Judge the unjudged documents of the worst queries (ndcg-spark judge-next) and evaluate again; see "
     return "Open " if data.worst else "Nothing needs to be opened: no query lost."

@@ -192,7 +192,7 @@ def transition_table(rows: Rows) -> TextTable | None:
         *(name("run"), name("measure", _measure), name("was", "baseline_status", status), name("is", "status", status)),
         *(number("queries", form=counted), number("change of the mean", "change", signed)),
     ]
-    note = "change of the mean: scores count from the baseline's mean"
+    note = "change of the mean: each score counts as its distance from the baseline's mean"
     return text_table(columns, shown, [note]) if shown else None
 
 

@@ -59,18 +59,8 @@ class Program:
 
 def ours(name: str, files: Files, *options: str, engine: str = "embedded", **changes: Any) -> Program:
     """`ndcg-spark evaluate` with its output kept. `changes` are those of a Program: env, and like."""
-    command = [
-        "evaluate",
-        *inputs(files),
-        "--cutoffs",
-        CUTOFF,
-        "--engine",
-        engine,
-        "--output",
-        "OUTPUT",
-        "--format",
-        "json",
-    ]
+    command = ["evaluate", *inputs(files), "--cutoffs", CUTOFF, "--engine", engine]
+    command += ["--output", "OUTPUT", "--format", "json"]
     return module(name, "ndcg_spark", *command, *options, needs="java" if engine == "spark" else "", **changes)
 
 

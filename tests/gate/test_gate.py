@@ -242,7 +242,7 @@ def test_a_mean_of_a_night_that_is_not_finite_is_no_pass(value):
 
 
 REFUSALS = [
-    ("no_baseline", {"night": None}, "there is no earlier night whose verdict was a pass; --accept-baseline REASON"),
+    ("no_baseline", {"night": None}, "there is no earlier night that passed or was accepted; --accept-baseline REASON"),
     (
         "other_convention",
         {"night": night(YESTERDAY, options=Convention(gain="linear").options())},
@@ -584,12 +584,19 @@ def test_a_run_that_did_not_arrive_is_told_before_what_is_wrong_with_the_baselin
     assert decide(named, night(), [against(named, night=None)]).code == "missing_run"
 
 
+def test_what_the_verdict_says_is_not_said_again_as_a_warning():
+    checks = gate({"max_drop": 0.01}, {"cutoff": 5, "max_drop": 0.05, "severity": "warn"})
+    found = decide(checks, night(), [against(checks, night=None)])
+    assert [finding.effect for finding in found.findings] == ["none", "warning"]
+    assert (found.code, found.warnings) == ("no_baseline", ())
+
+
 def test_an_accepted_night_keeps_that_there_is_no_verdict_and_is_no_problem():
     first = gate()
     found = decide(first, night(), [against(first, night=None)], accepted="the first night")
     assert (found.verdict, found.code, found.exit_code) == ("none", "no_baseline", 0)
     assert (found.accepted, found.in_words) == ("the first night", "no verdict (accepted)")
-    assert found.reason.startswith("there is no earlier night whose verdict was a pass")
+    assert found.reason.startswith("there is no earlier night that passed or was accepted")
     assert exit_code_of([found, verdict(gate(), row(LITTLE))]) == 0
     assert exit_code_of([found, verdict(gate(), row(UNSURE))]) == 6
 

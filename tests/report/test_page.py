@@ -23,7 +23,9 @@ from ndcg_spark.nights.records import committed
 from ndcg_spark.report import reports
 from ndcg_spark.report.baseline import Baseline, NightComparison, comparison_of
 from ndcg_spark.report.night_data import headline, night_data
+from ndcg_spark.report.night_tables import reasons
 from ndcg_spark.report.queries import QueryScore, with_documents
+from ndcg_spark.report.summary import points
 from ndcg_spark.text import printable
 
 ROOT = Path(__file__).parents[2]
@@ -125,7 +127,9 @@ def test_the_first_screen_answers_in_words(kept, page):
     assert f"Which queries? {counts}; the largest losses: {worst} ({moved}), " in words
     assert "They could only see 0." in words
     lost = sum(difference for difference in differences.values() if difference < 0)
-    assert f"Why? In all {lost:+.4f} NDCG: " in words
+    assert f"Why? {len(differences) - won} queries lost {-lost:.4f} NDCG in all: " in words
+    # Of the two comparisons of the family.
+    assert re.search(r"How sure\? 95 % interval [-+. 0-9to]+, adjusted p 0\.\d+, 11 queries\.", words)
     assert f"; see {worst}." in words or f"Next Open {worst}." in words
     why = (
         rf"{worst} {moved}, ▼ {differences[worst]:+.4f} \d relevant documents? [a-z 0-9]+: -0\.\d+ of {before:.4f} NDCG"
@@ -148,7 +152,9 @@ def test_the_causes_of_every_query_sum_to_its_difference(kept):
 def test_without_a_baseline_a_night_is_compared_with_the_newest_of_the_same_judgments(kept, tmp_path):
     words = Page(reported(kept)).words
     assert "hybrid is unchanged against hybrid of 2026-11-19: ndcg@10 is" in words
-    assert "How sure? All 11 queries score the same. Other runs Of 3 runs 0 worse, 0 better, 3 not told apart." in words
+    counts = "Of 3 runs: 0 worse, 0 better, 0 not told apart, 3 unchanged."
+    assert f"How sure? All 11 queries score the same. All runs {counts}" in words
+    assert "Next Check that the system produced new output." in words
     assert "Comparable? The judgments are the same." in words
     assert "Queries that lost most" not in words
     for number, judgments in enumerate(["new", "old", "new"]):
@@ -176,6 +182,35 @@ def test_a_run_that_has_become_worse_is_shown_before_the_best(kept, date, p_valu
     rows += [{**row, "run": "dense", "difference": -0.1, "p_adjusted": p_value}]
     found = NightComparison(rows, None if date else "bm25", date, first if date else second)
     assert night_data(str(kept), second, ("ndcg", 10), None, found).run == shown
+
+
+def test_of_many_failing_checks_the_largest_drops_are_on_the_first_screen(kept):
+    first, second = committed(str(kept))
+    sizes = {"bm25": ("fail", -0.1), "dense": ("fail", -0.3), "hybrid": ("none", -0.5), "other": ("fail", -0.2)}
+    findings = [
+        {"run": run, "effect": effect, "criterion": "drop", "value": value, "reason": f"{run} fell"}
+        for run, (effect, value) in sizes.items()
+    ]
+    findings.append({**findings[2], "run": None, "effect": "warning", "value": None, "reason": "a warning"})
+    verdict = {"verdict": "fail", "reason": "bm25 fell (and 2 more)", "findings": findings}
+    night = second.with_record({**second.record, "verdict": {**verdict, "warnings": ["a warning", "of nights"]}})
+    of_drops = ["dense fell", "other fell", "bm25 fell", "and 2 more findings, below", "of nights"]
+    assert reasons(night.record) == of_drops
+    row = {"measure": "ndcg", "cutoff": 10, "attribute": None, "weight_effective_n": None, "flags": []}
+    rows = [{**row, "run": run, "difference": -0.1, "p_adjusted": 0.01} for run in ("hybrid", "dense", "bm25")]
+    found = NightComparison(rows, None, "2026-11-19", first)
+    assert night_data(str(kept), night, ("ndcg", 10), None, found).run == "dense"
+
+
+def test_an_unchanged_run_is_only_suspect_if_all_results_are_those_of_the_other_night(kept):
+    first, second = committed(str(kept))
+    row = {"run": "hybrid", "measure": "ndcg", "cutoff": 10, "attribute": None, "weight_effective_n": None}
+    row |= {"difference": 0.0, "p_adjusted": 1.0, "queries": 11, "flags": ["unchanged"]}
+    inputs = {**first.record["inputs"], "results": {"fingerprint": "of other results"}}
+    other = first.with_record({**first.record, "inputs": inputs})
+    for night, answer in ((first, "Check that the system produced new output."), (other, "No query changed.")):
+        found = NightComparison([row], None, "2026-11-19", night)
+        assert points(night_data(str(kept), second, ("ndcg", 10), "hybrid", found))[-1].answer == answer
 
 
 @pytest.mark.parametrize(
@@ -410,6 +445,14 @@ def test_a_page_opens_from_disk_without_a_word_or_a_request(request, browser, wh
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         # Only tables and plots scroll sideways, within themselves.
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        # Where 0 is out of sight, a reader does not see which side a run is on.
+        right = "return document.querySelector('[id^=forest] + figure svg').getBoundingClientRect().right"
+        assert browser.execute_script(right) <= width
+        # No name of a usual length is cut.
+        left = "text.getBoundingClientRect().left - text.closest('svg').getBoundingClientRect().left"
+        texts = "Array.from(document.querySelectorAll('figure svg text'))"
+        cut = browser.execute_script(f"return Math.min(...{texts}.map((text) => {left}))")
+        assert cut >= 0 or which == "hostile"
         _keep(request, browser, f"{which}-{width}")
     assert browser.execute_script("return document.querySelectorAll('svg path, svg line').length") > 25
 

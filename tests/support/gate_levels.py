@@ -1,6 +1,7 @@
 """How often a gate fails, has no verdict, or is wrong: nights at random, decided on by the functions of the program.
 
-python tests/support/gate_levels.py prints the tables of conf/README.md, in a quarter of an hour.
+python tests/support/gate_levels.py prints the tables of conf/README.md, in a quarter of an hour. With OUTPUT, a folder
+of `evaluate`, the noise of a night is also that of pairs of its runs.
 """
 
 import datetime
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow.dataset as ds
 from gates import TONIGHT, against, gate, night
 
 from ndcg_spark.comparison import randomization, table
@@ -91,6 +93,25 @@ def symmetric(chance: np.random.Generator, n: int, deviation: float) -> Scores:
 def zero_inflated(chance: np.random.Generator, n: int, deviation: float) -> Scores:
     """The noise of a night of the same deviation in which a fifth of the queries move."""
     return chance.normal(0, deviation / np.sqrt(0.2), n) * (chance.random(n) < 0.2)
+
+
+def resampled(matrix: Scores) -> Noise:
+    """The noise of a night as runs differ: the differences of a pair at random, by its columns, centred and scaled."""
+
+    def noise(chance: np.random.Generator, n: int, deviation: float) -> Scores:
+        one, other = chance.choice(matrix.shape[1], 2, replace=False)
+        apart = matrix[:, one] - matrix[:, other]
+        if apart.std() < 0.01:
+            return noise(chance, n, deviation)
+        return chance.choice((apart - apart.mean()) * deviation / apart.std(), n)
+
+    return noise
+
+
+def scores_of(output: str) -> Scores:
+    """The NDCG@10 of the runs of an output with one night: a row per query, a column per run."""
+    rows = ds.dataset(f"{output}/query_scores").to_table(filter=ds.field("cutoff") == 10).to_pandas()
+    return rows.pivot(index="query_id", columns="run", values="ndcg").fillna(0.0).to_numpy()
 
 
 def nights_of(
@@ -178,13 +199,14 @@ def falsely_ruled_out(shape: str, n: int, nights: int, seed: int = 4) -> float:
     return wrong / nights
 
 
-def main(nights: int) -> None:
+def main(nights: int, *outputs: str) -> None:
     """Print the tables."""
+    noises = [symmetric, zero_inflated, *(resampled(scores_of(output)) for output in outputs)]
     for n in (50, 200, 1000):
         for deviation in (0.02, 0.05, 0.1):
             cells = [
                 shares(nights_of(example(drop), n, deviation, noise, nights))
-                for noise in (symmetric, zero_inflated)
+                for noise in noises
                 for drop in (0.01, 0.02)
             ]
             _print(f"{n:,}", deviation, *(f"{100 * each['fail']:.1f} / {100 * each['none']:.1f}" for each in cells))
@@ -201,4 +223,4 @@ def _print(*cells: object) -> None:
 
 
 if __name__ == "__main__":
-    main(int((sys.argv[1:] or ["1000"])[0]))
+    main(int((sys.argv[1:] or ["1000"])[0]), *sys.argv[2:])

@@ -1,4 +1,7 @@
-"""False alarms and coverage of comparisons, measured by simulation: the tables of COMPARING.md. Takes a minute."""
+"""False alarms and coverage of comparisons, measured by simulation.
+
+python tests/support/compare_levels.py prints the tables of COMPARING.md, in a minute.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
