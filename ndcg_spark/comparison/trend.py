@@ -172,7 +172,7 @@ def _outlier(value: float, band: Band | None) -> list[Flag]:
         return []
     code, side = ("low", "below") if value < band.low else ("high", "above")
     width = band.high - band.median
-    usual = f"{band.median:.4f} +- {width:.4f}, the median of {band.nights} comparable nights"
+    usual = f"{band.median:.4f} +- {width:.4f}, the band around the median of {band.nights} comparable nights"
     return [Flag(code, f"{value:.4f} is {side} {usual}")]
 
 

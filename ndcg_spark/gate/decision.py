@@ -82,9 +82,12 @@ def _verdict(
 
 
 def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
-    """The verdict, with the code and the sentence of what decided. Failures go before what could not be decided."""
+    """The verdict, with the code and the sentence of what decided.
+
+    Failures go before what could not be decided, and of either the largest drop comes first.
+    """
     for word, effect in ((Word.FAIL, Effect.FAIL), (Word.NONE, Effect.NONE)):
-        deciding = [finding for finding in found if finding.effect is effect]
+        deciding = sorted((finding for finding in found if finding.effect is effect), key=_drop)
         reasons = list(dict.fromkeys(finding.reason for finding in deciding))
         if reasons:
             more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
@@ -97,6 +100,10 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
     if passed < len(found):
         return Word.PASS, "passed", f"{passed} of {len(found)} findings pass, and the others only warn"
     return Word.PASS, "passed", f"all {len(found)} findings pass"
+
+
+def _drop(finding: Finding) -> float:
+    return finding.value or 0.0 if finding.criterion == "drop" else 0.0
 
 
 def _of_noise(found: Sequence[Finding]) -> list[str]:

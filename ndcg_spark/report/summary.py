@@ -131,7 +131,7 @@ def _why(data: NightData) -> str:
     if not data.worst:
         return "No query lost."
     if all(query.explanation is None for query in data.worst):
-        return "The night does not keep its documents; evaluate it with --documents top to see why."
+        return "The night does not keep its documents, which would show why."
     shown = causes_in_words(query.cause for query in data.worst if query.cause)
     lost = sum((query.difference or 0.0) < -TIE for query in data.queries)
     worst = f"The {len(data.worst)} worst of " if lost > len(data.worst) else ""
@@ -154,4 +154,8 @@ def _next(data: NightData, row: Row | None) -> str:
         return "Check that the system produced new output." if _has_same_results(data) else "No query changed."
     if unjudged < _MOSTLY * lost:
         return "Judge the unjudged documents of the worst queries (ndcg-spark judge-next) and evaluate again; see "
-    return "Open " if data.worst else "Nothing needs to be opened: no query lost."
+    if not data.worst:
+        return "Nothing needs to be opened: no query lost."
+    if all(query.explanation is None for query in data.worst):
+        return "Evaluate the night again with --documents top, so that a query shows its documents; then open "
+    return "Open "

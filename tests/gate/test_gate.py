@@ -432,6 +432,13 @@ def test_what_failed_goes_before_what_could_not_be_judged():
     assert (found.verdict, found.code) == ("fail", "dropped")
 
 
+def test_of_many_failures_the_verdict_names_the_largest_drop():
+    runs = ["a", "b", "c"]
+    rows = [row(spread(mean, 0.05), run=run) for run, mean in zip(runs, (-0.05, -0.2, -0.1), strict=True)]
+    found = verdict(gate(), *rows, tonight=night(runs=runs), night=night(YESTERDAY, runs=runs))
+    assert found.reason == f"{found.findings[1].reason} (and 2 more)"
+
+
 def test_a_slice_has_its_own_tolerance_and_may_only_warn():
     checks = [
         {"max_drop": 0.01},
