@@ -44,11 +44,13 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
-    refuse_unusable_gate(config.gate, accepted)
+    usable_gate(config.gate, accepted)
 
 
-def refuse_unusable_gate(gate: GateConfig, accepted: str | None) -> None:
-    """ConfigurationError for an acceptance without a reason, and a check of a measure that is not a score."""
+def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateConfig:
+    """The gate; ConfigurationError if there is none, an acceptance has no reason, or a checked measure is no score."""
+    if gate is None:
+        raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     if accepted is not None and not accepted.strip():
         raise ConfigurationError("arguments: --accept-baseline needs a reason, which the record keeps; say why")
     known = [field.name for field in QUERY_SCORES if field.dataType == DoubleType()]
@@ -58,6 +60,7 @@ def refuse_unusable_gate(gate: GateConfig, accepted: str | None) -> None:
             raise ConfigurationError(
                 f"gate.check.{number}.measure: unknown measure {check.measure!r}{near}; choose {', '.join(known)}"
             )
+    return gate
 
 
 def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> None:
@@ -139,10 +142,7 @@ def gate_published(
     StorageError
         The output cannot be read.
     """
-    gate = config.gate
-    if gate is None:
-        raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
-    refuse_unusable_gate(gate, accepted)
+    gate = usable_gate(config.gate, accepted)
     nights, verdicts = read_again_if_replaced(lambda: _published(config, gate, output, dataset, report_step, accepted))
     if accepted is not None:
         for night in nights:

@@ -2,12 +2,11 @@
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.history import History
 from ndcg_spark.gate.rehearsal import rehearse
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.gate import refuse_unusable_gate
+from ndcg_spark.job.gate import usable_gate
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import slice_tables
 from ndcg_spark.nights.records import committed, read_again_if_replaced
@@ -26,10 +25,7 @@ def rehearse_published(
     StorageError
         The output cannot be read.
     """
-    gate = config.gate
-    if gate is None:
-        raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
-    refuse_unusable_gate(gate, None)
+    gate = usable_gate(config.gate)
 
     def verdicts() -> list[Verdict]:
         nights = committed(output)
