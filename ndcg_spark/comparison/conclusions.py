@@ -5,16 +5,13 @@ from typing import Any
 
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import is_doubted, share_bound
+from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 #: A row of COMPARISONS.
 Row = Mapping[str, Any]
 
 #: The measures whose values are between 0 and 1.
 _BOUNDED = frozenset(SCORES) - {"dcg", "ideal_dcg", "cg"}
-#: The flag of a comparison of which some queries have other judgments than in the baseline, so that a difference says
-#: nothing about the run.
-OTHER_JUDGMENTS = "other_judgments"
-
 BETTER, WORSE, SAME, CANNOT_TELL = "better", "worse", "same", "cannot_tell"
 
 
@@ -41,8 +38,8 @@ def rules_out_drop(row: Row, drop: float, alpha: float) -> bool:
     No flag may doubt the interval, and it must begin above -drop. For scores between 0 and 1 it must do so even if the
     largest share of queries that a sample of this size may have missed lost everything: that share is 0.01 for 368
     queries. Without that, where 2 % of queries lose 0.75, 13 % of samples of 100 have none of these and an interval
-    close to 0. The other way round, where hardly any of very many queries changed, it is proved even if all of these
-    had lost everything.
+    close to 0. Conversely, where very few of many queries changed, it is proved even if all of these had lost
+    everything.
     """
     if OTHER_JUDGMENTS in row["flags"]:
         return False

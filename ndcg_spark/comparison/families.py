@@ -8,9 +8,10 @@ import numpy as np
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.statistics import CORRECTIONS
 from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.tables.comparison_notes import PRIMARY
 
-#: The family of the primary measure and cutoff over runs, and that of all others.
-PRIMARY, OTHER = "primary", "other measures"
+#: The family of the measures and cutoffs beside the primary ones, over runs.
+OTHER = "other measures"
 #: The cutoff that is primary, or the nearest to it.
 _USUAL_CUTOFF = 10
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 #: How many times the signs are drawn, again and again until the standard error is so small a part of the p value.
 REPLICATES, PRECISION = 10_000, 0.0125
-#: With so many changed units or fewer, every sign is counted out.
+#: With this many changed units or fewer, every combination of signs is enumerated.
 EXACT = 16
 #: Up to this many queries each is a unit; above, this many buckets of queries are. Flipping buckets is a subgroup of
 #: flipping queries, so the test stays valid.

@@ -9,11 +9,12 @@ import numpy as np
 
 from ndcg_spark.comparison import randomization, statistics
 from ndcg_spark.comparison.aggregates import Aggregate
-from ndcg_spark.comparison.conclusions import OTHER_JUDGMENTS, conclusion
+from ndcg_spark.comparison.conclusions import conclusion
 from ndcg_spark.comparison.families import adjust
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import ALL, Slice
 from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 #: The flags with which the randomization test takes the place of t.
 _RANDOMIZED = frozenset({"few_changed", "few_effective", "one_weighs_much"})

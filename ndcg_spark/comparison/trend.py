@@ -14,8 +14,8 @@ WINDOW, LEAST = 28, 7
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 #: The least distance that is flagged, as nights of an unchanged system have a MAD of 0.
 FLOOR = 0.005
-#: A CUSUM compares with the first so many comparable nights; of every deviation it takes off SLACK, and it flags what
-#: adds up to LIMIT, all in standard deviations. A single night counts for at most that of the band.
+#: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and flags a sum of
+#: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 #: The drop since the anchor is that between medians of LEVEL nights, so that it takes more than one bad night.
 LEVEL = 7

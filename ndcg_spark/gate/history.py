@@ -68,7 +68,7 @@ class History:
         )
 
     def _noise(self, tonight: Night, measures: Sequence[str]) -> dict[tuple[str, str, Cutoff], float]:
-        """The standard deviation of the differences from one night that is not worse to the next, of those alike."""
+        """The standard deviation of the difference between successive comparable nights, without those found worse."""
         last = baseline_night(self.nights, tonight.dataset, tonight.evaluated_on, RECENT_GOOD)
         if last is None or different_options(tonight.options, last.record.get("options", {})):
             return {}

@@ -21,8 +21,8 @@ def tests(gate: GateConfig, checks: Sequence[RunCheck]) -> list[Test]:
     """The p value that decides each check, adjusted by Holm under `regression`.
 
     A comparison that several checks or baselines rest on is one hypothesis of the family, and one in which no query
-    changed is none. Checks that only warn are a
-    family of their own, so that they take nothing from those that can fail.
+    changed is not tested. Checks that only warn are a family of their own, so that they take nothing from those that
+    can fail.
     """
     found = [Test(p_value(each), gate.alpha) for each in checks]
     if gate.correction == "none" or gate.rule != "regression":

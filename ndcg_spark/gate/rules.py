@@ -70,7 +70,7 @@ def decide_share(rule: str, losing: int, queries: int, allowed: float, p: float,
 
 
 def share_p_value(losing: int, queries: int, allowed: float) -> float:
-    """The two-sided p value of so many queries or more, where each is one of the allowed share by chance (binomial)."""
+    """The two-sided binomial p value of at least `losing` queries, if each is lost with the allowed probability."""
     return min(1.0, 2 * float(bdtrc(losing - 1, queries, allowed))) if losing else 1.0
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from ndcg_spark.comparison.baselines import earlier
 from ndcg_spark.comparison.comparability import convention_key, doubts, fingerprint
 from ndcg_spark.comparison.compare import Comparison
-from ndcg_spark.comparison.conclusions import OTHER_JUDGMENTS
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 Row = Mapping[str, Any]
 #: A column of scores and its cutoff.

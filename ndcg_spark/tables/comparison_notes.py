@@ -8,9 +8,10 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-#: The family of the comparisons that come first and are counted; see `comparison.families`.
+#: The family of the comparisons that come first and are counted.
 PRIMARY = "primary"
-#: The flag of a comparison whose difference may be that of the judgments; see `comparison.conclusions`.
+#: The flag of a comparison in which some queries have other judgments than in the baseline, so that a difference says
+#: nothing about the run.
 OTHER_JUDGMENTS = "other_judgments"
 
 #: What each mark means.
