@@ -1,0 +1,39 @@
+"""Two sets of judgments from storage compared; they and the results are checked as for an evaluation."""
+
+import pyarrow as pa
+
+from ndcg_spark.agreement import api
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.check import check_judgments, check_tables
+from ndcg_spark.inputs.read import read_judgments
+from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.setup import engine_for, sources_of
+
+
+def compare_judgments(
+    config: EvaluationConfig, other: str, report_step: ReportStep, has_results: bool
+) -> dict[str, pa.Table]:
+    """The judgments of the configuration, A, compared with those of the path `other`, B. Raises as an evaluation.
+
+    With results, the runs of the configuration are ranked under both at its deepest cutoff.
+    """
+    with engine_for(config) as engine:
+        report_step("engine", engine.name)
+        paths = [config.judgments.path, [other]]
+        sources = [
+            read_judgments(engine, config.judgments, [*map(config.dated, each)], config.convention.gain != "judged")
+            for each in paths
+        ]
+        judgments, results = [], None
+        with translated_failures(sources):
+            for name, source in zip("AB", sources, strict=True):
+                rows, counts = check_judgments(source, config)
+                judgments.append(rows.good(counts))
+                report_step(name, f"{counts.rows:,} judgments of {sum(counts.queries.values()):,} queries")
+            if has_results:
+                results = check_tables(*sources_of(engine, config), config).pruned_results
+            cutoff, convention = config.cutoffs[-1], config.convention
+            return api.compare_judgments(
+                judgments[0], judgments[1], results, cutoff, convention, dataset=config.dataset
+            )
