@@ -159,6 +159,9 @@ SWAPPED_RUNS = _table(
     *((f"{name}_{side}", _NUMBER) for side in "ab" for name in ("difference", "p_value")),
 )
 
+#: One row per relevant document of a night that no run has returned in some nights; key (dataset, query_id, doc_id).
+UNRETURNED_DOCUMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
+
 #: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
 #: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
 #: `line` the text of a line that is not a row.

@@ -6,7 +6,8 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
-from ndcg_spark.cli.configuration import load_arguments
+from ndcg_spark.cli.configuration import is_night, load_arguments
+from ndcg_spark.errors import ConfigurationError
 
 #: The options of evaluations that this command lacks, or has with another meaning.
 _OF_NIGHTS = (
@@ -16,20 +17,29 @@ _OF_NIGHTS = (
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)
-@click.argument("a", metavar="A", help="Judgments (qrels): a file, folder, glob or table:catalog.db.name.")
-@click.argument("b", metavar="B", help="Other judgments, in the same way.")
+@click.argument("a", metavar="A", help="Judgments (qrels), in any format; or, without B, a folder with nights.")
+@click.argument("b", metavar="[B]", required=False, help="Other judgments, in the same way.")
 @options.of_evaluations(*_OF_NIGHTS)
+@options.number("--nights", "N", "Nights in which no run returned a relevant document.", click.IntRange(min=1), 7)
 @options.output_format(*options.FORMATS)
-def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
+def judgments(a: str, b: str | None, nights: int, style: str, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
     Shows kappa and Krippendorff's alpha with intervals, the matrix of grades, and the queries that agree least. With
     --results also how A and B rank the runs at the deepest cutoff, and which pairs of runs swap.
+
+    Of a folder with nights (--date, else the newest): the relevant documents that no run returned in the last nights,
+    and how many queries every run answers perfectly.
     """
     from ndcg_spark.job.judgments import compare_judgments
-    from ndcg_spark.report.judgments import print_judgments
+    from ndcg_spark.report.judgments import print_judgments, print_spent
     from ndcg_spark.report.progress import Progress
 
+    if b is None:
+        if not is_night({**arguments, "paths": (a,)}):
+            raise ConfigurationError(f"arguments: only {a} is given; give the judgments A and B")
+        print_spent(a, arguments["date"], nights, style)
+        return
     has_results = bool(arguments["results"])
     config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or ("not read",)})
     with Progress(style).running() as progress:

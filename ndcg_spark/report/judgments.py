@@ -1,5 +1,6 @@
 """How the comparison of two sets of judgments is printed."""
 
+import dataclasses
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,8 +8,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
+from ndcg_spark.agreement.spent import SpentJudgments, spent_in_words, spent_judgments
+from ndcg_spark.nights.records import committed, read_again_if_replaced
+from ndcg_spark.nights.selection import select_nights
 from ndcg_spark.report.console import print_result
-from ndcg_spark.schemas import AGREEMENTS, RANKED_RUNS, SWAPPED_RUNS
+from ndcg_spark.report.night_data import headline
+from ndcg_spark.schemas import AGREEMENTS, RANKED_RUNS, SWAPPED_RUNS, UNRETURNED_DOCUMENTS
 from ndcg_spark.tables.table import TextTable, counted, name, number, rounded, shortest, text_table
 
 Rows = Sequence[dict[str, Any]]
@@ -21,6 +26,26 @@ def print_judgments(found: Mapping[str, pa.Table], style: str) -> None:
     """Print a comparison of judgments. CSV has the rows of AGREEMENTS alone, JSON every table."""
     rows = {table: found[table].to_pylist() for table in found}
     print_result(style, lambda: _tables(**rows), lambda: rows, AGREEMENTS.names, rows["agreements"])
+
+
+def print_spent(output: str, date: str | None, most: int, style: str) -> None:
+    """Print the spent judgments of a night, by its headline. CSV has the rows of UNRETURNED_DOCUMENTS alone."""
+
+    def read() -> list[SpentJudgments]:
+        known = committed(output)
+        nights = select_nights(known, output, date)
+        return [spent_judgments(night, known, *headline(night, None), most) for night in nights]
+
+    found = read_again_if_replaced(read)
+    rows = [row for each in found for row in each.unreturned]
+    notes = [spent_in_words(each) for each in found]
+    print_result(
+        style,
+        lambda: [_table(UNRETURNED_DOCUMENTS, rows, "relevant documents that no run returned", notes)],
+        lambda: [dataclasses.asdict(each) for each in found],
+        UNRETURNED_DOCUMENTS.names,
+        rows,
+    )
 
 
 def _tables(agreements: Rows, grade_pairs: Rows, ranked_runs: Rows, swapped_runs: Rows) -> list[TextTable]:
