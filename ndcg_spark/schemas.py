@@ -159,6 +159,13 @@ SWAPPED_RUNS = _table(
     *((f"{name}_{side}", _NUMBER) for side in "ab" for name in ("difference", "p_value")),
 )
 
+#: One row per run; key (dataset, run): the `change` of its mean NDCG since an earlier night, which is the sum of what
+#: other lists, other judgments and other queries made of it; `queries` are those with a score in all of these.
+CHANGE_PARTS = _table(
+    *(("dataset", _TEXT), ("run", _TEXT), ("queries", _COUNT)),
+    *((name, _NUMBER) for name in ("change", "of_lists", "of_judgments", "of_queries")),
+)
+
 #: One row per relevant document of a night that no run has returned in some nights; key (dataset, query_id, doc_id).
 UNRETURNED_DOCUMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
 

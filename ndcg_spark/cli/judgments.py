@@ -20,9 +20,10 @@ _OF_NIGHTS = (
 @click.argument("a", metavar="A", help="Judgments (qrels), in any format; or, without B, a folder with nights.")
 @click.argument("b", metavar="[B]", required=False, help="Other judgments, in the same way.")
 @options.of_evaluations(*_OF_NIGHTS)
+@click.option("--since", metavar="OUTPUT", help="Nights; say what changed since the last, whose judgments are A.")
 @options.number("--nights", "N", "Nights in which no run returned a relevant document.", click.IntRange(min=1), 7)
 @options.output_format(*options.FORMATS)
-def judgments(a: str, b: str | None, nights: int, style: str, **arguments: Any) -> None:
+def judgments(a: str, b: str | None, since: str | None, nights: int, style: str, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
     Shows kappa and Krippendorff's alpha with intervals, the matrix of grades, and the queries that agree least. With
@@ -41,7 +42,9 @@ def judgments(a: str, b: str | None, nights: int, style: str, **arguments: Any) 
         print_spent(a, arguments["date"], nights, style)
         return
     has_results = bool(arguments["results"])
+    if since is not None and not has_results:
+        raise ConfigurationError("arguments: --since compares lists, and there are none; give --results")
     config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or ("not read",)})
     with Progress(style).running() as progress:
-        found = compare_judgments(config, b, progress.report_step, has_results)
+        found = compare_judgments(config, b, progress.report_step, has_results, since)
     print_judgments(found, style)

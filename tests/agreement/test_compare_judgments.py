@@ -167,7 +167,7 @@ def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(evaluat
 
 
 def test_runs_of_judgments_without_a_common_query_are_refused(evaluate_embedded):
-    with pytest.raises(InputError, match="no query is judged by both sets"):
+    with pytest.raises(InputError, match="no query of default is judged by both sets"):
         evaluate_embedded.call(compared, {"q1": {"a": 1}}, {"q2": {"a": 1}}, {"q1": {"a": 0.5}})
 
 
@@ -193,7 +193,7 @@ def test_the_command_prints_tables_json_and_csv(folder):
     assert "unjudged    0    1    0           0" in printed.stdout
     assert "pairs of runs that swap: 1" in printed.stdout
     found = json.loads(command_line(*arguments, "--format", "json", cwd=folder).stdout)
-    assert set(found) == {"agreements", "grade_pairs", "ranked_runs", "swapped_runs"}
+    assert set(found) == {"agreements", "grade_pairs", "ranked_runs", "swapped_runs", "change_parts"}
     assert [(row["run"], row["rank_a"], row["rank_b"]) for row in found["ranked_runs"]] == [
         ("good", 1, 2),
         ("other", 2, 1),

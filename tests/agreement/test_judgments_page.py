@@ -74,5 +74,5 @@ def test_the_correlations_of_the_page_are_those_of_its_rankings():
 
 def test_the_page_describes_every_column_of_the_tables():
     section = PAGE.partition("## The tables")[2]
-    for table in ("AGREEMENTS", "GRADE_PAIRS", "RANKED_RUNS", "SWAPPED_RUNS"):
+    for table in ("AGREEMENTS", "GRADE_PAIRS", "RANKED_RUNS", "SWAPPED_RUNS", "CHANGE_PARTS"):
         assert [name for name in getattr(schemas, table).names if f"`{name}`" not in section] == []
