@@ -13,12 +13,12 @@ _CELLS = 4_000_000
 
 
 def agreements(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of AGREEMENTS of one dataset's GRADE_PAIRS: by measure, all queries before each of them.
+    """The rows of AGREEMENTS of one dataset's sorted GRADE_PAIRS: by measure, all queries before each of them.
 
     The grades of all queries are one scale. Intervals are those of the jackknife over the queries with documents that
     both judge. InputError if these have more than MOST_GRADES grades.
     """
-    queries, of_query = np.unique(pairs["query_id"].to_numpy(), return_inverse=True)
+    of_query, queries = pd.factorize(pairs["query_id"])
     grades, places = np.unique(pairs[["grade_a", "grade_b"]].to_numpy(), return_inverse=True)
     # A missing grade comes last.
     grades, (in_a, in_b) = grades[~np.isnan(grades)], places.reshape(-1, 2).T
@@ -34,13 +34,13 @@ def agreements(pairs: pd.DataFrame) -> pd.DataFrame:
         counts[name] = [of_queries.sum(), *of_queries]
     at, cells, count = (each[is_both] for each in (of_query, in_a * len(grades) + in_b, count))
     shape, size = (-1, len(grades), len(grades)), len(grades) ** 2
-    total, batch = np.bincount(cells, count, size), max(1, _CELLS // max(1, size))
+    whole, batch = np.bincount(cells, count, size).reshape(shape), max(1, _CELLS // max(1, size))
     parts = []
     for start in range(0, len(queries), batch):
         mine = (at >= start) & (at < start + batch)
-        each = np.zeros((min(batch, len(queries) - start), size))
-        np.add.at(each, (at[mine] - start, cells[mine]), count[mine])
-        parts.append([coefficients(matrices.reshape(shape)) for matrices in (total, each, total - each)])
+        places = (at[mine] - start) * size + cells[mine]
+        each = np.bincount(places, count[mine], min(batch, len(queries) - start) * size).reshape(shape)
+        parts.append([coefficients(matrices) for matrices in (whole, each, whole - each)])
     found = []
     for name in parts[0][0]:
         own, without = (np.concatenate([part[side][name] for part in parts]) for side in (1, 2))

@@ -79,7 +79,8 @@ def compare_judgments(
     key = query_key(sides[0].columns)
     if key != query_key(sides[1].columns):
         raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
-    pairs = grade_pairs(sides[0], sides[1], options, dataset).toArrow().to_pandas()
+    pairs = grade_pairs(sides[0], sides[1], options, dataset).toArrow()
+    pairs = pairs.sort_by([(name, "ascending") for name in pairs.column_names]).to_pandas()
     scores = []
     if results is not None:
         tables = [evaluate(each, results, cutoff, options, dataset=dataset).query_scores for each in sides]
@@ -88,7 +89,7 @@ def compare_judgments(
             earlier = frame(before, QUERY_SCORES.names, session, "before", known=(), needed=(*_KEY, *_SCORES, "cutoff"))
             scores.append(_by_query(earlier, cutoff))
     found: dict[str, list[pa.Table]] = {table: [_table(pd.DataFrame(), table)] for table in _SCHEMAS}
-    for name, rows in pairs.sort_values([*pairs.columns]).groupby("dataset"):
+    for name, rows in pairs.groupby("dataset"):
         parts = [("grade_pairs", rows), ("agreements", agreements(rows))]
         if scores and all(name in each.index for each in scores):
             ndcg = [each.loc[name]["ndcg"].unstack("run") for each in scores]
