@@ -21,9 +21,9 @@ _OF_NIGHTS = (
 @click.argument("b", metavar="[B]", required=False, help="Other judgments, in the same way.")
 @options.of_evaluations(*_OF_NIGHTS)
 @click.option("--since", metavar="OUTPUT", help="Nights; say what changed since the last, whose judgments are A.")
-@options.number("--nights", "N", "Nights in which no run returned a relevant document.", click.IntRange(min=1), 7)
+@click.option("--nights", metavar="N", type=click.IntRange(min=1), help="Nights to look at, without B. [default: 7]")
 @options.output_format(*options.FORMATS)
-def judgments(a: str, b: str | None, since: str | None, nights: int, style: str, **arguments: Any) -> None:
+def judgments(a: str, b: str | None, since: str | None, nights: int | None, style: str, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
     Shows kappa and Krippendorff's alpha with intervals, the matrix of grades, and the queries that agree least. With
@@ -32,15 +32,18 @@ def judgments(a: str, b: str | None, since: str | None, nights: int, style: str,
     Of a folder with nights (--date, else the newest): the relevant documents that no run returned in the last nights,
     and how many queries every run answers perfectly.
     """
+    from ndcg_spark.agreement.spent import NIGHTS
     from ndcg_spark.job.judgments import compare_judgments
     from ndcg_spark.report.judgments import print_judgments, print_spent
     from ndcg_spark.report.progress import Progress
 
     if b is None:
-        if not is_night({**arguments, "paths": (a,)}):
+        if not is_night({**arguments, "paths": (a,), "since": since}):
             raise ConfigurationError(f"arguments: only {a} is given; give the judgments A and B")
-        print_spent(a, arguments["date"], nights, style)
+        print_spent(a, arguments["date"], nights or NIGHTS, style)
         return
+    if nights is not None:
+        raise ConfigurationError("arguments: --nights is for a folder with nights; omit it, or B")
     has_results = bool(arguments["results"])
     if since is not None and not has_results:
         raise ConfigurationError("arguments: --since compares lists, and there are none; give --results")
