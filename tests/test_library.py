@@ -165,6 +165,16 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
     assert len(rows) == 3 * len(TABLES)
 
 
+def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, capsys):
+    local, spread = (
+        spark.createDataFrame(pa.table(COLUMNS)),
+        spark.range(8).selectExpr("id as doc_id", "id as query_id"),
+    )
+    for table, is_one in ((COLUMNS, True), (local, True), (spread, False)):
+        frame(table, RESULTS.names, spark, "results").explain()
+        assert ("Coalesce 1" in capsys.readouterr().out) == is_one
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
