@@ -18,4 +18,4 @@ stamped docs conf/site/requirements.txt .venv/constraints.txt pyproject.toml -- 
 rm -rf dist/site
 PATH="$PWD/.venv/docs/bin:$PATH" sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
     --conf-dir conf/site --doctree-dir .venv/docs/doctrees . dist/site
-echo "docs: made dist/site/index.html" >&2
+echo "docs: made dist/site; python -m http.server --directory dist/site shows it" >&2

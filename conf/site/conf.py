@@ -16,8 +16,8 @@ CONTENTS = {
     "First steps": ["conf/site/notebook", "ndcg_spark/COMING_FROM"],
     "Guides": ["conf/README", "ndcg_spark/RECIPES", "ndcg_spark/COMPARING", "ndcg_spark/EXPLAINING"],
     "Reference": ["ndcg_spark/REFERENCE", "ndcg_spark/MEASURES", "conf/site/api"],
-    "The project": ["ndcg_spark/STABILITY", "ndcg_spark/CHANGELOG"],
-    "For builders": ["ndcg_spark/README", "tests/README", "scripts/benchmark/README", ".github/CONTRIBUTING"],
+    "The project": ["scripts/benchmark/README", "ndcg_spark/STABILITY", "ndcg_spark/CHANGELOG"],
+    "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING"],
 }
 _NAMED = {page for pages in CONTENTS.values() for page in pages}
 CONTENTS["Guides"] += sorted({f"ndcg_spark/{path.stem}" for path in ROOT.glob("ndcg_spark/*.md")} - _NAMED)
