@@ -26,8 +26,16 @@ project = html_title = "ndcg_spark"
 version = release = ndcg_spark.__version__
 root_doc = "README"
 # A page among these that is not in the table of contents is an error.
-include_patterns = ["*.md", "*/*.md", "scripts/**.md", "conf/site/*.md", "conf/site/*.ipynb"]
-exclude_patterns = [".git", ".venv", ".*_cache", "dist"]
+include_patterns = [
+    "README.md",
+    ".github/*.md",
+    "conf/**.md",
+    "conf/site/*.ipynb",
+    "ndcg_spark/*.md",
+    "scripts/**.md",
+    "tests/*.md",
+]
+exclude_patterns = [".git", ".venv", "dist"]
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 
 # The anchors of headings, as GitHub makes them.
