@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
 #     scripts/check.sh               everything that matters, in some minutes
-#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, and older versions of
-#                                    Spark; other arguments go to pytest too
+#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
+#                                    Spark, and the site of the documentation; other arguments go to pytest too
 #     SPARK_VERSION=4.0 scripts/check.sh    everything with another Spark than the pinned one, as CI does it
 set -euo pipefail
 # Another checkout that is on this path would be tested in place of this one.
@@ -77,6 +77,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     export MLFLOW_PYTHON="$PWD/.venv/mlflow/bin/python"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
         for version in 4.0 4.1; do
             test_on_spark "$version"

@@ -24,6 +24,8 @@ GUIDES = {
         "ndcg_spark/EXPLAINING.md",
         "ndcg_spark/COMPARING.md",
         "ndcg_spark/CHANGELOG.md",
+        "ndcg_spark/RECIPES.md",
+        "ndcg_spark/STABILITY.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
