@@ -25,6 +25,8 @@ GUIDES = {
         "ndcg_spark/COMPARING.md",
         "ndcg_spark/JUDGMENTS.md",
         "ndcg_spark/CHANGELOG.md",
+        "ndcg_spark/RECIPES.md",
+        "ndcg_spark/STABILITY.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
