@@ -41,7 +41,7 @@ from ndcg_spark.table_config import (
 TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
 
 #: The path of a table that is required by the model, but is not read.
-_NOT_READ = "not read"
+NOT_READ = "not read"
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -184,7 +184,7 @@ def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
     checks = gate.get("check") if isinstance(gate, dict) else None
     listed = checks if isinstance(checks, list) else []
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
-    absent: dict[str, Any] = {"judgments": _NOT_READ, "results": _NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
+    absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
     return _loaded({**absent, **settings}, file, overrides)
 
 

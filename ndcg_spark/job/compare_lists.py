@@ -1,0 +1,125 @@
+"""Two sets of results compared list by list, without judgments."""
+
+import dataclasses
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark import rules
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.check import check_lists
+from ndcg_spark.contract.counts import ResultCounts
+from ndcg_spark.contract.duplicates import lists_without_duplicates
+from ndcg_spark.convention.cutoffs import by_depth
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
+from ndcg_spark.job.failures import PlanRefusedError, translated_failures
+from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.setup import engine_for, results_of
+from ndcg_spark.lists.api import as_list_changes
+from ndcg_spark.lists.changes import list_changes, ranked_lists, refuse_cutoffs, refuse_unknown_order
+from ndcg_spark.lists.pairs import compared_runs, paired
+from ndcg_spark.lists.summary import most_changed, summarized
+from ndcg_spark.schemas import query_key
+
+
+@dataclasses.dataclass(frozen=True)
+class ListComparison:
+    """How much the lists changed, as plain data."""
+
+    #: The rows of `summarized`, by dataset, run and cutoff.
+    rows: list[dict[str, Any]]
+    #: The rows of LIST_CHANGES of the queries that changed most, of each run and cutoff, those first.
+    queries: list[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    source: Source
+    config: EvaluationConfig
+    #: Good rows, and those without what is too deep.
+    results: DataFrame
+    cut: DataFrame
+    counts: ResultCounts
+    stamps: dict[str, Stamp]
+
+
+def compare_lists(
+    old: EvaluationConfig,
+    new: EvaluationConfig | None,
+    baseline: str | None,
+    persistence: float,
+    queries: int,
+    report_step: ReportStep,
+) -> ListComparison:
+    """Compare the lists of new results with those of old ones, or the runs of the old ones with one of them.
+
+    `queries` is how many that changed most are named for each run and cutoff.
+
+    Raises
+    ------
+    NdcgSparkError
+        As an evaluation does for its results; the baseline or every run is unknown; ties need judgments.
+    """
+    refuse_unknown_order(old.convention)
+    cutoffs = refuse_cutoffs(old.cutoffs, persistence)
+    with engine_for(old) as engine:
+        report_step("engine", engine.name)
+        sides = [_side(engine, config, report_step) for config in (new, old) if config is not None]
+        if len({"dataset" in side.results.columns for side in sides}) > 1:
+            raise InputError("results: only one side has a column dataset; name it in both or in neither")
+        names = [{run.run for run in side.counts.runs} for side in sides]
+        runs = compared_runs(names[0], names[-1], baseline)
+
+        def found(tables: list[DataFrame]) -> ListComparison:
+            key = query_key(tables[0].columns)
+            ranked = [
+                ranked_lists(table, key, side.config.convention, cutoffs[-1])
+                for table, side in zip(tables, sides, strict=True)
+            ]
+            pair = paired(ranked[0], ranked[-1], runs, baseline)
+            changes = list_changes(*pair, ["run", *key], old.convention, cutoffs, persistence)
+            table, materialize = as_list_changes(changes, baseline, old.dataset), sides[0].source.materialize
+            table = materialize(table) if materialize else table.persist()
+            rows = [row.asDict() for row in summarized(table).collect()]
+            most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
+            return ListComparison(sorted(rows, key=_place), sorted(most, key=lambda row: (*_place(row), row["place"])))
+
+        sources = [side.source for side in sides]
+        try:
+            with translated_failures(sources):
+                comparison = found([side.cut for side in sides])
+        except PlanRefusedError as refusal:
+            if not refusal.is_of_duplicates:
+                raise
+            with translated_failures(sources):
+                once = [lists_without_duplicates(s.results, s.counts, s.source, s.config) for s in sides]
+                comparison = found(once)
+        for side in sides:
+            refuse_changed([side.source], side.stamps)
+    report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
+    return comparison
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["dataset"], row["run"], by_depth(row["cutoff"])
+
+
+def _side(engine: Engine, config: EvaluationConfig, report_step: ReportStep) -> _Side:
+    """The checked results of one side."""
+    source = results_of(engine, config)
+    for note in source.notes:
+        report_step("read", f"{source.name}: {note}")
+    options = rules.options_without_scores(config.convention, source.table.columns)
+    config = config.model_copy(update={"convention": config.convention.replace(**options)})
+    stamps = stamps_of([source])
+    with translated_failures([source]):
+        good, counts, cut = check_lists(source, config)
+    report_step("read", f"{counts.rows:,} results of {len(counts.runs):,} runs from {source.place}")
+    if counts.breaches:
+        rows = sum(breach.rows for breach in counts.breaches)
+        report_step("rejected", f"{rows:,} rows of {source.place}: {limits.summary(counts.breaches)}")
+    return _Side(source, config, good, good if cut is None else cut(good), counts, stamps)
