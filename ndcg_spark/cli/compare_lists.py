@@ -26,7 +26,7 @@ _OF_JUDGMENTS = (
 def compare_lists(
     old: str, new: str | None, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
 ) -> None:
-    """Compare the lists of two sets of results, without judgments.
+    """Compare the lists of results without judgments.
 
     Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
     """

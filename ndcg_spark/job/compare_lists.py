@@ -1,9 +1,11 @@
 """Two sets of results compared list by list, without judgments."""
 
 import dataclasses
+import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
@@ -11,11 +13,14 @@ from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import check_lists
 from ndcg_spark.contract.counts import ResultCounts
 from ndcg_spark.contract.duplicates import lists_without_duplicates
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import by_depth
-from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
+from ndcg_spark.job.compare import ComparisonRequest, baselines_of
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, results_of
@@ -23,7 +28,11 @@ from ndcg_spark.lists.api import as_list_changes
 from ndcg_spark.lists.changes import list_changes, ranked_lists, refuse_cutoffs, refuse_unknown_order
 from ndcg_spark.lists.pairs import compared_runs, paired
 from ndcg_spark.lists.summary import most_changed, summarized
+from ndcg_spark.nights.read import read_dataset_scores, read_nights
+from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
+from ndcg_spark.nights.selection import select_nights
 from ndcg_spark.schemas import query_key
+from ndcg_spark.text import unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,11 +91,7 @@ def compare_lists(
             ]
             pair = paired(ranked[0], ranked[-1], runs, baseline)
             changes = list_changes(*pair, ["run", *key], old.convention, cutoffs, persistence)
-            table, materialize = as_list_changes(changes, baseline, old.dataset), sides[0].source.materialize
-            table = materialize(table) if materialize else table.persist()
-            rows = [row.asDict() for row in summarized(table).collect()]
-            most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
-            return ListComparison(sorted(rows, key=_place), sorted(most, key=lambda row: (*_place(row), row["place"])))
+            return _comparison(engine, as_list_changes(changes, baseline, old.dataset), queries)
 
         sources = [side.source for side in sides]
         try:
@@ -102,6 +107,67 @@ def compare_lists(
             refuse_changed([side.source], side.stamps)
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
     return comparison
+
+
+def compare_lists_of_nights(request: ComparisonRequest, queries: int, report_step: ReportStep) -> ListComparison:
+    """Compare the lists that published nights keep with those of a baseline. Raises as `compare_nights`.
+
+    ConfigurationError if a night does not keep its lists.
+    """
+    nights = committed(request.output)
+    tonight = select_nights(nights, request.output, request.date.isoformat() if request.date else None, request.dataset)
+    others = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
+    every = [*tonight, *others.values()]
+    for night in every:
+        if (night.record.get("configuration") or {}).get("documents") != "lists":
+            raise ConfigurationError(f'lists: {night} does not keep its lists; evaluate it with documents = "lists"')
+    rows: list[dict[str, Any]] = []
+    most: list[dict[str, Any]] = []
+    with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
+        report_step("engine", engine.name)
+        for night in tonight:
+            found = _comparison(engine, _changes_of_night(engine, request, night, others.get(night.dataset)), queries)
+            rows += found.rows
+            most += found.queries
+    return ListComparison(rows, most)
+
+
+def _changes_of_night(
+    engine: Engine, request: ComparisonRequest, night: CommittedNight, other: CommittedNight | None
+) -> DataFrame:
+    """The table LIST_CHANGES of a night and its baseline, a run of it if there is no other."""
+    both = [night, *([other] if other else [])]
+    options = night.record["options"]
+    convention = Convention().replace(**{name: options[name] for name in ("ties", "discount")})
+    refuse_unknown_order(convention)
+    depths = [{k for k in each.record["configuration"]["cutoffs"] if isinstance(k, int)} for each in both]
+    cutoffs = sorted(set.intersection(*depths))
+    if not cutoffs:
+        raise ConfigurationError(f"cutoffs: {night} and its baseline have no rank in common; evaluate one again")
+    names = [{row["run"] for row in rows} for rows in read_dataset_scores(both)]
+    runs = compared_runs(names[0], names[-1], request.baseline)
+    runs = [run for run in runs if request.runs is None or run in request.runs]
+    if not runs:
+        raise unknown_name("run", "run", (request.runs or ("",))[0], names[0])
+    tables = [
+        read_nights([each], "ranked_documents", engine.session).where(
+            F.col("run").isNotNull() & (F.col("rank") <= cutoffs[-1])
+        )
+        for each in both
+    ]
+    pair = paired(tables[0], tables[-1], runs, request.baseline)
+    changes = list_changes(*pair, ["run", "dataset", "query_id"], convention, cutoffs)
+    dates = [datetime.date.fromisoformat(each.evaluated_on) for each in both]
+    return as_list_changes(changes, request.baseline, night.dataset, dates[0], dates[1] if other else None)
+
+
+def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:
+    """What a table LIST_CHANGES says, read twice."""
+    materialize = materializer(engine, "list_changes")
+    table = materialize(changes) if materialize else changes.persist()
+    rows = [row.asDict() for row in summarized(table).collect()]
+    most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
+    return ListComparison(sorted(rows, key=_place), sorted(most, key=lambda row: (*_place(row), row["place"])))
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -93,13 +93,17 @@ def compare_lists(
 
 
 def as_list_changes(
-    found: DataFrame, baseline: str | None, dataset: str, night: datetime.date | None = None
+    found: DataFrame,
+    baseline: str | None,
+    dataset: str,
+    night: datetime.date | None = None,
+    baseline_night: datetime.date | None = None,
 ) -> DataFrame:
     """The table LIST_CHANGES from the columns of `list_changes`; without a baseline, runs of the same name."""
     described = {
         "dataset": F.col("dataset") if "dataset" in found.columns else F.lit(dataset),
         "evaluated_on": F.lit(night).cast("date"),
         "baseline": F.col("run") if baseline is None else F.lit(baseline),
-        "baseline_night": F.lit(None).cast("date"),
+        "baseline_night": F.lit(baseline_night).cast("date"),
     }
     return found.withColumns(described).select(*LIST_CHANGES.names)
