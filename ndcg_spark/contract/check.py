@@ -10,7 +10,7 @@ from ndcg_spark import casting, rules, schemas
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import aggregates, ambiguity, exclusions, limits, scan
 from ndcg_spark.contract.checked_tables import CheckedTables, Cut
-from ndcg_spark.contract.counts import ResultCounts
+from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.contract.rows import InputRows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
@@ -54,12 +54,8 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results is
         judged; or a run lacks more queries than allowed.
     """
-    allowed, convention = config.max_rejected_fraction, config.convention
     typed_tables(judgments, results, config)
-    judgment_rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, convention))
-    judgment_counts = judgment_rows.with_breaches(scan.count_judgments(judgment_rows.all, judgment_rows.reason))
-    limits.refuse_lost_rows(judgments, judgment_counts.rows)
-    limits.refuse_breaches("judgments", judgment_counts.breaches, judgment_counts.rows, judgments.place, allowed)
+    judgment_rows, judgment_counts = check_judgments(judgments, config)
     good_judgments = judgment_rows.good(judgment_counts)
     judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
     result_rows, good_results, result_counts, cut = _checked_results(
@@ -77,6 +73,16 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         tables = exclusions.without_excluded(tables, results.without)
     limits.refuse_coverage(tables, config, results.place)
     return tables
+
+
+def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[InputRows, JudgmentCounts]:
+    """The rows of the judgments and their counts, by one scan. InputError as `check_tables`."""
+    casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
+    rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, config.convention))
+    counts = rows.with_breaches(scan.count_judgments(rows.all, rows.reason))
+    limits.refuse_lost_rows(judgments, counts.rows)
+    limits.refuse_breaches("judgments", counts.breaches, counts.rows, judgments.place, config.max_rejected_fraction)
+    return rows, counts
 
 
 def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, Cut | None]:
