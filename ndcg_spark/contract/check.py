@@ -56,10 +56,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
     """
     allowed, convention = config.max_rejected_fraction, config.convention
     typed_tables(judgments, results, config)
-    judgment_rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, convention))
-    judgment_counts = judgment_rows.with_breaches(scan.count_judgments(judgment_rows.all, judgment_rows.reason))
-    limits.refuse_lost_rows(judgments, judgment_counts.rows)
-    limits.refuse_breaches("judgments", judgment_counts.breaches, judgment_counts.rows, judgments.place, allowed)
+    judgment_rows, judgment_counts = check_judgments(judgments, config)
     good_judgments = judgment_rows.good(judgment_counts)
     judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
     result_rows = InputRows(results, RESULTS, _reason_of_result(results.table, convention))
@@ -83,6 +80,16 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         tables = exclusions.without_excluded(tables, results.without)
     limits.refuse_coverage(tables, config, results.place)
     return tables
+
+
+def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[InputRows, JudgmentCounts]:
+    """The rows of the judgments and their counts, by one scan. InputError as `check_tables`."""
+    casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
+    rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, config.convention))
+    counts = rows.with_breaches(scan.count_judgments(rows.all, rows.reason))
+    limits.refuse_lost_rows(judgments, counts.rows)
+    limits.refuse_breaches("judgments", counts.breaches, counts.rows, judgments.place, config.max_rejected_fraction)
+    return rows, counts
 
 
 def _count_results(
