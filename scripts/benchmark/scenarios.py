@@ -227,6 +227,6 @@ def sizing(setting: Setting) -> Scenario:
     return Scenario("Sizing", programs, [Target(name, 0, figure="bytes_spilled") for name in largest])
 
 
-_EMBEDDED = (peers, text, large_text, deep, skew, growth, runs, paired.compare)
-_ALL = (*_EMBEDDED, warm, library, small, example, cost, sizing)
+_OF_DATA = (peers, text, large_text, deep, skew, growth, runs)
+_ALL = (*_OF_DATA, paired.compare, warm, library, small, example, cost, sizing)
 SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {of.__name__.replace("_", "-"): of for of in _ALL}
