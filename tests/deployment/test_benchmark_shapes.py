@@ -38,6 +38,7 @@ def test_a_scenario_runs_at_a_small_scale(scenario, tmp_path, capsys):
 #: What a program that measures inside itself gives figures of.
 OURS = ("evaluation", "evaluation, no ranks")
 INSIDE = {*OURS, *(f"{name}, unchecked" for name in OURS), "mllib", "sort"}
+INSIDE |= {f"{engine}, {call}" for engine in ("embedded", "spark") for call in ("evaluate", "compare")}
 
 
 @pytest.mark.slow
