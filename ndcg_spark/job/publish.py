@@ -19,7 +19,7 @@ from ndcg_spark.job.scores import (
     refuse_scores,
     results_to_score,
     runs_table,
-    scores_of,
+    scores_by_part,
     shown_columns,
     sorted_rows,
 )
@@ -88,7 +88,8 @@ def _stage(
     evaluation, clock, session = context.evaluation, context.clock, context.engine.session
     runs = runs_table(context.engine, checked)
     with clock.step("evaluate", evaluating(checked)):
-        publication.stage("query_scores", scores_of(checked, runs, evaluation))
+        for scores, _ in scores_by_part(context.engine, checked, evaluation):
+            publication.stage("query_scores", scores)
         # Before rows are counted: if there are too few because of a changed input, it is not the storage's fault.
         refuse_changed(context.sources, context.stamps)
         publication.verify("query_scores", counts["query_scores"])

@@ -42,9 +42,10 @@ class Publication:
         self._verified: dict[str, _Files] = {}
 
     def stage(self, name: str, table: DataFrame) -> None:
-        """Write a table to the staging folder, partitioned as it will be kept. Runs a job of the engine."""
+        """Add rows to a table in the staging folder, partitioned as it will be kept. Runs a job of the engine."""
         self._store.refuse_a_file()
-        table.write.partitionBy(*PARTITIONS).parquet(self._store.for_engine(f"{self._staging}/{name}"))
+        place = self._store.for_engine(f"{self._staging}/{name}")
+        table.write.parquet(place, mode="append", partitionBy=list(PARTITIONS))
 
     def read(self, name: str, session: SparkSession, schema: StructType) -> DataFrame:
         """The staged table, in this schema."""
