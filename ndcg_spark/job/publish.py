@@ -71,7 +71,8 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
                     context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         context.report_step("scored", scores)
-        context.release()
+        if not publication.needs_engine:
+            context.release()
         with context.clock.step("publish", "publishing"), interrupts.committing(output):
             superseded = publication.commit(night_record(context, checked), of_records)
     context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")

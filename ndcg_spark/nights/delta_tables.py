@@ -20,6 +20,8 @@ from ndcg_spark.schemas import PARTITIONS
 class DeltaTables:
     """The tables in the folders of a folder; see `TableFormat`."""
 
+    needs_engine = False
+
     def __init__(self, path: str) -> None:
         self.place = masked(f"delta:{path}")
         self._address = address_of(path, "output", StorageError)

@@ -22,6 +22,8 @@ _AT_ONCE = 1_000_000
 class IcebergTables:
     """The tables `catalog.namespace.name` of a catalog that pyiceberg's configuration names; see `TableFormat`."""
 
+    needs_engine = False
+
     def __init__(self, name: str) -> None:
         self.place = f"iceberg:{name}"
         self._catalog_name, _, self._namespace = name.partition(".")

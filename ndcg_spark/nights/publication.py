@@ -35,6 +35,9 @@ class Publication:
     failed. Our readers see nothing before the commit.
     """
 
+    #: Whether the engine must be there when it is committed.
+    needs_engine = False
+
     def __init__(self, output: str, evaluation_id: str) -> None:
         self._store = Store(output)
         self._id = evaluation_id

@@ -42,6 +42,8 @@ class Sink:
     def __init__(self, output: str) -> None:
         self._format: TableFormat = format_of(output)
         self.place = self._format.place
+        #: Whether Spark writes and reads the tables.
+        self.needs_engine = self._format.needs_engine
 
     def create(self) -> list[str]:
         """Make the tables that are not there; returns their names."""

@@ -25,6 +25,8 @@ _FORMATS = ("delta", "iceberg")
 class SparkTables:
     """The tables of a catalog's schema, or in the folders of a folder, `form` delta; see `TableFormat`."""
 
+    needs_engine = True
+
     def __init__(self, form: str, place: str) -> None:
         self.place = masked(f"{form}:{place}")
         self._form, self._where = form, place

@@ -43,6 +43,8 @@ class TableFormat(Protocol):
 
     #: The output without secrets, for messages.
     place: str
+    #: Whether Spark writes and reads them.
+    needs_engine: bool
 
     def absent(self, names: Sequence[str]) -> list[str]:
         """Those of these tables that are not there."""

@@ -18,6 +18,7 @@ class TablePublication(Publication):
     def __init__(self, sink: Sink, staging: str, evaluation_id: str) -> None:
         super().__init__(staging, evaluation_id)
         self._sink = sink
+        self.needs_engine = sink.needs_engine
 
     def commit(
         self, record: Mapping[str, Any], of_datasets: Mapping[str, Mapping[str, Any]] | None = None
