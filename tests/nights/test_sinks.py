@@ -18,7 +18,7 @@ DAY = datetime.timedelta(days=1)
 WEB, SHOP, BEFORE = ("web", "2026-11-16"), ("shop", "2026-11-16"), ("web", "2026-11-15")
 
 
-@pytest.fixture(params=["delta", "iceberg"])
+@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
 def output(request, tmp_path, monkeypatch):
     """An output of tables without nights."""
     pytest.importorskip("deltalake" if request.param == "delta" else "pyiceberg")
