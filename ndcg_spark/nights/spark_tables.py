@@ -73,7 +73,7 @@ class SparkTables:
             if isinstance(rows, Staged):
                 table = self._session.read.schema(schema).parquet(rows.folder)
             else:
-                table = self._session.createDataFrame(rows.to_pylist(), schema)
+                table = self._session.createDataFrame(rows, schema)
             writer = table.select(*schema.names).writeTo(self._name(name))
             if self._format(name) == "iceberg":
                 writer = writer.option("isolation-level", "serializable")
