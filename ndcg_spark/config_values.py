@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import shlex
 from collections.abc import Mapping
 
 from ndcg_spark import paths
@@ -41,6 +42,13 @@ def convention(given: object) -> Convention:
     if isinstance(given, Convention):
         return given
     raise ValueError(f"{given!r} is not a convention; give a preset's name or a table of options")
+
+
+def command(given: str) -> str:
+    """A command as a shell splits it; it must name a program."""
+    if not shlex.split(given):
+        raise ValueError("it names no program")
+    return given
 
 
 def date(given: object) -> datetime.date:

@@ -1,5 +1,6 @@
 """Tables of scores and comparisons as pandas frames, and as notebooks show them."""
 
+import weakref
 from collections.abc import Callable, Sequence
 
 import pandas as pd
@@ -34,14 +35,16 @@ def to_pandas(table: DataFrame) -> pd.DataFrame:
     return frame
 
 
-def with_html(table: DataFrame, html: Callable[[], str]) -> DataFrame:
-    """The same table, which a notebook shows as this HTML; it stays lazy until then."""
+def with_html(table: DataFrame, html: Callable[[DataFrame], str]) -> DataFrame:
+    """The same table, which a notebook shows as the HTML that is made of it; it stays lazy until then."""
+    # A table that refers to itself would keep its plan, and the engine its rows, until Python looks for cycles.
+    itself = weakref.proxy(table)
 
     def display() -> None:
         from IPython.display import HTML
         from IPython.display import display as shown
 
-        shown(HTML(html()))
+        shown(HTML(html(itself)))
 
     # A DataFrame of Spark Connect returns a column for any attribute. IPython does not ask such objects for a display
     # method, and recognizes them by the first of these attributes.

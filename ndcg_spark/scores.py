@@ -43,7 +43,7 @@ def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: M
     """Both tables of an evaluation; a notebook shows the first rows of either table."""
     queries, means = (measure_first(schema, measure_set.columns) for schema in (QUERY_SCORES, DATASET_SCORES))
     return Scores(
-        with_html(query_scores, lambda: first_rows(query_scores, ("dataset", "run", "query_id", "cutoff"), queries)),
-        with_html(dataset_scores, lambda: first_rows(dataset_scores, ("dataset", "run", "cutoff"), means)),
+        with_html(query_scores, lambda table: first_rows(table, ("dataset", "run", "query_id", "cutoff"), queries)),
+        with_html(dataset_scores, lambda table: first_rows(table, ("dataset", "run", "cutoff"), means)),
         measure_set,
     )

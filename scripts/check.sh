@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
 #     scripts/check.sh               everything that matters, in some minutes
-#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, and older versions of
-#                                    Spark; other arguments go to pytest too
+#     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
+#                                    Spark, and the site of the documentation; other arguments go to pytest too
 #     SPARK_VERSION=4.0 scripts/check.sh    everything with another Spark than the pinned one, as CI does it
 set -euo pipefail
 # Another checkout that is on this path would be tested in place of this one.
@@ -67,8 +67,17 @@ test_on_spark() {
 
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
 if [[ " $* " == *" --thorough "* ]]; then
+    # A real MLflow server, in an environment of its own.
+    install_mlflow() {
+        python -m venv .venv/mlflow
+        .venv/mlflow/bin/python -m pip install --quiet --disable-pip-version-check \
+            --constraint .venv/constraints.txt --editable '.[embedded]' 'mlflow>=3.1,<4' >&2
+    }
+    stamped mlflow requirements.txt pyproject.toml -- install_mlflow
+    export MLFLOW_PYTHON="$PWD/.venv/mlflow/bin/python"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
         for version in 4.0 4.1; do
             test_on_spark "$version"

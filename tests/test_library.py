@@ -2,8 +2,10 @@
 
 import contextlib
 import functools
+import gc
 import io
 import math
+import weakref
 
 import notebooks
 import numpy as np
@@ -14,7 +16,7 @@ from embedded import examples_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import Convention, evaluate, library, open_session, pandas_tables, to_pandas
+from ndcg_spark import Convention, compare, evaluate, library, open_session, pandas_tables, to_pandas
 from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.dataframes import frame
@@ -163,6 +165,16 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
     assert len(rows) == 3 * len(TABLES)
 
 
+def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, capsys):
+    local, spread = (
+        spark.createDataFrame(pa.table(COLUMNS)),
+        spark.range(8).selectExpr("id as doc_id", "id as query_id"),
+    )
+    for table, is_one in ((COLUMNS, True), (local, True), (spread, False)):
+        frame(table, RESULTS.names, spark, "results").explain()
+        assert ("Coalesce 1" in capsys.readouterr().out) == is_one
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -301,6 +313,23 @@ def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(evalu
     assert str(frame["cutoff"].dtype) == "Int64"
     assert frame["cutoff"].value_counts(dropna=False).to_dict() == {10: 11, pd.NA: 11}
     assert str(frame["evaluated_on"].dtype).startswith("datetime64")
+
+
+def is_kept_unused(_, *arguments):
+    gc.disable()
+    try:
+        scores = evaluate(*arguments)
+        compared = compare(scores.query_scores, "old")
+        tables = [weakref.ref(table) for table in (scores.query_scores, scores.dataset_scores, compared)]
+        del scores, compared
+        return [table() is not None for table in tables]
+    finally:
+        gc.enable()
+
+
+def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(evaluate_embedded):
+    runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
+    assert evaluate_embedded.call(is_kept_unused, JUDGED, runs) == [False, False, False]
 
 
 def test_so_it_is_on_classic_spark(spark):

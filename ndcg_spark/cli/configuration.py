@@ -38,13 +38,26 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
     convention: dict[str, Any] = dict(parse_option(text) for text in arguments.get("set") or ())
     if arguments.get("convention") is not None:
         convention["preset"] = arguments["convention"]
-    elsewhere = {*_TABLES, "paths", "column", "as_of", "input_format", "relevance", "run", "run_from", "set", "config"}
+    elsewhere = {
+        *_TABLES,
+        "paths",
+        "column",
+        "as_of",
+        "input_format",
+        "relevance",
+        "run",
+        "run_from",
+        "set",
+        "config",
+        "mlflow",
+    }
     return load(
         arguments.get("config"),
         {
             **{name: value for name, value in arguments.items() if name not in elsewhere},
             **{name: {**tables[name], "columns": columns.get(name), "as_of": versions.get(name)} for name in _TABLES},
             "convention": convention,
+            "sinks": {"mlflow": {"uri": arguments["mlflow"]}} if arguments.get("mlflow") else {},
         },
     )
 

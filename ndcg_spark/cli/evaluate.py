@@ -34,6 +34,11 @@ _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 @options.accept_baseline
 @options.junit
 @click.option("--baseline", metavar="RUN", help="Compare every other run with this one.")
+@click.option(
+    "--metrics-file", metavar="FILE", help="Also write the means for Prometheus, to a file that ends in .prom."
+)
+@click.option("--on-verdict", metavar="COMMAND", help="Run this with the gate's verdicts as JSON on its stdin.")
+@click.option("--mlflow", metavar="URI", help="Also log the published night to this MLflow server.")
 def evaluate(
     style: str,
     per_query: bool,
@@ -51,6 +56,7 @@ def evaluate(
     """
     from ndcg_spark.job import consumers
     from ndcg_spark.job import evaluate as job
+    from ndcg_spark.monitoring.notify import notify
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
@@ -82,6 +88,7 @@ def evaluate(
                 writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
         # The last is written first, and each one even if another fails.
+        outputs.callback(notify, config, outcome, report, lambda sentence: progress.report_step("warning", sentence))
         if not per_query:
             outputs.callback(_print, outcome, comparison, style, order)
         if report is not None:

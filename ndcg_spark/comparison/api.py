@@ -135,7 +135,7 @@ def compare(
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give the scores of two")
     # The table is small and computed, so a notebook shows it at once.
     table = comparison_table(found.rows, correction, alpha).first(_MOST_ROWS, "rows")
-    return with_html(as_table(found.rows, session), lambda: html(table))
+    return with_html(as_table(found.rows, session), lambda _: html(table))
 
 
 def _measures(measure: str) -> dict[str, list[Cutoff] | None]:

@@ -101,7 +101,7 @@ class Convention:
 
     @property
     def label(self) -> str:
-        """The preset, and the options that differ from it: 'trec_eval' or 'trec_eval gain=exp2'."""
+        """The preset and the options that differ from it, such as `trec_eval gain=exp2`."""
         preset = Convention.preset(self.based_on)
         changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
         return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])

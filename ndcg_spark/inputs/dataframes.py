@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import is_dataframe, refuse_alike
+from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import tool_exports
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
@@ -54,6 +55,10 @@ def frame(
     else:
         arrow, has = _arrow(table, wanted, where)
         own = session.createDataFrame(arrow)
+    if is_classic(session) and own.isLocal():
+        # The driver has the rows, so there are few. One partition needs no shuffle later, and Spark's optimizer leaves
+        # its rows alone, of which it would make a copy for every use.
+        own = own.coalesce(1)
     if wanted is None:
         found = resolve({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
         renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})

@@ -158,6 +158,16 @@ def warm(setting: Setting) -> Scenario:
     return Scenario("Warm", programs, targets)
 
 
+def library(_: Setting) -> Scenario:
+    """The library as a notebook calls it, twenty times in a session of each engine; only the later calls count."""
+    programs = [
+        script(engine, "library_warm.py", engine, "20", once=True, needs="java" if engine == "spark" else "")
+        for engine in ("embedded", "spark")
+    ]
+    limits = {"embedded, evaluate": 0.2, "embedded, compare": 0.5, "spark, evaluate": 1.5, "spark, compare": 2.0}
+    return Scenario("The library in a warm session", programs, [Target(name, limit) for name, limit in limits.items()])
+
+
 def small(setting: Setting) -> Scenario:
     """100,000 results on classic Spark, where starting and compiling are all there is, against MLlib."""
     files = setting.data(1_000).ranked
@@ -211,5 +221,5 @@ def sizing(setting: Setting) -> Scenario:
     return Scenario("Sizing", programs)
 
 
-_ALL = (peers, text, large_text, deep, skew, growth, paired.compare, warm, small, example, cost, sizing)
+_ALL = (peers, text, large_text, deep, skew, growth, paired.compare, warm, library, small, example, cost, sizing)
 SCENARIOS: Mapping[str, Callable[[Setting], Scenario]] = {of.__name__.replace("_", "-"): of for of in _ALL}

@@ -23,7 +23,13 @@ PINS = {
 
 
 @pytest.mark.parametrize(
-    "file", ["requirements.txt", "tests/requirements-parity.txt", "tests/requirements-object-store.txt"]
+    "file",
+    [
+        "requirements.txt",
+        "tests/requirements-parity.txt",
+        "tests/requirements-object-store.txt",
+        "conf/site/requirements.txt",
+    ],
 )
 def test_requirements_are_exact_pins_without_addresses(file):
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
@@ -124,6 +130,17 @@ def test_ci_tests_every_version_that_the_guide_names():
     assert sorted(set(re.findall(r"Spark (\d\.\d)", table))) == matrix["spark"]
     assert set(pythons) <= set(re.findall(r"3\.1\d", table))
     assert jobs["check"]["steps"][-1]["run"] == "scripts/check.sh"
+
+
+def test_ci_makes_the_site_with_pinned_tools():
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))["jobs"]
+    assert "scripts/docs.sh" in [step.get("run") for step in jobs["site"]["steps"]]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    pins = map(Requirement, (ROOT / "conf/site/requirements.txt").read_text(encoding="utf-8").splitlines())
+    pinned = {pin.name: str(pin.specifier).removeprefix("==") for pin in pins}
+    wanted = [Requirement(entry) for entry in groups["docs"]]
+    assert [entry.name for entry in wanted if not entry.specifier.contains(pinned[entry.name])] == []
 
 
 def test_no_pyarrow_is_installed_that_fails_beside_the_numpy_of_recommenders():

@@ -1,0 +1,77 @@
+"""The site of the documentation: the Markdown files where they are, a notebook, and the public docstrings.
+
+`scripts/docs.sh` builds it. The source folder is the project's, so a relative link leads to the same file here and on
+GitHub.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import ndcg_spark
+
+ROOT = Path(__file__).parents[2]
+
+#: The table of contents. A guide in `ndcg_spark/` that it does not name is added to the guides.
+CONTENTS = {
+    "First steps": ["conf/site/notebook", "ndcg_spark/COMING_FROM"],
+    "Guides": ["conf/README", "ndcg_spark/RECIPES", "ndcg_spark/COMPARING", "ndcg_spark/EXPLAINING"],
+    "Reference": ["ndcg_spark/REFERENCE", "ndcg_spark/MEASURES", "conf/site/api"],
+    "The project": ["scripts/benchmark/README", "ndcg_spark/STABILITY", "ndcg_spark/CHANGELOG"],
+    "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING"],
+}
+_NAMED = {page for pages in CONTENTS.values() for page in pages}
+CONTENTS["Guides"] += sorted({f"ndcg_spark/{path.stem}" for path in ROOT.glob("ndcg_spark/*.md")} - _NAMED)
+
+project = html_title = "ndcg_spark"
+version = release = ndcg_spark.__version__
+root_doc = "README"
+# A page among these that is not in the table of contents is an error.
+include_patterns = [
+    "README.md",
+    ".github/*.md",
+    "conf/**.md",
+    "conf/site/*.ipynb",
+    "ndcg_spark/*.md",
+    "scripts/**.md",
+    "tests/*.md",
+]
+exclude_patterns = [".git", ".venv", "dist"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+
+# The anchors of headings, as GitHub makes them.
+myst_heading_anchors = 4
+# Blocks without a language are what programs print.
+highlight_language = "text"
+# Pygments does not know the structs of DuckDB's SQL.
+suppress_warnings = ["misc.highlighting_failure"]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+# The docstrings say the types in words.
+autodoc_typehints = "none"
+# Docstrings write `code` as Markdown does.
+default_role = "literal"
+# autodoc documents what a module has, and this one imports its names when they are first used.
+vars(ndcg_spark).update({name: getattr(ndcg_spark, name) for name in ndcg_spark.__all__})
+
+html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
+templates_path = ["templates"]
+# Leads to the README, which is the first page.
+html_additional_pages = {"index": "index.html"}
+
+
+def add_contents(_: Any, page: str, source: list[str]) -> None:
+    """Put the table of contents below the README, which must not show it on GitHub."""
+    if page == root_doc:
+        for caption, pages in CONTENTS.items():
+            source[0] += "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", add_contents)

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Makes the site of the documentation in dist/site: the guides, the Python API and a notebook, which is run. Fails where a
+# link or an anchor leads nowhere. Installs what it needs into .venv/docs; once that is there, it needs no network.
+set -euo pipefail
+# Another checkout that is on this path would be documented in place of this one.
+unset PYTHONPATH
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
+
+install_docs() {
+    python -m venv .venv/docs
+    .venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/constraints.txt \
+        --requirement conf/site/requirements.txt --editable '.[embedded]' >&2 || fail "docs: pip could not install"
+}
+stamped docs conf/site/requirements.txt .venv/constraints.txt pyproject.toml -- install_docs
+
+# Every page is read again: Sphinx says nothing of a page that has not changed since it was wrong. The notebook's kernel is
+# the first `python` of the path.
+rm -rf dist/site
+PATH="$PWD/.venv/docs/bin:$PATH" sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
+    --conf-dir conf/site --doctree-dir .venv/docs/doctrees . dist/site
+echo "docs: made dist/site; python -m http.server --directory dist/site shows it" >&2

@@ -1,0 +1,167 @@
+"""The evaluator of Spark ML: numbers by hand, both shapes, and models that are chosen by it."""
+
+import math
+
+import pytest
+from embedded import examples_of
+from pyspark import keyword_only
+from pyspark.ml.base import Transformer
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.sql import functions as F
+
+from ndcg_spark import evaluate
+from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark.ml import NdcgEvaluator
+
+LONG = "user int, item int, rating double, prediction double"
+LISTS = "prediction array<int>, label array<int>"
+#: One query whose best document is second.
+ROWS = [(1, 7, 5.0, 0.2), (1, 8, 0.0, 0.9), (1, 9, 1.0, 0.1)]
+NDCG = (5 / math.log2(3) + 1 / math.log2(4)) / (5 + 1 / math.log2(3))
+
+
+def evaluated(spark, rows, columns, **params):
+    return NdcgEvaluator(**params).evaluate(spark.createDataFrame(rows, columns))
+
+
+def of_rows(evaluate_embedded, *rows, **params):
+    params = {"queryCol": "user", "convention": "trec_eval", **params}
+    return evaluate_embedded.call(evaluated, [*ROWS, *rows], LONG, **params)
+
+
+def of_lists(evaluate_embedded, *rows, columns=LISTS, **params):
+    return evaluate_embedded.call(evaluated, list(rows), columns, **{"convention": "mllib_binary", **params})
+
+
+def test_rows_of_a_query_and_a_document_are_graded(evaluate_embedded):
+    assert of_rows(evaluate_embedded) == pytest.approx(NDCG)
+
+
+def test_options_follow_the_preset(evaluate_embedded):
+    exponential = (31 / math.log2(3) + 1 / math.log2(4)) / (31 + 1 / math.log2(3))
+    assert of_rows(evaluate_embedded, convention="trec_eval gain=exp2") == pytest.approx(exponential)
+
+
+def test_the_examples_of_the_docstring_hold(evaluate_embedded):
+    assert evaluate_embedded.call(examples_of, "ndcg_spark.ml")[0] == 0
+
+
+def test_the_cutoff_is_k_or_that_of_the_measure(evaluate_embedded):
+    assert of_rows(evaluate_embedded, k=1) == 0
+    assert of_rows(evaluate_embedded, metricName="P@2", k=1) == 1 / 2
+    assert of_rows(evaluate_embedded, metricName="AP") == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize("score", [math.nan, None])
+def test_what_als_cannot_predict_is_judged_and_not_returned(evaluate_embedded, score):
+    unknown_user = (2, 7, 3.0, score)
+    mean = of_rows(evaluate_embedded, unknown_user, convention="trec_eval missing_query=zero")
+    assert mean == pytest.approx(NDCG / 2)
+
+
+def test_a_row_without_a_grade_is_unjudged(evaluate_embedded):
+    assert of_rows(evaluate_embedded, (1, 6, None, 0.3), metricName="P@2") == 0
+
+
+def test_equal_lists_are_as_many_queries(evaluate_embedded):
+    right, wrong = ([1, 2], [1]), ([3, 4], [1])
+    assert of_lists(evaluate_embedded, right, right, right, wrong) == pytest.approx(3 / 4)
+
+
+def test_a_list_that_is_null_is_empty_and_labels_that_are_null_are_no_query(evaluate_embedded):
+    assert of_lists(evaluate_embedded, ([1], [1]), (None, [1]), ([1], None)) == pytest.approx(1 / 2)
+
+
+def test_recommendations_and_graded_labels_are_arrays_of_structs(evaluate_embedded):
+    columns = "recommendations array<struct<item:int,rating:float>>, label array<struct<item:int,rating:float>>"
+    row = ([(8, 0.9), (7, 0.2), (9, 0.1)], [(7, 5.0), (9, 1.0)])
+    params = {"predictionCol": "recommendations", "convention": "trec_eval"}
+    assert of_lists(evaluate_embedded, row, columns=columns, **params) == pytest.approx(NDCG)
+
+
+@pytest.mark.parametrize(
+    ("row", "columns", "message"),
+    [
+        (([1],), "prediction array<int>", "column label is missing; it has prediction"),
+        (([1], "1"), "prediction array<int>, label string", "column label is string, not an array"),
+        (([1], [1.0]), "prediction array<int>, label array<double>", "of prediction are int and those of label are do"),
+        (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "label has no field for the document"),
+        (([1], []), LISTS, "no query has a relevant document"),
+    ],
+)
+def test_what_has_no_mean_is_refused_and_never_nan(evaluate_embedded, row, columns, message):
+    with pytest.raises(InputError, match=message):
+        of_lists(evaluate_embedded, row, columns=columns)
+
+
+def test_an_unknown_convention_is_refused(evaluate_embedded):
+    with pytest.raises(ConventionError, match="unknown preset 'trec_evil'"):
+        of_rows(evaluate_embedded, convention="trec_evil")
+
+
+def kept(_, folder):
+    NdcgEvaluator(queryCol="user", k=3).save(folder)
+    return {param.name: value for param, value in NdcgEvaluator.load(folder).extractParamMap().items()}
+
+
+def test_it_is_saved_and_loaded(evaluate_embedded, tmp_path):
+    found = evaluate_embedded.call(kept, str(tmp_path / "evaluator"))
+    assert (found["queryCol"], found["k"], found["convention"]) == ("user", 3, "standard")
+
+
+class Weighted(Transformer):
+    """Predicts a column times a weight."""
+
+    weight = Param(Params._dummy(), "weight", "factor", TypeConverters.toFloat)
+
+    @keyword_only
+    def __init__(self, *, weight=1.0):
+        super().__init__()
+        self._set(weight=weight)
+
+    def _transform(self, dataset):
+        return dataset.withColumn("prediction", F.col("feature") * self.getOrDefault("weight"))
+
+
+def weighted(spark, weights):
+    """The NDCG of each weight; ALS and the estimators of Spark need Java, and the embedded engine has none."""
+    rows = [(user, item, float(item), float(item)) for user in range(4) for item in range(3)]
+    dataset = spark.createDataFrame(rows, "user int, item int, rating double, feature double")
+    evaluator = NdcgEvaluator(queryCol="user")
+    return [evaluator.evaluate(Weighted(weight=weight).transform(dataset)) for weight in weights]
+
+
+def test_a_model_that_turns_the_order_around_is_worse(evaluate_embedded):
+    good, bad = evaluate_embedded.call(weighted, [1.0, -1.0])
+    assert good == 1
+    assert bad == pytest.approx((3 / math.log2(2 + 2) + 1 / math.log2(3)) / (3 + 1 / math.log2(3)))
+
+
+# CrossValidator leaves its pool of threads to the garbage collector.
+@pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
+def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(spark, thorough):
+    if not thorough:
+        pytest.skip("five models are fitted, for half a minute; with --thorough")
+    from pyspark.ml.recommendation import ALS
+    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
+    # Two tastes: users like the items whose number is even or odd like theirs.
+    rows = [(user, item, float(1 + 4 * (user % 2 == item % 2))) for user in range(12) for item in range(10)]
+    ratings = spark.createDataFrame(
+        [row for row in rows if (row[0] * 7 + row[1] * 3) % 5], "user int, item int, rating float"
+    )
+    als = ALS(rank=2, maxIter=3, seed=1, numUserBlocks=1, numItemBlocks=1)
+    grid = ParamGridBuilder().addGrid(als.regParam, [0.01, 100.0]).build()
+    tuned = CrossValidator(
+        estimator=als, estimatorParamMaps=grid, evaluator=NdcgEvaluator(queryCol="user", k=3), numFolds=2, seed=2
+    ).fit(ratings)
+    assert tuned.avgMetrics[0] > tuned.avgMetrics[1]
+
+    recommended = tuned.bestModel.recommendForAllUsers(3)
+    liked = ratings.where("rating > 1").groupBy("user").agg(F.collect_list("item").alias("label"))
+    lists = recommended.join(liked, on="user", how="inner")
+    clicks = ratings.where("rating > 1").select("user", "item")
+    (expected,) = evaluate(clicks, recommended, 3, relevance=1).dataset_scores.collect()
+    found = NdcgEvaluator(predictionCol="recommendations", k=3).evaluate(lists)
+    assert found == pytest.approx(expected["ndcg"], abs=1e-12)
