@@ -1,10 +1,13 @@
 """Nights in tables of Delta and Iceberg: reruns, kills, two writers at once, and what other readers see."""
 
 import datetime
+import json
+from pathlib import Path
 
 import pytest
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD
 from sinks import ALWAYS, by_others, commit, iceberg_environment, killed_after, publish, staged
+from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.expire import old_nights, remove, still_staged, waste
@@ -14,6 +17,7 @@ from ndcg_spark.nights.records import ReplacedError, accept, committed
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_format import ConflictError
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 DAY = datetime.timedelta(days=1)
 WEB, SHOP, BEFORE = ("web", "2026-11-16"), ("shop", "2026-11-16"), ("web", "2026-11-15")
 
@@ -198,3 +202,47 @@ def test_an_output_without_tables_says_how_to_make_them(tmp_path):
         committed(place)
     assert (Sink(place).create(), Sink(place).create()) == (list(TABLES), [])
     assert committed(place) == []
+
+
+@pytest.mark.slow
+def test_every_command_takes_an_output_of_tables(output, tmp_path):
+    config = tmp_path / "night.toml"
+    config.write_text(
+        f"""judgments = "{GOLDEN}/tiny.qrels"
+results = "{GOLDEN}/tiny.run"
+output = "{output}"
+documents = "top"
+[gate]
+min_queries = 1
+[[gate.baseline]]
+night = "last_good"
+[[gate.check]]
+cutoff = 10
+max_drop = 0.02
+""",
+        encoding="utf-8",
+    )
+
+    def program(*arguments, code=0):
+        done = command_line(*arguments, cwd=tmp_path, **iceberg_environment(tmp_path))
+        assert done.returncode == code, (arguments, done.stderr)
+        return done.stdout
+
+    program("evaluate", "--config", config, "--date", "2026-11-18", "--accept-baseline", "the first")
+    for _ in range(2):
+        program("evaluate", "--config", config, "--date", "2026-11-19", code=6)
+    nights = json.loads(program("nights", output, "--format", "json"))
+    assert [(night["evaluated_on"], len(night["dataset_scores"])) for night in nights] == [
+        ("2026-11-18", 4),
+        ("2026-11-19", 4),
+    ]
+    compared = json.loads(program("compare", output, "--baseline-date", "2026-11-18", "--format", "json"))
+    assert {row["difference"] for row in compared["comparisons"]} == {0.0}
+    assert "query 101 of default, run tiny: ndcg@10 0.2055" in program("explain", output, "--query", "101")
+    assert "2026-11-18 to 2026-11-19" in program("trend", output)
+    program("report", output, "--html", tmp_path / "page.html")
+    assert "no verdict" in program("gate", output, "--config", config, "--date", "2026-11-19", code=6)
+    program("gate", output, "--config", config, "--rehearse")
+    assert "removed default of 2026-11-18" in program("expire", output, "--keep-days", "0", "--baselines")
+    assert program("recover", output) == "nothing to recover\n"
+    assert others(output, *ALWAYS, "evaluations") == [{}, {}, {}]
