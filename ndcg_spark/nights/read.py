@@ -140,7 +140,7 @@ def read_rows(
     nights: Sequence[CommittedNight],
     table: str,
     columns: Sequence[str] | None = None,
-    where: Where | None = None,
+    where: Where | pc.Expression | None = None,
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
 
@@ -159,7 +159,11 @@ def read_rows(
         return schema.empty_table()
     store = nights[0].store
     if isinstance(store, Sink):
-        return _unless_replaced(nights, lambda: store.read(nights, table, columns, where or {}))
+        if isinstance(where, pc.Expression):
+            rows = _unless_replaced(nights, lambda: store.read(nights, table, None, {})).filter(where)
+            return rows if columns is None else rows.select(columns)
+        of_rows: Where = {} if where is None else where
+        return _unless_replaced(nights, lambda: store.read(nights, table, columns, of_rows))
     read_records(nights)
     _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
@@ -178,10 +182,11 @@ def read_rows(
         if not fragments:
             return schema.empty_table()
         found = ds.FileSystemDataset(fragments, schema, parquet, store.system)
-        conditions = [_is_in(column, values) for column, values in (where or {}).items()]
+        if where is not None and not isinstance(where, pc.Expression):
+            where = functools.reduce(operator.and_, [_is_in(column, values) for column, values in where.items()])
         return found.to_table(
             columns=None if columns is None else list(columns),
-            filter=functools.reduce(operator.and_, conditions) if conditions else None,
+            filter=where,
             fragment_readahead=AT_ONCE,
         )
 

@@ -213,7 +213,6 @@ results = "{GOLDEN}/tiny.run"
 output = "{output}"
 documents = "top"
 [gate]
-min_queries = 1
 [[gate.baseline]]
 night = "last_good"
 [[gate.check]]
