@@ -47,6 +47,8 @@ def spent_judgments(
     rows = read_rows([night] if has_documents else [], "ranked_documents", [*key, "relevance"], ideal).to_pylist()
     left = {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows}
     for each in newest if has_documents else ():
+        if not left:
+            break
         is_left = pc.field("run").is_valid() & pc.field("doc_id").isin([document for _, document in left])
         for row in read_rows([each], "ranked_documents", key, is_left).to_pylist():
             left.pop((row["query_id"], row["doc_id"]), None)
