@@ -247,6 +247,17 @@ RANKED_DOCUMENTS = _table(
     ("discount", _NUMBER),
 )
 
+#: One row per judgment that a night with lists was scored with; key (dataset, evaluated_on, query_id, doc_id), unless
+#: the convention merges what is judged twice. `relevance` is the grade, whatever the convention makes of it.
+KEPT_JUDGMENTS = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("query_id", _TEXT),
+    ("doc_id", _TEXT),
+    ("evaluation_id", _TEXT),
+    ("relevance", _NUMBER),
+)
+
 #: One row per run, baseline, query that either returned something for, and cutoff; key (dataset, evaluated_on, run,
 #: baseline, baseline_night, query_id, cutoff). Dates are null for results that are of no night. `returned` and
 #: `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and `left` are the
@@ -304,6 +315,7 @@ KEPT = {
     "dataset_scores": DATASET_SCORES,
     "rejected_rows": REJECTED_ROWS,
     "ranked_documents": RANKED_DOCUMENTS,
+    "judgments": KEPT_JUDGMENTS,
     "comparisons": COMPARISONS,
     "evaluations": EVALUATIONS,
 }

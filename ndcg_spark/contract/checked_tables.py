@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark.contract import scan
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
@@ -37,6 +38,12 @@ class CheckedTables:
     def pruned_results(self) -> DataFrame:
         """The results without those that are proved to lie below the deepest cutoff."""
         return self.results if self.cut is None else self.cut(self.results)
+
+    @property
+    def published_judgments(self) -> DataFrame:
+        """The judgments of datasets that have results."""
+        named = [name for name in self.datasets if name is not None]
+        return self.judgments.where(F.col("dataset").isin(named)) if named else self.judgments
 
     @property
     def judged_queries(self) -> DataFrame:

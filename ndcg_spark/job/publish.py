@@ -34,7 +34,13 @@ from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.nights.table_publication import TablePublication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
-from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, ranked_documents, rejected_rows
+from ndcg_spark.scoring.evaluation import (
+    Evaluation,
+    dataset_scores,
+    kept_judgments,
+    ranked_documents,
+    rejected_rows,
+)
 from ndcg_spark.scoring.ideal import judged_documents
 
 _LIST = ["dataset", "run", "query_id"]
@@ -145,7 +151,7 @@ def _stage_documents(
     # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
     whole = evaluation.convention.ties == "rank"
     results = results_to_score(checked, checked.results if whole else checked.pruned_results)
-    judgments = checked.judgments
+    judgments = checked.published_judgments
     if lists is not None:
         queries = lists.select(*key).distinct()
         judgments = judgments.join(queries, on=key, how="left_semi")
@@ -168,13 +174,15 @@ def _stage_documents(
 def _stage_lists(
     publication: Publication, checked: CheckedTables, evaluation: Evaluation, session: SparkSession
 ) -> None:
-    """As `_stage_documents`, with the lists of all queries, judged or not."""
+    """As `_stage_documents`, with the lists of all queries, judged or not; and stage the table KEPT_JUDGMENTS."""
     # What the check cuts off is proved not to matter for judged queries alone.
-    publication.stage("ranked_documents", ranked_documents(checked.judgments, checked.results, evaluation))
-    key = query_key(checked.judgments.columns)
+    judgments, key = checked.published_judgments, query_key(checked.judgments.columns)
+    publication.stage("ranked_documents", ranked_documents(judgments, checked.results, evaluation))
     sizes = list_sizes(checked.results, key, evaluation.convention, evaluation.deepest_finite)
     rows = sizes.agg(F.sum("ranks")).collect()[0][0] or 0
-    publication.verify("ranked_documents", rows + _ideal_rows(checked.judgments, evaluation))
+    publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
+    publication.stage("judgments", kept_judgments(judgments, evaluation))
+    publication.verify("judgments", judgments.count())
 
 
 def _ideal_rows(judgments: DataFrame, evaluation: Evaluation) -> int:

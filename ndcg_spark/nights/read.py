@@ -42,7 +42,8 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     output : str
         The folder with the published scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
+        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `judgments`, `rejected_rows` or
+        `evaluations`.
     session : SparkSession, optional
         The session to read with; by default the active one.
 

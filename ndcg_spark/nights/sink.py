@@ -135,7 +135,8 @@ class Sink:
         (evaluation, record) = next(iter(of_night.items()), (None, None))
         done = False
         for name in _OF_ROWS:
-            table = record["tables"][name] if record else {"rows": 0, "version": None}
+            # Nights of before there was such a table have none of its rows.
+            table = (record or {}).get("tables", {}).get(name, {"rows": 0, "version": None})
             expected = [(evaluation, table["rows"])] if table["rows"] else []
             if [*self._of_night(name, night).items()] != expected:
                 where = _where([night[0]], [night[1]])

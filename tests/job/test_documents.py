@@ -18,6 +18,7 @@ from ndcg_spark.explanation.request import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
+from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.records import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 
@@ -204,6 +205,30 @@ def test_a_night_that_keeps_lists_has_the_first_documents_of_every_query_judged_
     }
     assert kept == {("q1", 1): "a", ("q1", 2): "b", ("q9", 1): "d6", ("q9", 2): "d5", ("q9", 3): "d4"}
     assert {row["query_id"] for row in rows(tmp_path / "out", "query_scores")} == {"q1", "q2"}
+
+
+def test_a_night_that_keeps_lists_has_the_judgments_that_it_was_scored_with(tmp_path):
+    columns = ("dataset", "query_id", "doc_id", "relevance")
+    judged = [("web", "q1", "a", 2), ("web", "q1", "a", 1), ("web", "q2", "c", -1), ("web", "q2", None, 1)]
+    returned_ = ("web", "r", "q1", "a", 1)
+    # Nobody has results for the other dataset, so it has no night.
+    for name, names, lines in (
+        ("j", columns, [*judged, ("shop", "q1", "a", 1)]),
+        ("r", ("dataset", "run", "query_id", "doc_id", "score"), [returned_]),
+    ):
+        text = "".join(json.dumps(dict(zip(names, line, strict=True))) + "\n" for line in lines)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    for kept in ("lists", "top"):
+        night = ("--output", kept, "--documents", kept, "--date", "2026-11-20", "--max-rejected-fraction", "0.5")
+        merged = ("--set", "judgment_duplicates=max", "--engine", "embedded")
+        done = command_line("evaluate", "j.jsonl", "r.jsonl", *night, *merged, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        (night,) = committed(str(tmp_path / kept))
+        assert night.dataset == "web"
+    (night,) = committed(str(tmp_path / "lists"))
+    found = read_rows([night], "judgments", columns).to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == sorted(judged[:3])
+    assert not (tmp_path / "top" / "judgments").exists()
 
 
 def test_a_document_twice_in_the_list_of_an_unjudged_query_is_refused_where_lists_are_kept(tmp_path):

@@ -17,6 +17,7 @@ VALUES = {
     "dataset_scores": "ndcg",
     "rejected_rows": "score",
     "ranked_documents": "score",
+    "judgments": "relevance",
     "comparisons": "mean",
     "evaluations": "formula",
 }
