@@ -159,10 +159,10 @@ SWAPPED_RUNS = _table(
     *((f"{name}_{side}", _NUMBER) for side in "ab" for name in ("difference", "p_value")),
 )
 
-#: One row per run; key (dataset, run): the `change` of its mean NDCG since an earlier night, which is the sum of what
-#: other lists, other judgments and other queries made of it; `queries` are those with a score in all of these.
+#: One row per run and cutoff; key (dataset, run, cutoff): the `change` of its mean NDCG since an earlier night, the sum
+#: of what other lists, other judgments and other queries made of it; `queries` are those with a score in all of these.
 CHANGE_PARTS = _table(
-    *(("dataset", _TEXT), ("run", _TEXT), ("queries", _COUNT)),
+    *(("dataset", _TEXT), ("run", _TEXT), ("cutoff", _WHOLE), ("queries", _COUNT)),
     *((name, _NUMBER) for name in ("change", "of_lists", "of_judgments", "of_queries")),
 )
 

@@ -1,31 +1,82 @@
 """What made a run's mean change since an earlier night: other lists, other judgments, or other queries."""
 
-import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.scoring.evaluation import Evaluation, query_scores
+from ndcg_spark.scoring.ranking import breaks_ties_by_gain
+
+_KEY = ["run", "query_id", "place"]
+#: What computes the scores of a list once more gives the same to this.
+_NOISE = 1e-12
+#: The order of a list that a night keeps is that of its ranks, and what a convention leaves out is not on it.
+_AS_KEPT = {
+    "order": "rank",
+    "ties": "doc_id_desc",
+    "score_precision": "float64",
+    "duplicates": "error",
+    "exclude_query_as_document": False,
+}
 
 
-def change_parts(before: pd.DataFrame, between: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    """The rows of CHANGE_PARTS, by run, of the runs that all three have.
+def keeps_order(convention: Convention) -> bool:
+    """Whether the first documents of a list tell its scores under any judgments.
 
-    Each has the NDCG of every query (rows) and run (columns), nan where it is left out: of the earlier lists under the
-    earlier judgments, of the new lists under the earlier judgments, and of the new lists under the new judgments. Over
-    the queries with all three scores, `of_lists` is the mean of between - before and `of_judgments` that of after -
-    between. `of_queries` is what the others do: by how much they move the mean after, less what they moved it before.
-    So the parts sum to `change`, which is that of the whole means. Without such a query there are no parts.
+    Where ties are ordered by gain, or the ideal is of all that was returned, documents below them matter, too.
     """
-    runs = before.columns.intersection(after.columns)
-    first, second, third = (scores.reindex(columns=runs) for scores in (before, between, after))
-    known = (first + second + third).notna()
-    shared = [scores.where(known).mean() for scores in (first, second, third)]
-    return (
-        pd.DataFrame(
-            {
-                "queries": known.sum(),
-                "change": third.mean() - first.mean(),
-                "of_lists": shared[1] - shared[0],
-                "of_judgments": shared[2] - shared[1],
-                "of_queries": (third.mean() - shared[2]) - (first.mean() - shared[0]),
-            }
-        )
-        .rename_axis("run")
-        .reset_index()
+    return not breaks_ties_by_gain(convention) and convention.ideal != "retrieved"
+
+
+def scored_again(lists: DataFrame, judgments: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table QUERY_SCORES of lists, as RANKED_DOCUMENTS keeps them, under these judgments, in no order.
+
+    `runs` has one row per run, each of which is scored for every judged query.
+    """
+    as_kept = evaluation.under(evaluation.convention.replace(**_AS_KEPT))
+    ranked = lists.where(F.col("run").isNotNull()).select("run", "query_id", "doc_id", "rank")
+    return query_scores(judgments.select("query_id", "doc_id", "relevance"), ranked, runs, as_kept)
+
+
+def change_parts(before: DataFrame, between: DataFrame, after: DataFrame, again: DataFrame) -> DataFrame:
+    """The columns of CHANGE_PARTS without dataset, and `wrong`, by run and cutoff that both nights score, in no order.
+
+    All are tables QUERY_SCORES of one dataset: `before` of the earlier night, `after` of the later one, `between` of
+    its lists under the earlier judgments, and `again` under its own; these two of the queries that both judge and whose
+    judgments differ. Over the queries with all three scores, `of_lists` is the mean of between - before and
+    `of_judgments` that of after - between. `of_queries` is what the others do: by how much they move the mean after,
+    less what they moved it before. So the parts sum to `change`, which is that of the whole means. Without such a query
+    there are no parts. `wrong` counts the queries whose lists, as they are kept, do not give the score of `after`.
+    """
+    tables = {"before": before, "between": between, "after": after, "again": again}
+    sides = {name: _named(table, name) for name, table in tables.items()}
+    both = sides["after"].join(sides["before"], on=_KEY, how="full")
+    both = both.join(sides["between"], on=_KEY, how="left").join(sides["again"], on=_KEY, how="left")
+    is_same = F.col("hash_after") == F.col("hash_before")
+    both = both.withColumn("middle", F.when(is_same, F.col("after")).otherwise(F.col("between")))
+    is_right = F.col("returned_after") == F.col("returned_again")
+    is_near = F.abs(F.col("after") - F.col("again")) <= _NOISE
+    is_right &= F.coalesce(is_near, F.col("after").isNull() & F.col("again").isNull())
+    known = (F.col("before") + F.col("middle") + F.col("after")).isNotNull()
+    first, second, third = (F.when(known, F.col(name)) for name in ("before", "middle", "after"))
+    parts = both.groupBy("run", "place").agg(
+        F.count_if(known).alias("queries"),
+        (F.avg("after") - F.avg("before")).alias("change"),
+        F.avg(second - first).alias("of_lists"),
+        F.avg(third - second).alias("of_judgments"),
+        ((F.avg("after") - F.avg(third)) - (F.avg("before") - F.avg(first))).alias("of_queries"),
+        F.count_if(~is_same & ~F.coalesce(is_right, F.lit(False))).alias("wrong"),
+    )
+    named = parts.where(F.col("change").isNotNull()).withColumn("cutoff", F.nullif("place", F.lit(0)))
+    return named.select("run", "cutoff", "queries", "change", "of_lists", "of_judgments", "of_queries", "wrong")
+
+
+def _named(scores: DataFrame, name: str) -> DataFrame:
+    """The NDCG of each run, query and cutoff under this name; `place` is the cutoff, 0 for the whole ranking."""
+    return scores.select(
+        *("run", "query_id"),
+        F.coalesce("cutoff", F.lit(0)).alias("place"),
+        F.col("ndcg").alias(name),
+        F.col("judgments_hash").alias(f"hash_{name}"),
+        F.col("returned").alias(f"returned_{name}"),
     )

@@ -20,10 +20,9 @@ _OF_NIGHTS = (
 @click.argument("a", metavar="A", help="Judgments (qrels), in any format; or, without B, a folder with nights.")
 @click.argument("b", metavar="[B]", required=False, help="Other judgments, in the same way.")
 @options.of_evaluations(*_OF_NIGHTS)
-@click.option("--since", metavar="OUTPUT", help="Nights; say what changed since the last, whose judgments are A.")
 @click.option("--nights", metavar="N", type=click.IntRange(min=1), help="Nights to look at, without B. [default: 7]")
 @options.output_format(*options.FORMATS)
-def judgments(a: str, b: str | None, since: str | None, nights: int | None, style: str, **arguments: Any) -> None:
+def judgments(a: str, b: str | None, nights: int | None, style: str, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
     Shows kappa and Krippendorff's alpha with intervals, the matrix of grades, and the queries that agree least. With
@@ -38,16 +37,14 @@ def judgments(a: str, b: str | None, since: str | None, nights: int | None, styl
     from ndcg_spark.report.progress import Progress
 
     if b is None:
-        if not is_night({**arguments, "paths": (a,), "since": since}):
+        if not is_night({**arguments, "paths": (a,)}):
             raise ConfigurationError(f"arguments: only {a} is given; give the judgments A and B")
         print_spent(a, arguments["date"], nights or NIGHTS, style)
         return
     if nights is not None:
         raise ConfigurationError("arguments: --nights is for a folder with nights; omit it, or B")
     has_results = bool(arguments["results"])
-    if since is not None and not has_results:
-        raise ConfigurationError("arguments: --since compares lists, and there are none; give --results")
     config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or ("not read",)})
     with Progress(style).running() as progress:
-        found = compare_judgments(config, b, progress.report_step, has_results, since)
+        found = compare_judgments(config, b, progress.report_step, has_results)
     print_judgments(found, style)

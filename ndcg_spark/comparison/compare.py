@@ -44,6 +44,8 @@ class Comparison:
     slices_differ: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: Of each of `rows`, how many queries lost so much or more, by the sizes of losses that were requested.
     losses: list[dict[float, int]] = dataclasses.field(default_factory=list)
+    #: The rows of CHANGE_PARTS, by dataset, run and cutoff, where nights with other judgments keep what they need.
+    change_parts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
 def compare_tables(

@@ -13,8 +13,8 @@ from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.nights.selection import select_nights
 from ndcg_spark.report.console import print_result
 from ndcg_spark.report.night_data import headline
-from ndcg_spark.schemas import AGREEMENTS, CHANGE_PARTS, RANKED_RUNS, SWAPPED_RUNS, UNRETURNED_DOCUMENTS
-from ndcg_spark.tables.table import TextTable, counted, name, number, rounded, shortest, signed, text_table
+from ndcg_spark.schemas import AGREEMENTS, RANKED_RUNS, SWAPPED_RUNS, UNRETURNED_DOCUMENTS
+from ndcg_spark.tables.table import TextTable, counted, name, number, rounded, shortest, text_table
 
 Rows = Sequence[dict[str, Any]]
 #: How many of the queries that agree least are shown.
@@ -48,9 +48,7 @@ def print_spent(output: str, date: str | None, most: int, style: str) -> None:
     )
 
 
-def _tables(
-    agreements: Rows, grade_pairs: Rows, ranked_runs: Rows, swapped_runs: Rows, change_parts: Rows
-) -> list[TextTable]:
+def _tables(agreements: Rows, grade_pairs: Rows, ranked_runs: Rows, swapped_runs: Rows) -> list[TextTable]:
     whole = [row for row in agreements if row["query_id"] is None]
     of_queries = (row for row in agreements if row["query_id"] is not None and row["measure"] == "agreement")
     least = sorted((row for row in of_queries if row["pairs"]), key=lambda row: (row["value"], -row["pairs"]))
@@ -61,12 +59,6 @@ def _tables(
         tables.append(_table(RANKED_RUNS, ranked_runs, "runs under A and B"))
         surest = sorted(swapped_runs, key=lambda row: max(row["p_value_a"] or 0, row["p_value_b"] or 0))
         tables.append(_table(SWAPPED_RUNS, surest, f"pairs of runs that swap: {len(surest):,}", [_ALONE]))
-    if change_parts:
-        words = [
-            f"{row['run']}: of {signed(row['change'])}, {signed(row['of_judgments'])} are other judgments"
-            for row in change_parts[:_LEAST]
-        ]
-        tables.append(_table(CHANGE_PARTS, change_parts, "changes since the earlier night", words))
     return tables
 
 

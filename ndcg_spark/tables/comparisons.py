@@ -196,6 +196,23 @@ def transition_table(rows: Rows) -> TextTable | None:
     return text_table(columns, shown, [note]) if shown else None
 
 
+def change_table(rows: Rows) -> TextTable:
+    """What other lists, judgments and queries made of the change of each mean, and a sentence on the largest."""
+    parts = (number(f"other {part}", f"of_{part}", signed) for part in ("lists", "judgments", "queries"))
+    columns = [name("run"), name("measure", _ndcg), number("queries", form=counted), number("change", form=signed)]
+    largest = max(rows, key=lambda row: abs(row["change"]))
+    return text_table([*columns, *parts], rows, [f"{largest['run']} {_ndcg(largest)}: {change_in_words(largest)}"])
+
+
+def change_in_words(row: Row) -> str:
+    """What part of a change is of other judgments."""
+    return f"of {signed(row['change'])}, {signed(row['of_judgments'])} are other judgments"
+
+
+def _ndcg(row: Row) -> str:
+    return _measure({**row, "measure": "ndcg"})
+
+
 def status(value: str | None) -> str:
     """The status of a query, which may not be there."""
     return value or "not there"

@@ -193,7 +193,7 @@ def test_the_command_prints_tables_json_and_csv(folder):
     assert "unjudged    0    1    0           0" in printed.stdout
     assert "pairs of runs that swap: 1" in printed.stdout
     found = json.loads(command_line(*arguments, "--format", "json", cwd=folder).stdout)
-    assert set(found) == {"agreements", "grade_pairs", "ranked_runs", "swapped_runs", "change_parts"}
+    assert set(found) == {"agreements", "grade_pairs", "ranked_runs", "swapped_runs"}
     assert [(row["run"], row["rank_a"], row["rank_b"]) for row in found["ranked_runs"]] == [
         ("good", 1, 2),
         ("other", 2, 1),

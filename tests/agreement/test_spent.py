@@ -66,7 +66,7 @@ def test_the_command_lists_them(folder):
     ]
     (found,) = json.loads(command_line(*arguments, "--format", "json", cwd=folder).stdout)
     assert (found["perfect"], found["queries"]) == (["q2"], 3)
-    for wrong in (["out", "--since", "out"], ["qrels", "qrels", "--nights", "2"]):
+    for wrong in (["out", "--cutoffs", "3"], ["qrels", "qrels", "--nights", "2"]):
         refused = command_line("judgments", *wrong, cwd=folder)
         assert (refused.returncode, f"{wrong[-2]} is for" in refused.stderr) == (2, True)
     refused = command_line("judgments", "qrels", "--results", "x.run", cwd=folder)

@@ -173,6 +173,18 @@ def test_without_a_baseline_a_night_is_compared_with_the_newest_of_the_same_judg
     assert list(compared.warnings) == [differ, "of the comparison"]
 
 
+def test_a_page_says_what_part_of_a_change_is_of_other_judgments(tmp_path):
+    (tmp_path / "r.run").write_text("q1 Q0 a 1 3 r\nq1 Q0 c 2 2 r\n")
+    for date, qrels in (("2026-11-19", "q1 0 a 1\n"), ("2026-11-20", "q1 0 a 0\nq1 0 c 1\n")):
+        (tmp_path / "qrels").write_text(qrels)
+        night = ("--output", tmp_path, "--date", date, "--documents", "lists", "--engine", "embedded")
+        assert command_line("evaluate", "qrels", "r.run", *night, cwd=tmp_path).returncode == 0
+    words = Page(reported(tmp_path, "--baseline-date", "2026-11-19")).words
+    change = f"{1 / np.log2(3) - 1:+.4f}"
+    assert f"Why? Of the mean's change {change}, {change} are other judgments. 1 query lost" in words
+    assert "Default: judgments since 2026-11-19: 1 added, 0 removed, 1 with another grade." in words
+
+
 @pytest.mark.parametrize(
     ("date", "p_value", "shown"), [("2026-11-19", 0.01, "dense"), ("2026-11-19", 0.5, "hybrid"), (None, 0.01, "hybrid")]
 )
