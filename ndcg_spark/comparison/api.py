@@ -13,7 +13,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.library import as_list, session_of
-from ndcg_spark.pandas_tables import with_html
+from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores
 from ndcg_spark.tables.comparisons import comparison_table
@@ -40,7 +40,7 @@ def compare(
     seed: int = 0,
     margin: float | None = None,
     unchanged_queries: bool = False,
-) -> DataFrame:
+) -> Table:
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
     Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
@@ -83,9 +83,10 @@ def compare(
 
     Returns
     -------
-    DataFrame
+    Table
         The table COMPARISONS, one row per dataset, date, run, measure, cutoff and slice; its columns are described in
-        COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its intervals drawn.
+        COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its intervals drawn;
+        `to_pandas` and `to_arrow` have all rows.
 
     Raises
     ------

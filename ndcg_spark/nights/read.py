@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import datetime
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,18 +21,31 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, Store, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
+from ndcg_spark.nights.selection import select_nights
+from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
+from ndcg_spark.tables.comparisons import comparison_table
+from ndcg_spark.tables.writers import html
 from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
+#: At most this many comparisons are shown.
+_SHOWN = 100
 #: Up to this many nights are each read from their own files alone.
 _FEW = 10
 
 
-def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
-    """The rows of all nights in one table, in its schema and in no order.
+def read_scores(
+    output: str,
+    table: str = "dataset_scores",
+    session: SparkSession | None = None,
+    *,
+    date: datetime.date | str | None = None,
+) -> Table:
+    """The rows of all nights in one table, or of those of a date, in its schema and in no order.
 
-    They are read lazily: rows of a night that is evaluated again in the meantime may be missing.
+    They are read lazily: rows of a night that is evaluated again in the meantime may be missing. A notebook shows the
+    first rows, or the comparisons of a date as `compare` does; `to_pandas` and `to_arrow` have all.
 
     Parameters
     ----------
@@ -41,11 +55,15 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
         `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
     session : SparkSession, optional
         The session to read with; by default the active one.
+    date : date or str, optional
+        Only nights of this date, one of each dataset.
 
     Raises
     ------
     StorageError
         There is no session, table or night of that name, the output cannot be read, or files of a night are missing.
+    ConfigurationError
+        There is no night of the date.
     """
     reader = session or SparkSession.getActiveSession()
     if reader is None:
@@ -56,7 +74,21 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     nights = committed(output)
     if not nights:
         raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
-    return read_nights(nights, table, reader)
+    if date is not None:
+        nights = select_nights(nights, output, str(date))
+    rows = read_nights(nights, table, reader)
+    if table != "comparisons" or date is None:
+        return with_html(rows)
+    gate = (nights[0].record.get("configuration") or {}).get("gate") or {}
+    options = {"correction": gate.get("correction", "holm"), "alpha": gate.get("alpha", 0.05)}
+    return with_html(rows, functools.partial(_compared, **options))
+
+
+def _compared(table: DataFrame, correction: str, alpha: float) -> str:
+    """Comparisons of one date as HTML, those of all queries first. Runs a Spark job."""
+    rows = [row.asDict() for row in table.collect()]
+    rows.sort(key=lambda row: (row["dataset"], str(row["attribute"] or ""), str(row["value"] or "")))
+    return html(comparison_table(rows, correction, alpha).first(_SHOWN, "rows"))
 
 
 def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:
