@@ -150,9 +150,10 @@ def evaluate(
         )
     ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
     parsed = parse_measures(measures, ranks, DEFAULT_CUTOFFS)
-    judgments = _graded(judgments, session, options, relevance)
+    options = options.replace(**parsed.options)
+    good_judgments = checked_judgments(judgments, session, options, relevance)
     results = frame(results, RESULTS.names, session, "results", needed=_IDS)
-    options = options.replace(**parsed.options, **rules.options_without_scores(options, results.columns))
+    options = options.replace(**rules.options_without_scores(options, results.columns))
     evaluation = Evaluation(
         options,
         parsed.cutoffs,
@@ -164,12 +165,8 @@ def evaluate(
     )
     if "run" not in results.columns:
         results = results.withColumn("run", F.lit(RUN))
-    typed_judgments = conform_rows(judgments, JUDGMENTS, "judgments")
     typed_results = conform_rows(results, RESULTS, "results")
-    rules.require_columns(typed_judgments.columns, typed_results.columns, options)
-    grades = gain(F.coalesce("relevance", F.lit(0.0)), options)
-    broken = rules.broken_judgments(dict(typed_judgments.dtypes), grades, options)
-    good_judgments = refuse_rows(typed_judgments, broken, "judgments")
+    rules.require_columns(good_judgments.columns, typed_results.columns, options)
     broken = rules.broken_results(dict(typed_results.dtypes), options)
     good_results = refuse_rows(typed_results, broken, "results")
     runs = count_unjudged_queries(good_judgments, good_results)
@@ -177,6 +174,15 @@ def evaluate(
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     means = dataset_scores(per_query, runs, evaluation)
     return scores_of(per_query, means, evaluation.measures)
+
+
+def checked_judgments(
+    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None = None
+) -> DataFrame:
+    """The table JUDGMENTS of what people have; it fails at rows that break a rule."""
+    typed = conform_rows(_graded(judgments, session, convention, relevance), JUDGMENTS, "judgments")
+    grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
+    return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
 
 
 def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:

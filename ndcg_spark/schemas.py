@@ -129,6 +129,46 @@ TO_JUDGE = _table(
     ("weight", _NUMBER),
 )
 
+#: One row per dataset, query and pair of its grades under two sets of judgments, A and B; key all but `pairs`, the
+#: number of documents. A grade is null where that set does not judge them; at least one is not.
+GRADE_PAIRS = _table(
+    ("dataset", _TEXT), ("query_id", _TEXT), ("grade_a", _NUMBER), ("grade_b", _NUMBER), ("pairs", _COUNT)
+)
+
+#: One row per dataset, query and measure of agreement; key (dataset, query_id, measure). `query_id` is null for all
+#: queries, the only rows with a 95 % interval. `pairs` counts the documents that A and B judge, the others those that
+#: one of them judges. With results, `tau_b` and `tau_ap` compare the rankings of the runs. `value` may be undefined.
+AGREEMENTS = _table(
+    *((name, _TEXT) for name in ("dataset", "query_id", "measure")),
+    *((name, _COUNT) for name in ("pairs", "only_a", "only_b")),
+    *((name, _NUMBER) for name in ("value", "interval_low", "interval_high")),
+)
+
+#: One row per run; key (dataset, run): its mean NDCG under A and under B over the queries that both judge, how many
+#: `queries` the mean is over, and its rank. Equal means share their best rank; all are null where no query is left.
+RANKED_RUNS = _table(
+    *((name, _TEXT) for name in ("dataset", "run")),
+    *((f"{name}_{side}", _COUNT) for name in ("rank", "queries") for side in "ab"),
+    *((f"ndcg_{side}", _NUMBER) for side in "ab"),
+)
+
+#: One row per pair of runs that A and B order differently; key (dataset, run, other). `run` is better under A and
+#: `other` under B; their mean difference and the p value of the paired t test, not adjusted, under each.
+SWAPPED_RUNS = _table(
+    *((name, _TEXT) for name in ("dataset", "run", "other")),
+    *((f"{name}_{side}", _NUMBER) for side in "ab" for name in ("difference", "p_value")),
+)
+
+#: One row per run; key (dataset, run): the `change` of its mean NDCG since an earlier night, which is the sum of what
+#: other lists, other judgments and other queries made of it; `queries` are those with a score in all of these.
+CHANGE_PARTS = _table(
+    *(("dataset", _TEXT), ("run", _TEXT), ("queries", _COUNT)),
+    *((name, _NUMBER) for name in ("change", "of_lists", "of_judgments", "of_queries")),
+)
+
+#: One row per relevant document of a night that no run has returned in some nights; key (dataset, query_id, doc_id).
+UNRETURNED_DOCUMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
+
 #: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
 #: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
 #: `line` the text of a line that is not a row.
@@ -205,6 +245,34 @@ RANKED_DOCUMENTS = _table(
     ("relevance", _NUMBER),
     ("gain", _NUMBER),
     ("discount", _NUMBER),
+)
+
+#: One row per run, baseline, query that either returned something for, and cutoff; key (dataset, evaluated_on, run,
+#: baseline, baseline_night, query_id, cutoff). Dates are null for results that are of no night. `returned` and
+#: `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and `left` are the
+#: others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1 (LISTS.md).
+LIST_CHANGES = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("baseline", _TEXT),
+    ("baseline_night", _DATE),
+    ("query_id", _TEXT),
+    ("cutoff", _WHOLE),
+    ("returned", _COUNT),
+    ("baseline_returned", _COUNT),
+    ("common", _COUNT),
+    ("entered", _COUNT),
+    ("left", _COUNT),
+    ("top_changed", BooleanType()),
+    ("same_order", BooleanType()),
+    ("overlap", _NUMBER),
+    ("jaccard", _NUMBER),
+    ("average_overlap", _NUMBER),
+    ("rbo", _NUMBER),
+    ("rbo_low", _NUMBER),
+    ("rbo_high", _NUMBER),
+    ("moved_discount", _NUMBER),
 )
 
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null

@@ -23,6 +23,7 @@ GUIDES = {
         "ndcg_spark/MEASURES.md",
         "ndcg_spark/EXPLAINING.md",
         "ndcg_spark/COMPARING.md",
+        "ndcg_spark/JUDGMENTS.md",
         "ndcg_spark/CHANGELOG.md",
         "ndcg_spark/RECIPES.md",
         "ndcg_spark/STABILITY.md",

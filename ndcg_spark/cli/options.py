@@ -97,7 +97,9 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     ),
     "output": _text("--output", "FOLDER", "Folder to publish the scores in. Without it they are only printed."),
     "documents": _text(
-        "--documents", "top|worst", "Also keep the ranked documents: of all queries, or of those that lost most."
+        "--documents",
+        "top|lists|worst",
+        "Also keep the ranked documents: of judged queries, of all queries, or of those that lost most.",
     ),
     "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     "measures": _text(

@@ -17,7 +17,7 @@ def without_excluded(tables: CheckedTables, exclude: Source) -> CheckedTables:
 
     Runs two Spark jobs. InputError for a row without a query or a document.
     """
-    _refuse_bad_rows(exclude)
+    refuse_bad_rows(exclude)
     results = remove_excluded(tables.results, exclude)
     remaining = dataclasses.replace(tables, results=results).with_runs(scan.count_runs(results, tables.judged_queries))
     rows = [sum(run.rows for run in each.result_counts.runs) for each in (tables, remaining)]
@@ -36,7 +36,8 @@ def _typed(exclude: Source) -> DataFrame:
     return casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.place})")
 
 
-def _refuse_bad_rows(exclude: Source) -> None:
+def refuse_bad_rows(exclude: Source) -> None:
+    """InputError for a row without a query or a document."""
     _typed(exclude)
     reason = rules.reason_of(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
     reasons = exclude.table.select(reason.alias("reason"))

@@ -47,11 +47,11 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
 def count_results(
     table: DataFrame,
     reason: Column,
-    judged_queries: DataFrame,
+    judged_queries: DataFrame | None,
     pruning: Pruning | None = None,
     further: Sequence[Aggregates] = (),
 ) -> ResultCounts:
-    """Counts of the results in one scan; `judged_queries` has one row per judged query.
+    """Counts of the results in one scan; `judged_queries` has one row per judged query, None if all count as judged.
 
     The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
     the counts also name the lists whose ranks cannot be trusted. The same scan computes the `further` aggregates.
@@ -66,7 +66,7 @@ def count_results(
 def count_results_and_floors(
     table: DataFrame,
     reason: Column,
-    judged_queries: DataFrame,
+    judged_queries: DataFrame | None,
     floors: Floors,
     materialize: Callable[[DataFrame], DataFrame],
 ) -> tuple[ResultCounts, DataFrame]:
@@ -88,7 +88,7 @@ def _of_results(table: DataFrame, reason: Column) -> list[Aggregates]:
 
 
 def _counts_of(
-    lists: DataFrame, key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame
+    lists: DataFrame, key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame | None
 ) -> ResultCounts:
     """The counts of results from `lists`, which has the aggregates by run and query key."""
     rows = rows_of_runs(lists, key, judged_queries, _totals(counted))
@@ -143,13 +143,16 @@ def of_the_same_runs(before: Iterable[RunCounts], after: Iterable[RunCounts]) ->
 
 
 def rows_of_runs(
-    queries: DataFrame, key: Sequence[str], judged_queries: DataFrame, totals: Sequence[Column] = ()
+    queries: DataFrame, key: Sequence[str], judged_queries: DataFrame | None, totals: Sequence[Column] = ()
 ) -> list[Row]:
     """One row per run, with these totals and what `counts_of_runs` needs. Runs a Spark job.
 
     `queries` has one row per run and query key, with `good`, how many of its rows are good.
     """
-    queries = queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
+    if judged_queries is None:
+        queries = queries.withColumn("judged", F.lit(True))
+    else:
+        queries = queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
     of_runs = {
         "good_rows": F.sum("good"),

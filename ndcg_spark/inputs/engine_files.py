@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.engine import Engine
+from ndcg_spark.engine import Engine, failures, reason_of
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError, first_line
 from ndcg_spark.inputs import table_logs
 from ndcg_spark.inputs.files import File
@@ -38,7 +38,10 @@ _MOST_SENT = 64 << 20
 def read_paths(
     engine: Engine, kind: str, paths: list[str], where: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> DataFrame:
-    """The table that the engine reads from the paths, each of which stands for itself. InputError if it cannot."""
+    """The table that the engine reads from the paths, each of which stands for itself.
+
+    InputError if it cannot; EngineError if the storage or its client fails.
+    """
     try:
         table = engine.session.read.format(kind).options(**options).load(_literal(engine, paths))
         _ = table.schema
@@ -46,6 +49,11 @@ def read_paths(
         refused = MissingInputError if error.getCondition() == "PATH_NOT_FOUND" else InputError
         raise refused(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
+        ) from error
+    except failures() as error:
+        raise EngineError(
+            f"{where}: {paths[0]} cannot be read by {engine.name}, {reason_of(error)}; check that it has a client for "
+            "this storage, such as hadoop-aws for s3a://, and the rights"
         ) from error
     return table
 

@@ -28,7 +28,7 @@ from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes
+from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
 from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import judged_documents
 
@@ -97,9 +97,10 @@ def _stage(
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
         publication.verify("dataset_scores", counts["dataset_scores"])
         rows = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
-    if context.config.documents == "top":
-        with clock.step("documents", "keeping the documents of the scores"):
-            _stage_documents(publication, checked, evaluation, session)
+    if context.config.documents in ("top", "lists"):
+        with clock.step("documents", "keeping the documents"):
+            every = context.config.documents == "lists"
+            (_stage_lists if every else _stage_documents)(publication, checked, evaluation, session)
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
             publication.stage("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
@@ -141,10 +142,29 @@ def _stage_documents(
     if lists is not None:
         scores = scores.join(lists, on=_LIST, how="left_semi")
     rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
-    if evaluation.convention.ideal != "retrieved":
-        sizes = ideal_sizes(judged_documents(judgments, key, evaluation.convention), key, depth)
-        rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
-    publication.verify("ranked_documents", rows)
+    publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
+
+
+def _stage_lists(
+    publication: Publication, checked: CheckedTables, evaluation: Evaluation, session: SparkSession
+) -> None:
+    """As `_stage_documents`, with the lists of all queries, judged or not."""
+    # What the check cuts off is proved not to matter for judged queries alone.
+    publication.stage("ranked_documents", ranked_documents(checked.judgments, checked.results, evaluation))
+    key = query_key(checked.judgments.columns)
+    sizes = list_sizes(checked.results, key, evaluation.convention, evaluation.deepest_finite)
+    rows = sizes.agg(F.sum("ranks")).collect()[0][0] or 0
+    publication.verify("ranked_documents", rows + _ideal_rows(checked.judgments, evaluation))
+
+
+def _ideal_rows(judgments: DataFrame, evaluation: Evaluation) -> int:
+    """How many rows the ideal rankings of these judgments have."""
+    if evaluation.convention.ideal == "retrieved":
+        return 0
+    key = query_key(judgments.columns)
+    judged = judged_documents(judgments, key, evaluation.convention)
+    sizes = ideal_sizes(judged, key, evaluation.deepest_finite)
+    return int(sizes.agg(F.sum("ranks")).collect()[0][0] or 0)
 
 
 def _lists_table(lists: Sequence[tuple[str, str, str]], session: SparkSession) -> DataFrame:

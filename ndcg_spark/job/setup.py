@@ -81,12 +81,18 @@ def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
-    judgments, results = _dated(config, config.judgments), _dated(config, config.results)
-    both = read_judgments(engine, judgments, judgments.path, graded), read_results(engine, results, results.path)
+    judgments = _dated(config, config.judgments)
+    return read_judgments(engine, judgments, judgments.path, graded), results_of(engine, config)
+
+
+def results_of(engine: Engine, config: EvaluationConfig) -> Source:
+    """The results with what is removed from their lists, found and opened but not read. Raises InputError."""
+    results = _dated(config, config.results)
+    source = read_results(engine, results, results.path)
     if not config.exclude:
-        return both
+        return source
     exclude = _dated(config, config.exclude)
-    return both[0], dataclasses.replace(both[1], without=read_excluded(engine, exclude, exclude.path))
+    return dataclasses.replace(source, without=read_excluded(engine, exclude, exclude.path))
 
 
 def slice_tables(engine: Engine, config: EvaluationConfig) -> SliceTables:

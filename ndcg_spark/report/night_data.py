@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
+from ndcg_spark.agreement.spent import SpentJudgments, spent_judgments
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
@@ -14,7 +15,7 @@ from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.read import NightRows, read_dataset_scores
-from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.nights.records import CommittedNight, committed
 from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
@@ -61,6 +62,7 @@ class NightData:
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
     trend: Sequence[TrendLine]
+    spent: SpentJudgments
 
     @property
     def measure(self) -> str:
@@ -165,6 +167,7 @@ def night_data(
         transitions=_transitions(comparison, chosen, place, scores, theirs),
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
+        spent=spent_judgments(night, committed(output), column, cutoff),
     )
 
 

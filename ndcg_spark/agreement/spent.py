@@ -1,0 +1,72 @@
+"""Judgments that can tell nothing more: of documents that no run returns, and of queries without room to improve."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow.compute as pc
+
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.records import CommittedNight
+
+#: How many nights a document must have been absent from, unless somebody says otherwise.
+NIGHTS = 7
+#: A score this close to 1 is perfect.
+_NOISE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class SpentJudgments:
+    """What the judgments of a night can no longer tell; of documents only where nights keep those of all queries."""
+
+    #: How many nights were looked at, and how many relevant documents the night knows.
+    nights: int
+    relevant: int
+    #: Rows of UNRETURNED_DOCUMENTS, by query and document.
+    unreturned: Sequence[dict[str, Any]]
+    queries: int
+    #: The queries that every run answers perfectly, sorted.
+    perfect: Sequence[str]
+
+
+def spent_judgments(
+    night: CommittedNight, known: Iterable[CommittedNight], column: str, cutoff: Cutoff, most: int = NIGHTS
+) -> SpentJudgments:
+    """What is spent of a night's judgments, by the `most` newest of the `known` nights up to it; without an engine.
+
+    A relevant document is one of the ideal ranking with a gain, and it counts as returned where a run has it down to
+    the deepest cutoff, which is as far as nights keep documents. A query is perfect where the score in `column` at the
+    cutoff is 1 for every run. Raises as `read_rows`.
+    """
+    until = [each for each in known if each.dataset == night.dataset and each.evaluated_on <= night.evaluated_on]
+    kept = [each for each in until if (each.record.get("configuration") or {}).get("documents") in ("top", "lists")]
+    newest = sorted(kept, key=lambda each: each.evaluated_on, reverse=True)[:most]
+    has_documents, key = bool(newest) and newest[0].evaluated_on == night.evaluated_on, ("query_id", "doc_id")
+    ideal = pc.field("run").is_null() & (pc.field("gain") > 0)
+    rows = read_rows([night] if has_documents else [], "ranked_documents", [*key, "relevance"], ideal).to_pylist()
+    left = {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows}
+    for each in newest if has_documents else ():
+        is_left = pc.field("run").is_valid() & pc.field("doc_id").isin([document for _, document in left])
+        for row in read_rows([each], "ranked_documents", key, is_left).to_pylist():
+            left.pop((row["query_id"], row["doc_id"]), None)
+    at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
+    scores = read_rows([night], "query_scores", ["query_id", column], at_cutoff).to_pandas()
+    worst = scores.fillna({column: 0.0}).groupby("query_id")[column].min()
+    unreturned = [dict(zip((*key, "relevance"), (*pair, left[pair]), strict=True)) for pair in sorted(left)]
+    return SpentJudgments(
+        len(newest) if has_documents else 0,
+        len(rows),
+        [{"dataset": night.dataset, **row} for row in unreturned],
+        len(worst),
+        sorted(worst.index[worst >= 1 - _NOISE]),
+    )
+
+
+def spent_in_words(spent: SpentJudgments) -> str:
+    """Both counts in two sentences, the first only where nights keep documents."""
+    known = f"{len(spent.unreturned):,} of {spent.relevant:,} relevant documents were returned by no run in "
+    nights = "this night" if spent.nights == 1 else f"{spent.nights} nights"
+    example = f", e.g. {spent.unreturned[0]['doc_id']}; are they deleted?" if spent.unreturned else "."
+    documents = f"{known}{nights}{example} " if spent.nights else ""
+    return f"{documents}{len(spent.perfect):,} of {spent.queries:,} queries are answered perfectly by every run."
