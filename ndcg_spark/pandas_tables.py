@@ -2,14 +2,15 @@
 
 import functools
 from collections.abc import Callable, Collection
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-_WHOLE_NUMBERS = {kind: pd.Int64Dtype() for kind in (pa.int16(), pa.int32(), pa.int64())}
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: How many rows a notebook shows, and the columns that they are sorted by.
 _SHOWN = 20
 _KEY = (
@@ -18,7 +19,7 @@ _KEY = (
 )
 
 
-def to_pandas(table: DataFrame) -> pd.DataFrame:
+def to_pandas(table: DataFrame) -> "pd.DataFrame":
     """All rows of a table as a pandas DataFrame, in no order. Runs a Spark job.
 
     Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
@@ -39,9 +40,13 @@ def to_pandas(table: DataFrame) -> pd.DataFrame:
     return arrow_to_pandas(table.toArrow())
 
 
-def arrow_to_pandas(table: pa.Table) -> pd.DataFrame:
+def arrow_to_pandas(table: pa.Table) -> "pd.DataFrame":
     """The rows of an Arrow table as `to_pandas` has them."""
-    frame: pd.DataFrame = table.to_pandas(types_mapper=_WHOLE_NUMBERS.get, date_as_object=False)
+    # Here, as commands that read nights without an engine do without it.
+    import pandas as pd
+
+    whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
+    frame: pd.DataFrame = table.to_pandas(types_mapper=whole.get, date_as_object=False)
     return frame
 
 
@@ -52,7 +57,7 @@ class Table(DataFrame):
     _ipython_canary_method_should_not_exist_ = None
     _html: Callable[[DataFrame], str]
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """All rows, in no order, as `ndcg_spark.to_pandas` has them. Runs a Spark job."""
         return to_pandas(self)
 
@@ -74,7 +79,11 @@ def first_rows(table: DataFrame, columns: Collection[str] = ()) -> str:
     Only these columns of the table, in this order, or all of them.
     """
     key = [F.col(name).asc_nulls_last() for name in _KEY if name in table.columns]
-    frame = to_pandas(table.orderBy(*key).limit(_SHOWN + 1))
+    return rows_as_html(to_pandas(table.orderBy(*key).limit(_SHOWN + 1)), columns)
+
+
+def rows_as_html(frame: "pd.DataFrame", columns: Collection[str] = ()) -> str:
+    """As `first_rows`, of rows that are here, in their order."""
     rows = frame.head(_SHOWN)
     if "cutoff" in rows:
         rows = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))
@@ -87,11 +96,12 @@ def first_rows(table: DataFrame, columns: Collection[str] = ()) -> str:
 def with_html(table: DataFrame, html: Callable[[DataFrame], str] = first_rows) -> Table:
     """The same table, which a notebook shows as the HTML that is made of it; it stays lazy until then."""
     # Whether it is a DataFrame of classic Spark or of Spark Connect is known only now.
-    table.__class__ = _kind(type(table))
+    kind: Any = type(table)
+    table.__class__ = _kind(kind)
     vars(table)["_html"] = html
     return cast("Table", table)
 
 
 @functools.cache
-def _kind(kind: type[DataFrame]) -> type[DataFrame]:
+def _kind(kind: type) -> type:
     return kind if issubclass(kind, Table) else type("Table", (Table, kind), {})

@@ -4,18 +4,20 @@ import dataclasses
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
-from ndcg_spark.pandas_tables import Table, arrow_to_pandas, first_rows, with_html
+from ndcg_spark.pandas_tables import Table, arrow_to_pandas, first_rows, rows_as_html, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.scores import score_table
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import html, text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: At most this many runs are shown.
 _MOST_ROWS = 50
@@ -34,7 +36,7 @@ class Scores:
         """Print the dataset scores, a row per run, the best by the first measure first. Runs a Spark job."""
         sys.stdout.write("\n".join(text(self._table())) + "\n")
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """The dataset scores as a pandas DataFrame, in no order. Runs a Spark job."""
         return self.dataset_scores.to_pandas()
 
@@ -65,7 +67,7 @@ class View:
     #: HTML above the tables.
     page: Callable[[], str] = str
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame."""
         return arrow_to_pandas(self.to_arrow())
 
@@ -85,6 +87,24 @@ class View:
     def __repr__(self) -> str:
         """As it is printed."""
         return "\n\n".join("\n".join(text(table)) for table in self.tables())
+
+
+class Tables(dict[str, pa.Table]):
+    """Tables of pyarrow by name, which a notebook shows."""
+
+    def to_pandas(self) -> "dict[str, pd.DataFrame]":
+        """Each as a pandas DataFrame."""
+        return {name: arrow_to_pandas(table) for name, table in self.items()}
+
+    def to_arrow(self) -> dict[str, pa.Table]:
+        """Each as it is."""
+        return dict(self)
+
+    def _repr_html_(self) -> str:
+        """The first rows of each that has any, as notebooks show them."""
+        return "".join(
+            f"<h4>{name}</h4>{rows_as_html(arrow_to_pandas(table))}" for name, table in self.items() if table
+        )
 
 
 def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: MeasureSet) -> Scores:

@@ -196,6 +196,8 @@ def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, caps
             "doc_id; it has qid, doc, label; rename the columns",
         ),
         (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename all but one"),
+        (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty; check what should have filled it"),
+        ({}, "the table is empty"),
         ({"q": [0.5]}, "query 'q': 0.5 in a list of documents; ids are text or whole numbers"),
         ({"q": {"a": 1}, "p": ["a"]}, "some queries have a list of documents and some have numbers"),
     ],
@@ -348,3 +350,59 @@ def test_a_session_that_runs_is_the_one_that_is_opened(spark):
 def test_the_examples_of_the_docstrings_run(evaluate_embedded, module, least):
     failed, attempted, said = evaluate_embedded.call(examples_of, module.__name__)
     assert (failed, attempted >= least) == (0, True), said
+
+
+def named_runs(session):
+    """Runs of one table each, of every kind; all have the same documents."""
+    alone = {name: column for name, column in COLUMNS.items() if name != "run"}
+    return {
+        "pandas": pd.DataFrame(COLUMNS),
+        "arrow": pa.table(alone),
+        "columns": alone,
+        "nested": RETURNED,
+        "lists": pd.DataFrame(LISTS),
+        "structs": pa.table({"user": [1], "recommendations": RECOMMENDED}),
+        "spark": session.createDataFrame(pa.table(alone)),
+    }
+
+
+def scores_of_named_runs(session, kinds=None):
+    runs = {name: table for name, table in named_runs(session).items() if kinds is None or name in kinds}
+    scores = evaluate(JUDGED, runs, 10, "trec_eval").query_scores
+    return {row["run"]: row["ndcg"] for row in scores.collect()}, sorted(runs)
+
+
+def test_a_dictionary_of_tables_of_any_kind_names_their_runs(evaluate_embedded):
+    found, runs = evaluate_embedded.call(scores_of_named_runs)
+    assert found == dict.fromkeys(runs, pytest.approx(EXPECTED))
+
+
+def test_so_does_one_on_classic_spark(spark):
+    found, _ = scores_of_named_runs(spark, ("arrow", "nested", "spark"))
+    assert found == dict.fromkeys(("arrow", "nested", "spark"), pytest.approx(EXPECTED))
+
+
+def evaluated_frame_of_spark(session, columns):
+    evaluate(JUDGED, {"a": session.createDataFrame(pa.table(columns))}, 10)
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
+        ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(COLUMNS).head(0)}, "run 'b': the table is empty; check what"),
+        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, and run 'b' has not; give all the same"),
+        ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
+        ({"a": pd.DataFrame(COLUMNS).drop(columns="doc_id")}, "run 'a': 1 column(s) missing, doc_id"),
+    ],
+    ids=["several runs", "no rows", "no scores", "no table", "no documents"],
+)
+def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(evaluate_embedded, runs, words):
+    with pytest.raises(InputError, match=r"^results: ") as refused:
+        evaluate_embedded(JUDGED, runs, 10)
+    assert words in str(refused.value)
+
+
+def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(evaluate_embedded):
+    with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
+        evaluate_embedded.call(evaluated_frame_of_spark, COLUMNS)

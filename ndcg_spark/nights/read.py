@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import datetime
 import functools
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ _FEW = 10
 
 
 def read_scores(
-    output: str,
+    output: str | os.PathLike[str],
     table: str = "dataset_scores",
     session: SparkSession | None = None,
     *,
@@ -49,7 +50,7 @@ def read_scores(
 
     Parameters
     ----------
-    output : str
+    output : str or path
         The folder with the published scores, as the engine names it.
     table : str
         `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
@@ -71,6 +72,7 @@ def read_scores(
     if table not in TABLES:
         near = did_you_mean(table, TABLES)
         raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")
+    output = str(output)
     nights = committed(output)
     if not nights:
         raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
