@@ -19,7 +19,7 @@ _KEY = (
 )
 
 
-def to_pandas(table: DataFrame) -> "pd.DataFrame":
+def to_pandas(table: DataFrame | pa.Table) -> "pd.DataFrame":
     """All rows of a table as a pandas DataFrame, in no order. Runs a Spark job.
 
     Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
@@ -27,8 +27,8 @@ def to_pandas(table: DataFrame) -> "pd.DataFrame":
 
     Parameters
     ----------
-    table : DataFrame
-        A Spark DataFrame: the scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
+    table : DataFrame or pyarrow.Table
+        The scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
 
     Examples
     --------
@@ -37,16 +37,12 @@ def to_pandas(table: DataFrame) -> "pd.DataFrame":
     >>> to_pandas(scores.query_scores)["cutoff"].sort_values().tolist()
     [1, <NA>]
     """
-    return arrow_to_pandas(table.toArrow())
-
-
-def arrow_to_pandas(table: pa.Table) -> "pd.DataFrame":
-    """The rows of an Arrow table as `to_pandas` has them."""
     # Here, as commands that read nights without an engine do without it.
     import pandas as pd
 
     whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
-    frame: pd.DataFrame = table.to_pandas(types_mapper=whole.get, date_as_object=False)
+    arrow = table if isinstance(table, pa.Table) else table.toArrow()
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper=whole.get, date_as_object=False)
     return frame
 
 

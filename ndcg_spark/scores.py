@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
-from ndcg_spark.pandas_tables import Table, arrow_to_pandas, first_rows, rows_as_html, with_html
+from ndcg_spark.pandas_tables import Table, first_rows, rows_as_html, to_pandas, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.scores import score_table
 from ndcg_spark.tables.table import TextTable
@@ -69,16 +69,15 @@ class View:
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame."""
-        return arrow_to_pandas(self.to_arrow())
+        return to_pandas(self.to_arrow())
 
     def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow Table."""
         rows = list(self.rows())
-        columns = {name: pa.array([row.get(name) for row in rows]) for name in self.columns}
-        # Where every cutoff is the whole ranking.
-        return pa.table(
-            {name: c.cast(pa.int32()) if c.type == pa.null() and name == "cutoff" else c for name, c in columns.items()}
-        )
+        table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in self.columns})
+        # The cutoff is a number, also where every one is the whole ranking.
+        kinds = (f.with_type(pa.int32()) if f.name == "cutoff" and f.type == pa.null() else f for f in table.schema)
+        return table.cast(pa.schema(kinds))
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
@@ -94,7 +93,7 @@ class Tables(dict[str, pa.Table]):
 
     def to_pandas(self) -> "dict[str, pd.DataFrame]":
         """Each as a pandas DataFrame."""
-        return {name: arrow_to_pandas(table) for name, table in self.items()}
+        return {name: to_pandas(table) for name, table in self.items()}
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Each as it is."""
@@ -102,9 +101,7 @@ class Tables(dict[str, pa.Table]):
 
     def _repr_html_(self) -> str:
         """The first rows of each that has any, as notebooks show them."""
-        return "".join(
-            f"<h4>{name}</h4>{rows_as_html(arrow_to_pandas(table))}" for name, table in self.items() if table
-        )
+        return "".join(f"<h4>{name}</h4>{rows_as_html(to_pandas(table))}" for name, table in self.items() if table)
 
 
 def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: MeasureSet) -> Scores:

@@ -43,28 +43,14 @@ def trend(
 ) -> View:
     """The nights of an output as lines, with unusual nights, as the command `trend` has them.
 
-    A notebook also shows a chart where the extra `report` is installed.
-
-    Parameters
-    ----------
-    output : str or path
-        The folder with the published scores.
-    dataset, run : str, optional
-        Only these.
-    measures : str, optional
-        Such as ``ndcg@10,judged_rate`` or ``P@5 AP``; by default the headline of the newest night.
-    last : int
-        Number of nights to show; statistics use all.
-    since : date or str, optional
-        Date of the anchor, by default the first comparable nights.
-    max_drop, floor : float
-        The largest loss since the anchor, and the least distance from the median, that are not reported.
+    Arguments are the options of the command: `measures` is such as ``ndcg@10,judged_rate`` or ``P@5 AP``, by default
+    the headline of the newest night; `last` nights are shown, and statistics use all; `since` is the date of an anchor.
 
     Returns
     -------
     View
-        Shown by a notebook and by `print`; `to_pandas` and `to_arrow` have a row per dataset, run, measure, cutoff and
-        night, in the columns of ``trend --format csv``.
+        Tables for `print` and a notebook, with a chart where the extra `report` is installed; `to_pandas` and
+        `to_arrow` have a row per dataset, run, measure, cutoff and night, in the columns of ``--format csv``.
 
     Raises
     ------
@@ -91,28 +77,17 @@ def report_night(
     slices: str | None = None,
     png: _Path | None = None,
 ) -> View:
-    """The report of a night as one page, as the command `report` writes it. Needs the extra `report`.
+    """The report of a night as a page, as the command `report` writes it. Needs the extra `report`.
 
-    Parameters
-    ----------
-    output : str or path
-        The folder with the published scores.
-    file, png : path, optional
-        The HTML file and the folder of plots to write; without them a notebook shows the page, and nothing is written.
-    date : date or str, optional
-        The night, by default the newest.
-    dataset, run, measure : str, optional
-        What to show, as the options of the command.
-    baseline, baseline_date : str, optional
-        A run, and a date or `last_good`, to compare with; by default as the gate did, else the newest comparable night.
-    slices : str, optional
-        A file of attributes of queries. Needs a baseline.
+    It is written to the HTML `file`, and its plots to the folder `png`, if these are given. Other arguments are the
+    options of the command: by default the newest night, compared as its gate did, else with the newest comparable one;
+    `slices` is a file of attributes, and needs a baseline.
 
     Returns
     -------
     View
-        A notebook shows the page, `print` the answer and the runs; `to_pandas` and `to_arrow` have the night's rows of
-        DATASET_SCORES.
+        The page in a notebook; the answer and the runs for `print`; `to_pandas` and `to_arrow` have the rows of
+        DATASET_SCORES of the night.
 
     Raises
     ------
@@ -135,26 +110,17 @@ def gate_night(
     dataset: str | None = None,
     accept_baseline: str | None = None,
 ) -> View:
-    """The verdicts of a gate on a published night, as the command `gate` has them. The night stays as it is.
+    """The verdicts of a gate on a published night, as the command `gate` has them. The scores stay as they are.
 
-    Parameters
-    ----------
-    output : str or path
-        The folder with the published scores.
-    config : path or dict
-        A TOML file with a [gate], or what such a file says: ``{"gate": {"baseline": [...], "check": [...]}}``.
-    date : date or str, optional
-        The night, by default the newest.
-    dataset : str, optional
-        Only this one.
-    accept_baseline : str, optional
-        Why the night is accepted as a baseline of later nights; its record keeps the reason.
+    `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
+    By default the night is the newest. `accept_baseline` is why it is accepted as a baseline of later nights; its
+    record keeps the reason.
 
     Returns
     -------
     View
-        A notebook and `print` show a table of findings per night; `json()` has the verdicts, each with `verdict`
-        (pass, fail, none), `reason` and `exit_code`; `to_pandas` and `to_arrow` have a row per finding.
+        A table of findings per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason` and
+        `exit_code`; `to_pandas` and `to_arrow` have a row per finding.
 
     Raises
     ------
@@ -181,29 +147,22 @@ def explain(
 
     Parameters
     ----------
-    *source : str, or two tables
-        The folder of a night that keeps its documents; or judgments and results as `evaluate` takes them, which are
-        then checked as a whole. Runs Spark jobs for tables.
-    query : str
-        The id of the query.
-    run, baseline : str, optional
-        The run to explain, by default every one, and the run to show the changes since.
+    *source : path, or two tables
+        The folder of a night that keeps its documents; or judgments and results as `evaluate` takes them, all of which
+        are checked. Runs Spark jobs for tables.
+    query, run, baseline, dataset : str
+        The query, the run to explain (by default every one), and the run to show the changes since.
     cutoff : int or str, optional
         A rank, or `all`; by default that of the headline, or 10.
-    dataset : str, optional
-        If there are several.
     date : date or str, optional
         The night of the folder, by default the newest.
-    convention : Convention or str, optional
-        Of tables: which NDCG, by default `standard`. A night has its own.
-    relevance : float, optional
-        Of tables: the grade of every judgment.
+    convention, relevance : optional
+        Of tables, as `evaluate` takes them. A night has its own.
 
     Returns
     -------
     View
-        Tables of ranks, losses and changes for a notebook and `print`; `to_pandas` and `to_arrow` have a row per run
-        and rank, and `json()` everything.
+        Tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank, `json()` all.
 
     Raises
     ------
