@@ -16,7 +16,17 @@ from embedded import examples_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import Convention, compare, evaluate, library, open_session, pandas_tables, to_pandas
+from ndcg_spark import (
+    Convention,
+    compare,
+    compare_judgments,
+    compare_lists,
+    evaluate,
+    library,
+    open_session,
+    pandas_tables,
+    to_pandas,
+)
 from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.dataframes import frame
@@ -340,6 +350,8 @@ def test_so_it_is_on_classic_spark(spark):
     )
     assert "<td>all</td>" in notebooks.shown(table.query_scores)
     assert to_pandas(table.dataset_scores)["cutoff"].isna().sum() == 1
+    assert table.to_pandas().equals(table.dataset_scores.toPandas())
+    assert table.to_arrow().num_rows == 2
 
 
 def test_a_session_that_runs_is_the_one_that_is_opened(spark):
@@ -406,3 +418,30 @@ def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(evaluate
 def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(evaluate_embedded):
     with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
         evaluate_embedded.call(evaluated_frame_of_spark, COLUMNS)
+
+
+def all_that_is_returned(_):
+    runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
+    scores, lists = evaluate(JUDGED, runs, [1, None]), compare_lists(runs, "old", 1)
+    judgments = compare_judgments(JUDGED, {"1": {"10": 1, "11": 1}}, runs)
+    pages = [notebooks.shown(each) for each in (scores, lists, judgments)]
+    frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas(), **judgments.to_pandas()}
+    return pages, frames, scores.to_arrow(), judgments.to_arrow()
+
+
+def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(evaluate_embedded):
+    pages, frames, scores, judgments = evaluate_embedded.call(all_that_is_returned)
+    assert all("<table" in page for page in pages)
+    assert "<h4>swapped_runs" not in pages[2]
+    assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
+    assert sorted(scores["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
+    assert frames["lists"]["run"].tolist() == ["new"]
+    assert len(frames["agreements"]) == judgments["agreements"].num_rows > 0
+
+
+def cutoffs_of_spark(_):
+    return evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()["cutoff"].sort_values().tolist()
+
+
+def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(evaluate_embedded):
+    assert evaluate_embedded.call(cutoffs_of_spark) == [1, pd.NA]

@@ -17,7 +17,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
+from ndcg_spark.scoring.floors import MANY_A_QUERY, floors_of
 from ndcg_spark.scoring.pruning import pruning_of
 
 #: How many results are sampled to see whether most are of judged queries.
@@ -68,6 +68,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         scan.with_empty_runs(result_counts, results.runs),
         (*judgment_rows.rejected(judgment_counts), *result_rows.rejected(result_counts)),
         cut,
+        results.batches,
     )
     if results.without:
         tables = exclusions.without_excluded(tables, results.without)
@@ -134,16 +135,17 @@ def _count_results(
     if floors is None or materialize is None:
         has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
         further = [aggregates.ranks_beside_scores(rows.all, rows.reason)] if has_both else []
-        counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further)
+        counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further, results.batches)
         cut = None if pruning is None or counts.untrusted is None else partial(pruning.kept, untrusted=counts.untrusted)
         return rows.with_breaches(counts), cut
-    counts, of_lists = scan.count_results_and_floors(rows.all, rows.reason, judged_queries, floors, materialize)
+    counts, of_lists = scan.count_results_and_floors(
+        rows.all, rows.reason, judged_queries, floors, materialize, results.batches
+    )
     lists = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of unjudged queries, leaving these out is enough.
     is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
-    hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
-    return rows.with_breaches(counts), partial(floors.kept, lists=hinted) if is_worthwhile else None
+    return rows.with_breaches(counts), partial(floors.kept, lists=of_lists) if is_worthwhile else None
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

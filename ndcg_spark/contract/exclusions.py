@@ -19,7 +19,8 @@ def without_excluded(tables: CheckedTables, exclude: Source) -> CheckedTables:
     """
     refuse_bad_rows(exclude)
     results = remove_excluded(tables.results, exclude)
-    remaining = dataclasses.replace(tables, results=results).with_runs(scan.count_runs(results, tables.judged_queries))
+    runs = scan.count_runs(results, tables.judged_queries, tables.batches)
+    remaining = dataclasses.replace(tables, results=results).with_runs(runs)
     rows = [sum(run.rows for run in each.result_counts.runs) for each in (tables, remaining)]
     counts = dataclasses.replace(remaining.result_counts, excluded=rows[0] - rows[1])
     return dataclasses.replace(remaining, result_counts=counts)

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -123,14 +123,15 @@ def quoted(name: str) -> str:
     return f"`{escaped}`"
 
 
-def materializer(engine: Engine, where: str) -> Callable[[DataFrame], DataFrame] | None:
-    """Writes a table to a temporary place and reads it from there; None for an engine to which that is expensive."""
+def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
+    """Writes parts of a table and reads all of them, as `Source.materialize`; None where that is expensive."""
     if engine.kind != "embedded":
         return None
 
-    def materialize(table: DataFrame) -> DataFrame:
+    def materialize(parts: Iterable[DataFrame]) -> DataFrame:
         folder = str(engine.scratch.folder() / "rows")
-        table.write.parquet(folder, compression="lz4")
+        for part in parts:
+            part.write.parquet(folder, mode="append", compression="lz4")
         return read_paths(engine, "parquet", [folder], where)
 
     return materialize

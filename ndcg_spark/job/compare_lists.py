@@ -164,7 +164,7 @@ def _changes_of_night(
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:
     """What a table LIST_CHANGES says, read twice."""
     materialize = materializer(engine, "list_changes")
-    table = materialize(changes) if materialize else changes.persist()
+    table = materialize([changes]) if materialize else changes.persist()
     rows = [row.asDict() for row in summarized(table).collect()]
     most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
     return ListComparison(sorted(rows, key=_place), sorted(most, key=lambda row: (*_place(row), row["place"])))

@@ -2,9 +2,12 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 from collections.abc import Callable
 from typing import Any
+
+from pyspark.sql import DataFrame
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import exclusions
@@ -32,13 +35,14 @@ from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
     counted_refusals,
     refuse_scores,
-    runs_table,
-    scores_of,
+    scores_by_part,
     shown_columns,
     sorted_rows,
     without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.plan_description import steps
@@ -74,6 +78,9 @@ def evaluate(
         with clock.step("engine", "starting the engine"):
             engine = stack.enter_context(engine_for(config))
         report_step("engine", engine.name)
+        output = config.dated(config.output) if config.output else ""
+        if is_of_tables(output):
+            Sink(output).refuse_absent()
         if config.wait_for_input:
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)
@@ -140,13 +147,14 @@ def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
 
 def _collected(context: Context, checked: CheckedTables) -> list[dict[str, Any]]:
     """The dataset scores of checked tables, not published."""
-    runs = runs_table(context.engine, checked)
+    evaluation = context.evaluation
     with context.clock.step("evaluate", evaluating(checked)):
-        per_query = scores_of(checked, runs, context.evaluation)
-        means = dataset_scores(per_query, runs, context.evaluation).collect()
+        parts = scores_by_part(context.engine, checked, evaluation)
+        means = [row for scores, runs in parts for row in dataset_scores(scores, runs, evaluation).collect()]
     rows = sorted_rows(means, shown_columns(context))
     refuse_scores(context, checked, rows)
     if context.consumer:
+        per_query = functools.reduce(DataFrame.unionByName, (scores for scores, _ in parts))
         context.consumer.consume(per_query, published=False)
     return rows
 
