@@ -51,7 +51,8 @@ def _named(run: Any, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
 def _is_table(value: Any, wanted: Collection[str]) -> bool:
     """Whether a value of a dictionary is a table, and neither a column nor a nested dictionary."""
     if not isinstance(value, Mapping):
-        return is_dataframe(value) or hasattr(value, "columns") or hasattr(value, "column_names")
+        # Of the class, as a lazy frame of Polars warns of what it costs to ask it for its columns.
+        return is_dataframe(value) or any(hasattr(type(value), name) for name in ("columns", "column_names"))
     ids = [name for name in ("query_id", "doc_id") if name in wanted]
     is_nested = any(isinstance(each, Mapping) for each in value.values())
     return not is_nested and all(any(is_known(name, str(column)) for column in value) for name in ids)
