@@ -20,6 +20,7 @@ from ndcg_spark.schemas import (
     SWAPPED_RUNS,
     query_key,
 )
+from ndcg_spark.scores import Tables
 
 _OF_RUNS = {"ranked_runs": RANKED_RUNS, "swapped_runs": SWAPPED_RUNS}
 _SCHEMAS = {"agreements": AGREEMENTS, "grade_pairs": GRADE_PAIRS, **_OF_RUNS}
@@ -34,7 +35,7 @@ def compare_judgments(
     convention: Convention | str = "standard",
     *,
     dataset: str = "default",
-) -> dict[str, pa.Table]:
+) -> Tables:
     """How far two sets of judgments agree and, with results, how they rank the runs. Runs Spark jobs.
 
     Parameters
@@ -51,9 +52,10 @@ def compare_judgments(
 
     Returns
     -------
-    dict of pyarrow.Table
-        `agreements`, `grade_pairs`, `ranked_runs` and `swapped_runs`, in the schemas of these names; JUDGMENTS.md
-        describes them. The last two are empty without results. Raises as `evaluate`.
+    Tables
+        A dictionary of pyarrow Tables, which a notebook shows and `to_pandas` converts: `agreements`, `grade_pairs`,
+        `ranked_runs` and `swapped_runs`, in the schemas of these names; JUDGMENTS.md describes them. The last two are
+        empty without results. Raises as `evaluate`.
 
     Examples
     --------
@@ -84,7 +86,7 @@ def compare_judgments(
             parts += zip(("agreements", *_OF_RUNS), rankings(*(each.loc[common] for each in ndcg)), strict=True)
         for of, part in parts:
             found[of].append(_table(part.assign(dataset=name), of))
-    return {table: pa.concat_tables(parts) for table, parts in found.items()}
+    return Tables((table, pa.concat_tables(parts)) for table, parts in found.items())
 
 
 def _table(rows: pd.DataFrame, table: str) -> pa.Table:
