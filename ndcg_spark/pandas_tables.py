@@ -53,8 +53,12 @@ def with_html(table: DataFrame, html: Callable[[DataFrame], str]) -> DataFrame:
 
 
 def first_rows(table: DataFrame, key: Sequence[str], columns: Sequence[str]) -> str:
-    """The first rows of a table by its key, with those of the columns that are not empty, as HTML. Runs a Spark job."""
-    frame = to_pandas(table.orderBy(*(F.col(name).asc_nulls_last() for name in key)).limit(_SHOWN + 1))
+    """The first rows of a table by its key, with those of the columns that are not empty, as HTML. Runs a Spark job.
+
+    All queries (no attribute) come before the slices, the whole ranking (no cutoff) after the ranks.
+    """
+    order = (F.col(name).asc_nulls_last() if name == "cutoff" else F.col(name).asc_nulls_first() for name in key)
+    frame = to_pandas(table.orderBy(*order).limit(_SHOWN + 1))
     rows = frame.head(_SHOWN)
     named = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))[list(columns)]
     page = named.dropna(axis="columns", how="all").to_html(index=False, na_rep="", float_format="{:.4f}".format)

@@ -12,7 +12,7 @@ from ndcg_spark.comparison.moments import Moments
 from ndcg_spark.comparison.pairing import REJUDGED, STATUSES
 from ndcg_spark.comparison.places import Place
 from ndcg_spark.errors import InputError
-from ndcg_spark.scoring.slices import ALL
+from ndcg_spark.slices import ALL
 
 Row = Mapping[str, Any]
 

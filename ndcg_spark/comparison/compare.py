@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ndcg_spark import slices as slicing
 from ndcg_spark.comparison import pairing, second_pass
 from ndcg_spark.comparison import table as comparisons
 from ndcg_spark.comparison import weights as weighing
@@ -17,8 +18,7 @@ from ndcg_spark.comparison.places import places
 from ndcg_spark.comparison.table import Estimate
 from ndcg_spark.comparison.weights import Weights
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.scoring import slices as slicing
-from ndcg_spark.scoring.slices import ALL, Slices
+from ndcg_spark.slices import ALL, Slices
 
 _DEFAULT = ComparisonOptions()
 

@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.aggregates import Aggregate
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.scoring.slices import ALL, Slice
+from ndcg_spark.slices import ALL, Slice
 
 #: The flag of a comparison on all queries that every slice of an attribute contradicts.
 SIMPSON = "simpson"

@@ -13,7 +13,7 @@ from ndcg_spark.comparison.conclusions import conclusion
 from ndcg_spark.comparison.families import adjust
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.scoring.slices import ALL, Slice
+from ndcg_spark.slices import ALL, Slice
 from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 #: The flags with which the randomization test takes the place of t.

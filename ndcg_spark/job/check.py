@@ -46,7 +46,7 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
         with counted_refusals(context, checked, deepest):
             per_query = scores_of(checked, runs, deepest)
             rates = dataset_scores(per_query, runs, deepest).select(*_RATE).collect()
-    rows = sorted_rows(rates, _RATE)
+    rows, _ = sorted_rows(rates, _RATE)
     refuse_unjudged(context, rows)
     counts = {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")}
     return {

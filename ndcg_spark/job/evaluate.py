@@ -4,8 +4,8 @@ import contextlib
 import dataclasses
 import io
 from collections.abc import Callable
-from typing import Any
 
+from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import exclusions
 from ndcg_spark.contract.check import check_tables, typed_tables
@@ -30,6 +30,7 @@ from ndcg_spark.job.progress import (
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
+    MeansOf,
     counted_refusals,
     refuse_scores,
     runs_table,
@@ -97,6 +98,9 @@ def evaluate_on(
     with clock.step("read", "looking at the inputs"):
         context = context_of(engine, config, report_step, clock)
         slices = slice_tables(engine, config)
+        if slices.attributes is not None:
+            with translated_failures(()):
+                slices = dataclasses.replace(slices, of_queries=slicing.read(slices.attributes))
     context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
     sources = context.sources
     with clock.step("check", reading(sources)), translated_failures(sources):
@@ -134,21 +138,21 @@ def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
     output = context.config.dated(context.config.output) if context.config.output else None
     verdicts: list[Verdict] = []
     with counted_refusals(context, checked, context.evaluation):
-        rows, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
-    return outcome_of(context, checked, rows, output, verdicts)
+        means, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
+    return outcome_of(context, checked, means, output, verdicts)
 
 
-def _collected(context: Context, checked: CheckedTables) -> list[dict[str, Any]]:
+def _collected(context: Context, checked: CheckedTables) -> MeansOf:
     """The dataset scores of checked tables, not published."""
     runs = runs_table(context.engine, checked)
     with context.clock.step("evaluate", evaluating(checked)):
         per_query = scores_of(checked, runs, context.evaluation)
-        means = dataset_scores(per_query, runs, context.evaluation).collect()
-    rows = sorted_rows(means, shown_columns(context))
-    refuse_scores(context, checked, rows)
+        rows = dataset_scores(per_query, runs, context.evaluation, context.slices.of_queries).collect()
+    means = sorted_rows(rows, shown_columns(context))
+    refuse_scores(context, checked, means)
     if context.consumer:
-        context.consumer.consume(per_query, published=False)
-    return rows
+        context.consumer.consume(per_query, False, context.slices.attributes)
+    return means
 
 
 def explain_plan(config: EvaluationConfig) -> str:

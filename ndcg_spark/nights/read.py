@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, Store, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
+from ndcg_spark.tables.sorting import without_slices
 from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
@@ -184,9 +184,9 @@ def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[
 
 
 def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of each night, by run and cutoff, with ndcg and the other measures after the key.
+    """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
 
-    Raises as `read_rows`.
+    Those of slices are left out. Raises as `read_rows`.
     """
     if not nights:
         return []
@@ -199,7 +199,7 @@ def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
         key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
         files = [_whole_file(night.store, path) for path in night.files("dataset_scores")]
-        return sorted(({**empty, **row, **key} for file in files for row in file.to_pylist()), key=by_run)
+        return without_slices({**empty, **row, **key} for file in files for row in file.to_pylist())[0]
 
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(rows_of, nights))

@@ -22,7 +22,7 @@ from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decision import decide
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.scoring.slices import ALL
+from ndcg_spark.slices import ALL
 
 Scores = np.ndarray
 Noise = Callable[[np.random.Generator, int, float], Scores]
