@@ -10,16 +10,27 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.api import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
+    from ndcg_spark.lists.api import compare_lists
     from ndcg_spark.nights.read import read_scores
     from ndcg_spark.pandas_tables import to_pandas
 
-__all__ = ["Convention", "compare", "compare_judgments", "evaluate", "open_session", "read_scores", "to_pandas"]
+__all__ = [
+    "Convention",
+    "compare",
+    "compare_judgments",
+    "compare_lists",
+    "evaluate",
+    "open_session",
+    "read_scores",
+    "to_pandas",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Convention": "ndcg_spark.convention.convention",
     "compare": "ndcg_spark.comparison.api",
     "compare_judgments": "ndcg_spark.agreement.api",
+    "compare_lists": "ndcg_spark.lists.api",
     "evaluate": "ndcg_spark.library",
     "open_session": "ndcg_spark.library",
     "read_scores": "ndcg_spark.nights.read",

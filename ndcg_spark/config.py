@@ -41,7 +41,7 @@ from ndcg_spark.table_config import (
 TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
 
 #: The path of a table that is required by the model, but is not read.
-_NOT_READ = "not read"
+NOT_READ = "not read"
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -79,9 +79,9 @@ class EvaluationConfig(Strict):
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
     #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
     bounds: bool = False
-    #: The documents that are kept with a night: `top`, down to the deepest finite cutoff; `worst`, the same, only of
-    #: the queries that lost most against the gate's baseline.
-    documents: Literal["top", "worst"] | None = None
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `top`, of judged queries; `lists`,
+    #: of all queries; `worst`, of those that lost most against the gate's baseline.
+    documents: Literal["top", "lists", "worst"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
@@ -160,6 +160,12 @@ class EvaluationConfig(Strict):
             raise ValueError("engine is embedded and remote names a server; remove one of them")
         if self.documents and not self.output:
             raise ValueError("documents: they are kept in the output, and there is none; give --output")
+        dropping = [name for name in ("unjudged", "negative") if getattr(self.convention, name) == "drop"]
+        if self.documents == "lists" and dropping:
+            raise ValueError(
+                f"documents: lists are kept as they were returned, and {dropping[0]}=drop removes documents by their "
+                "judgments; keep the top, or choose another option"
+            )
         if self.documents == "worst" and self.gate is None:
             raise ValueError(
                 "documents: worst keeps the documents of the queries that lost most against a gate's baseline, and "
@@ -200,7 +206,7 @@ def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
     checks = gate.get("check") if isinstance(gate, dict) else None
     listed = checks if isinstance(checks, list) else []
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
-    absent: dict[str, Any] = {"judgments": _NOT_READ, "results": _NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
+    absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
     return _loaded({**absent, **settings}, file, overrides)
 
 

@@ -4,6 +4,7 @@ A message reads ``where: what, how many, one example; what to do``.
 """
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 DONE = 0
@@ -100,4 +101,6 @@ def engine_imports() -> Iterator[None]:
 
 def first_line(error: BaseException) -> str:
     """The first line of an exception's text, short enough for a message; the name of its class if it has no text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]
+    # py4j says first which call failed, and then what Java says.
+    text = re.sub(r"\AAn error occurred while calling .*\n: ", "", str(error).strip())
+    return (text.splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]

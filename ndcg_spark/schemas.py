@@ -252,9 +252,38 @@ RANKED_DOCUMENTS = _table(
     ("discount", _NUMBER),
 )
 
+#: One row per run, baseline, query that either returned something for, and cutoff; key (dataset, evaluated_on, run,
+#: baseline, baseline_night, query_id, cutoff). Dates are null for results that are of no night. `returned` and
+#: `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and `left` are the
+#: others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1 (LISTS.md).
+LIST_CHANGES = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("run", _TEXT),
+    ("baseline", _TEXT),
+    ("baseline_night", _DATE),
+    ("query_id", _TEXT),
+    ("cutoff", _WHOLE),
+    ("returned", _COUNT),
+    ("baseline_returned", _COUNT),
+    ("common", _COUNT),
+    ("entered", _COUNT),
+    ("left", _COUNT),
+    ("top_changed", BooleanType()),
+    ("same_order", BooleanType()),
+    ("overlap", _NUMBER),
+    ("jaccard", _NUMBER),
+    ("average_overlap", _NUMBER),
+    ("rbo", _NUMBER),
+    ("rbo_low", _NUMBER),
+    ("rbo_high", _NUMBER),
+    ("moved_discount", _NUMBER),
+)
+
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
 #: without a gate; `accepted` is the reason why it is a baseline all the same. `committed_at` is in UTC, as ISO 8601;
-#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON.
+#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON; `versions`,
+#: in an output of tables, the version of each table that has the night's rows.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -271,6 +300,7 @@ EVALUATIONS = _table(
     ("counts", MapType(_TEXT, _COUNT)),
     ("record", _TEXT),
     ("seconds", MapType(_TEXT, _NUMBER)),
+    ("versions", MapType(_TEXT, _COUNT)),
 )
 
 #: The published tables of an evaluation, by the name of their folders.

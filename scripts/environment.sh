@@ -1,5 +1,5 @@
 # Sourced by the other scripts: a virtual environment with this project and these extras, made when needed:
-#     source environment.sh embedded    what an evaluation on the embedded engine imports, and no more
+#     source environment.sh embedded    what an evaluation on the embedded engine imports, and no more; embedded,hdfs
 #     source environment.sh dev,report  both engines and what the tests import
 # Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 takes another Spark. Afterwards the current folder is
 # the project's and `.venv/bin` comes first on the path.
@@ -49,9 +49,9 @@ stamped() {
 }
 
 install_project() {
-    if [ "$1" != embedded ]; then
+    if [[ $1 != embedded* ]]; then
         # pyspark and its client are one folder: whichever is removed later takes files of the other with it.
-        rm -f .venv/stamp-embedded
+        rm -f .venv/stamp-embedded*
         .venv/bin/python -m pip uninstall -qq --disable-pip-version-check --yes pyspark-client >&2
     fi
     install --constraint .venv/constraints.txt --editable ".[$1]"

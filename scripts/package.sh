@@ -35,13 +35,14 @@ PYTHON
     fi
 }
 
-# What the package imports; pyspark is there on a cluster.
+# What the package imports, and what a driver in a container of YARN opens HDFS with; pyspark is there on a cluster.
 imported_packages() {
     python - <<'PYTHON'
 import tomllib
 
 with open("pyproject.toml", "rb") as file:
-    print(*tomllib.load(file)["project"]["dependencies"], sep="\n")
+    project = tomllib.load(file)["project"]
+    print(*project["dependencies"], *project["optional-dependencies"]["hdfs"], sep="\n")
 PYTHON
 }
 

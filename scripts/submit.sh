@@ -22,10 +22,10 @@ usage_error() {
 # Before environment.sh puts .venv on the PATH.
 if [ -n "${SPARK_HOME:-}" ]; then
     spark_submit=$SPARK_HOME/bin/spark-submit
-    extras=embedded
+    extras=embedded,hdfs
     [ -x "$spark_submit" ] || usage_error "SPARK_HOME is $SPARK_HOME, which has no bin/spark-submit"
 elif spark_submit=$(command -v spark-submit); then
-    extras=embedded
+    extras=embedded,hdfs
 else
     spark_submit=$project/.venv/bin/spark-submit
     extras=dev,report # which have pyspark

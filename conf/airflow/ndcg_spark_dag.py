@@ -10,13 +10,16 @@ import logging
 import os
 import subprocess
 
-from airflow.exceptions import AirflowException, AirflowFailException
 from airflow.timetables.interval import CronDataIntervalTimetable
 
 try:
     from airflow.sdk import dag, task
 except ImportError:  # Airflow 2
     from airflow.decorators import dag, task
+try:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+except ImportError:  # Airflow 2 and 3.0
+    from airflow.exceptions import AirflowException, AirflowFailException
 
 #: Where this project is on the Airflow worker, and what is evaluated: set them there.
 PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")

@@ -11,11 +11,13 @@ import warnings
 from ndcg_spark.cli.check import check, judge_next
 from ndcg_spark.cli.command import Commands
 from ndcg_spark.cli.compare import compare
+from ndcg_spark.cli.compare_lists import compare_lists
 from ndcg_spark.cli.conventions import conventions
 from ndcg_spark.cli.evaluate import evaluate
 from ndcg_spark.cli.expire import expire, recover
 from ndcg_spark.cli.explain import explain
 from ndcg_spark.cli.gate import gate
+from ndcg_spark.cli.init import init
 from ndcg_spark.cli.judgments import judgments
 from ndcg_spark.cli.nights import nights, trend
 from ndcg_spark.cli.report import report
@@ -26,7 +28,8 @@ app = Commands(
     "ndcg-spark",
     commands=[
         *(evaluate, check, judge_next, judgments),
-        *(conventions, compare, gate, explain, trend, report, nights, recover, expire),
+        *(conventions, compare, compare_lists, gate, explain, trend, report, nights),
+        *(init, recover, expire),
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

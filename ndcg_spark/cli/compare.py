@@ -7,6 +7,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
+from ndcg_spark.errors import ConfigurationError
 
 
 def _default(option: str, metavar: str, words: str, default: str) -> Callable[[Any], Any]:
@@ -33,6 +34,7 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option("--sort", metavar="COLUMN[:asc|desc]", help="Order of the runs. [default: difference:asc, worst first]")
 @click.option("--top", metavar="N", type=click.IntRange(min=1), help="Show the first N comparisons of a table.")
 @options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
+@click.option("--lists", is_flag=True, help="Compare the lists that the nights keep, not their scores.")
 @options.output_format(*options.FORMATS)
 @options.engine
 @options.remote
@@ -48,6 +50,7 @@ def compare(
     unchanged_queries: bool,
     sort: str | None,
     top: int | None,
+    lists: bool,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -67,6 +70,27 @@ def compare(
     )
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)
+    if lists:
+        from ndcg_spark.job.compare_lists import compare_lists_of_nights
+        from ndcg_spark.report.lists import print_lists
+
+        _refuse_of_scores(click.get_current_context())
+        with Progress(style).running() as progress:
+            changed = compare_lists_of_nights(request, request.queries, progress.report_step)
+        print_lists(changed, style)
+        return
     with Progress(style).running() as progress:
         found = compare_nights(request, progress.report_step)
     print_compared(found, style, chosen, order, top)
+
+
+def _refuse_of_scores(context: click.Context) -> None:
+    """ConfigurationError for an option that only a comparison of scores has."""
+    of_lists = ("output", "date", "dataset", "baselines", "baseline_date", "runs", "queries", "lists", "style")
+    for name in context.params:
+        is_default = context.get_parameter_source(name) is click.core.ParameterSource.DEFAULT
+        if not is_default and name not in (*of_lists, "engine", "remote"):
+            option = name.replace("_", "-")
+            raise ConfigurationError(
+                f"arguments: --{option} is for scores, and --lists compares lists; omit one of them"
+            )

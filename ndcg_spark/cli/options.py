@@ -53,7 +53,7 @@ def output_format(*formats: str) -> _Option:
     return click.option("--format", "style", metavar="FORMAT", help=words, **_choice("format", formats))
 
 
-output = click.argument("output", metavar="OUTPUT", help="Folder with the published scores.")
+output = click.argument("output", metavar="OUTPUT", help="Folder or tables with the published scores.")
 night = _text("--date", "YYYY-MM-DD", "Date of the night. [default: the newest]")
 dataset = _text("--dataset", "NAME", "Only this dataset.")
 engine = _text(
@@ -98,9 +98,13 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "exclude": _texts(
         "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking, in the same way."
     ),
-    "output": _text("--output", "FOLDER", "Folder to publish the scores in. Without it they are only printed."),
+    "output": _text(
+        "--output", "FOLDER", "Folder, delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA to publish in."
+    ),
     "documents": _text(
-        "--documents", "top|worst", "Also keep the ranked documents: of all queries, or of those that lost most."
+        "--documents",
+        "top|lists|worst",
+        "Also keep the ranked documents: of judged queries, of all queries, or of those that lost most.",
     ),
     "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     "measures": _text(

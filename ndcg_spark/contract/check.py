@@ -17,7 +17,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
+from ndcg_spark.scoring.floors import MANY_A_QUERY, floors_of
 from ndcg_spark.scoring.pruning import pruning_of
 
 #: How many results are sampled to see whether most are of judged queries.
@@ -54,19 +54,13 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results is
         judged; or a run lacks more queries than allowed.
     """
-    allowed, convention = config.max_rejected_fraction, config.convention
     typed_tables(judgments, results, config)
     judgment_rows, judgment_counts = check_judgments(judgments, config)
     good_judgments = judgment_rows.good(judgment_counts)
     judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
-    result_rows = InputRows(results, RESULTS, _reason_of_result(results.table, convention))
-    result_counts, cut = _count_results(result_rows, judged_queries, judgment_counts, config)
-    limits.refuse_lost_rows(results, result_counts.rows)
-    limits.refuse_breaches("results", result_counts.breaches, result_counts.rows, results.place, allowed)
-    ambiguity.refuse_values_as_runs(result_counts, results, config.results)
-    ambiguity.refuse_two_readings(result_rows, result_counts, config)
-    good_results = result_rows.good(result_counts)
-    ambiguity.refuse_categories_as_runs(good_results, result_counts, results, config.results)
+    result_rows, good_results, result_counts, cut = _checked_results(
+        results, judged_queries, sum(judgment_counts.queries.values()), config
+    )
     tables = CheckedTables(
         good_judgments,
         good_results,
@@ -74,6 +68,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         scan.with_empty_runs(result_counts, results.runs),
         (*judgment_rows.rejected(judgment_counts), *result_rows.rejected(result_counts)),
         cut,
+        results.batches,
     )
     if results.without:
         tables = exclusions.without_excluded(tables, results.without)
@@ -91,33 +86,66 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[InputR
     return rows, counts
 
 
+def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, Cut | None]:
+    """Results that are compared without judgments: the good rows, the counts, and how rows too deep are left out.
+
+    Raises as `check_tables` does for results.
+    """
+    typed = casting.conform(results.table, RESULTS, f"results ({results.place})")
+    rules.require_columns(typed.columns, typed.columns, config.convention, results.place)
+    _, good, counts, cut = _checked_results(results, None, 0, config)
+    if results.without:
+        exclusions.refuse_bad_rows(results.without)
+        good = exclusions.remove_excluded(good, results.without)
+    return good, counts, cut
+
+
+def _checked_results(
+    results: Source, judged_queries: DataFrame | None, queries: int, config: EvaluationConfig
+) -> tuple[InputRows, DataFrame, ResultCounts, Cut | None]:
+    """The rows of the results, the good ones, their counts, and how those that are too deep are left out.
+
+    `queries` is how many are judged; 0 where `judged_queries` is None, as every query counts.
+    """
+    rows = InputRows(results, RESULTS, _reason_of_result(results.table, config.convention))
+    counts, cut = _count_results(rows, judged_queries, queries, config)
+    limits.refuse_lost_rows(results, counts.rows)
+    limits.refuse_breaches("results", counts.breaches, counts.rows, results.place, config.max_rejected_fraction)
+    ambiguity.refuse_values_as_runs(counts, results, config.results)
+    ambiguity.refuse_two_readings(rows, counts, config)
+    good = rows.good(counts)
+    ambiguity.refuse_categories_as_runs(good, counts, results, config.results)
+    return rows, good, counts, cut
+
+
 def _count_results(
-    rows: InputRows, judged_queries: DataFrame, judged: JudgmentCounts, config: EvaluationConfig
+    rows: InputRows, judged_queries: DataFrame | None, queries: int, config: EvaluationConfig
 ) -> tuple[ResultCounts, Cut | None]:
     """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
     results, columns, convention = rows.source, rows.all.columns, config.convention
     # A list from which documents are removed needs more of what is below the deepest cutoff.
     needs_all = results.without is not None
     pruning = None if needs_all else pruning_of(convention, config.cutoffs, columns)
-    expected, queries, materialize = results.expected_rows or 0, sum(judged.queries.values()), results.materialize
+    expected, materialize = results.expected_rows or 0, results.materialize
     floors = None
     if materialize is not None and not needs_all:
         floors = floors_of(convention, config.cutoffs, columns, expected, queries)
-    if floors and expected >= MANY_A_QUERY * queries and not _are_mostly_judged(rows.all, judged_queries):
-        floors = None
+    if floors and judged_queries is not None and expected >= MANY_A_QUERY * queries:
+        floors = floors if _are_mostly_judged(rows.all, judged_queries) else None
     if floors is None or materialize is None:
         has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
         further = [aggregates.ranks_beside_scores(rows.all, rows.reason)] if has_both else []
-        counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further)
+        counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further, results.batches)
         cut = None if pruning is None or counts.untrusted is None else partial(pruning.kept, untrusted=counts.untrusted)
         return rows.with_breaches(counts), cut
-    counts, of_lists = scan.count_results_and_floors(rows.all, rows.reason, judged_queries, floors, materialize)
+    counts, of_lists = scan.count_results_and_floors(
+        rows.all, rows.reason, judged_queries, floors, materialize, results.batches
+    )
     lists = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of unjudged queries, leaving these out is enough.
     is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
-    hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
-    return rows.with_breaches(counts), partial(floors.kept, lists=hinted) if is_worthwhile else None
+    return rows.with_breaches(counts), partial(floors.kept, lists=of_lists) if is_worthwhile else None
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.contract import scan
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.inputs.run_batches import WHOLE, Batch
 from ndcg_spark.schemas import query_key
 
 #: Leaves out results that are proved not to matter.
@@ -29,6 +30,8 @@ class CheckedTables:
     #: Leaves out results by their ranks (`scoring.pruning`) or by the floors of their lists (`scoring.floors`); None if
     #: every result may matter.
     cut: Cut | None = None
+    #: The runs that are scored together.
+    batches: tuple[Batch, ...] = WHOLE
 
     @property
     def pruned_results(self) -> DataFrame:
@@ -59,6 +62,16 @@ class CheckedTables:
     def datasets(self) -> list[str | None]:
         """The datasets of the runs, sorted; only None if the tables name no datasets."""
         return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
+
+    @property
+    def parts(self) -> list[Self]:
+        """The tables once for each batch, with its results and the counts of its runs only."""
+        return [self] if self.batches == WHOLE else [self._of(batch) for batch in self.batches]
+
+    def _of(self, batch: Batch) -> Self:
+        runs = [run for run in self.result_counts.runs if batch.has(run.run)]
+        counts = dataclasses.replace(self.result_counts, rows=sum(run.rows for run in runs), runs=runs)
+        return dataclasses.replace(self, results=batch.of(self.results), result_counts=counts, batches=WHOLE)
 
     def with_runs(self, runs: Sequence[RunCounts]) -> Self:
         """The same with new counts of the runs; a run that has no rows left stays, and lacks all queries."""

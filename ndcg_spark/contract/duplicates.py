@@ -10,10 +10,12 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.contract.counts import Breach, RunCounts
+from ndcg_spark.contract.counts import Breach, ResultCounts, RunCounts
 from ndcg_spark.contract.rows import rejected_rows
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import DuplicatesError
 from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.run_batches import WHOLE, Batch
 from ndcg_spark.rules import RANK_TWICE, TWICE, Rule
 from ndcg_spark.schemas import query_key
 
@@ -55,20 +57,37 @@ def without_duplicates(
             _refuse(duplicates, counts.breaches, counts.rows, judgments, config)
             good, copies = duplicates.split(once.judgments)
             once = dataclasses.replace(once, judgments=good, judgment_counts=counts, rejected=(*once.rejected, copies))
-    columns = [
-        *(["doc_id"] if convention.duplicates == "error" else []),
-        *(["rank"] if convention.order == "rank" else []),
-    ]
+    columns = _searched(convention)
     for column in columns:
-        duplicates, runs = in_results(once.results, once.judged_queries, column)
+        duplicates, runs = in_results(once.results, once.judged_queries, column, once.batches)
         if duplicates:
             once = _without(once, duplicates, results, config)
         once = once.with_runs(runs)
     if once is not tables and not columns:
         # Queries may have lost all their judgments.
-        once = once.with_runs(scan.count_runs(once.results, once.judged_queries))
+        once = once.with_runs(scan.count_runs(once.results, once.judged_queries, once.batches))
     limits.refuse_coverage(once, config, results.place)
     return once
+
+
+def lists_without_duplicates(
+    table: DataFrame, counts: ResultCounts, source: Source, config: EvaluationConfig
+) -> DataFrame:
+    """Good results that are compared without judgments, without the documents that occur twice. As the above."""
+    breaches = counts.breaches
+    for column in _searched(config.convention):
+        duplicates, _ = in_results(table, None, column)
+        if duplicates:
+            breaches = [*breaches, duplicates.breach]
+            _refuse(duplicates, breaches, counts.rows, source, config)
+            table, _ = duplicates.split(table)
+    return table
+
+
+def _searched(convention: Convention) -> list[str]:
+    """What may not occur twice in a list of results."""
+    documents = ["doc_id"] if convention.duplicates == "error" else []
+    return [*documents, *(["rank"] if convention.order == "rank" else [])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,14 +124,15 @@ def in_judgments(table: DataFrame) -> tuple[Duplicates | None, Mapping[str | Non
 
 
 def in_results(
-    table: DataFrame, judged_queries: DataFrame, column: str = "doc_id"
+    table: DataFrame, judged_queries: DataFrame | None, column: str = "doc_id", batches: Sequence[Batch] = WHOLE
 ) -> tuple[Duplicates | None, list[RunCounts]]:
-    """The documents returned twice, or the ranks of several documents, by the `column`. Runs a Spark job.
+    """The documents returned twice, or the ranks of several documents, by the `column`. Runs a Spark job per batch.
 
     The counts of the runs are those without them.
     """
     key = query_key(table.columns)
-    rows = scan.rows_of_runs(_by_query(table, ["run", *key], column), key, judged_queries, _totals())
+    queries = _by_query(table, ["run", *key], column)
+    rows = scan.rows_of_runs([batch.of(queries) for batch in batches], key, judged_queries, _totals())
     rule = TWICE["results"] if column == "doc_id" else RANK_TWICE
     return _duplicates("results", rule, column, rows), scan.counts_of_runs(rows)
 

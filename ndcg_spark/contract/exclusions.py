@@ -17,9 +17,10 @@ def without_excluded(tables: CheckedTables, exclude: Source) -> CheckedTables:
 
     Runs two Spark jobs. InputError for a row without a query or a document.
     """
-    _refuse_bad_rows(exclude)
+    refuse_bad_rows(exclude)
     results = remove_excluded(tables.results, exclude)
-    remaining = dataclasses.replace(tables, results=results).with_runs(scan.count_runs(results, tables.judged_queries))
+    runs = scan.count_runs(results, tables.judged_queries, tables.batches)
+    remaining = dataclasses.replace(tables, results=results).with_runs(runs)
     rows = [sum(run.rows for run in each.result_counts.runs) for each in (tables, remaining)]
     counts = dataclasses.replace(remaining.result_counts, excluded=rows[0] - rows[1])
     return dataclasses.replace(remaining, result_counts=counts)
@@ -36,7 +37,8 @@ def _typed(exclude: Source) -> DataFrame:
     return casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.place})")
 
 
-def _refuse_bad_rows(exclude: Source) -> None:
+def refuse_bad_rows(exclude: Source) -> None:
+    """InputError for a row without a query or a document."""
     _typed(exclude)
     reason = rules.reason_of(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
     reasons = exclude.table.select(reason.alias("reason"))

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.contract import aggregates
 from ndcg_spark.contract.aggregates import LOW, Aggregates
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.inputs.run_batches import WHOLE, Batch
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import INTERNAL, LINE, WRITTEN, query_key
 from ndcg_spark.scoring.floors import FLOOR, Floors
@@ -47,11 +48,14 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
 def count_results(
     table: DataFrame,
     reason: Column,
-    judged_queries: DataFrame,
+    judged_queries: DataFrame | None,
     pruning: Pruning | None = None,
     further: Sequence[Aggregates] = (),
+    batches: Sequence[Batch] = WHOLE,
 ) -> ResultCounts:
-    """Counts of the results in one scan; `judged_queries` has one row per judged query.
+    """Counts of the results in one scan of each batch.
+
+    `judged_queries` has one row per judged query; it is None if all queries count as judged.
 
     The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
     the counts also name the lists whose ranks cannot be trusted. The same scan computes the `further` aggregates.
@@ -60,24 +64,27 @@ def count_results(
     if pruning:
         counted.append(aggregates.untrusted_lists(pruning, reason, dict(table.dtypes)))
     key = query_key(table.columns)
-    return _counts_of(_by_query(table, ["run", *key], counted), key, counted, judged_queries)
+    lists = _by_query(table, ["run", *key], counted)
+    return _counts_of([batch.of(lists) for batch in batches], key, counted, judged_queries)
 
 
 def count_results_and_floors(
     table: DataFrame,
     reason: Column,
-    judged_queries: DataFrame,
+    judged_queries: DataFrame | None,
     floors: Floors,
-    materialize: Callable[[DataFrame], DataFrame],
+    materialize: Callable[[Iterable[DataFrame]], DataFrame],
+    batches: Sequence[Batch] = WHOLE,
 ) -> tuple[ResultCounts, DataFrame]:
     """The counts of `count_results`, and one row per list: run, the query's key and FLOOR, in one scan.
 
-    `materialize` writes a table to a place from which it is read twice.
+    `materialize` writes the batches to a place from which they are read twice.
     """
     counted = [*_of_results(table, reason), aggregates.floors_of_lists(floors, table, reason)]
     key = query_key(table.columns)
-    lists = materialize(_by_query(table, ["run", *key], counted))
-    return _counts_of(lists, key, counted, judged_queries), lists.select("run", *key, FLOOR)
+    of_lists = _by_query(table, ["run", *key], counted)
+    lists = materialize(batch.of(of_lists) for batch in batches)
+    return _counts_of([lists], key, counted, judged_queries), lists.select("run", *key, FLOOR)
 
 
 def _of_results(table: DataFrame, reason: Column) -> list[Aggregates]:
@@ -88,7 +95,7 @@ def _of_results(table: DataFrame, reason: Column) -> list[Aggregates]:
 
 
 def _counts_of(
-    lists: DataFrame, key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame
+    lists: Iterable[DataFrame], key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame | None
 ) -> ResultCounts:
     """The counts of results from `lists`, which has the aggregates by run and query key."""
     rows = rows_of_runs(lists, key, judged_queries, _totals(counted))
@@ -113,14 +120,14 @@ def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
     return [breaches[code] for code in RULES if code in breaches]
 
 
-def count_runs(results: DataFrame, judged_queries: DataFrame) -> list[RunCounts]:
-    """The counts of every run of good results, for another set of judged queries. Runs a Spark job."""
+def count_runs(results: DataFrame, judged_queries: DataFrame, batches: Sequence[Batch]) -> list[RunCounts]:
+    """The counts of every run of good results, for another set of judged queries. Runs a Spark job per batch."""
     key = query_key(results.columns)
     queries = results.groupBy("run", *key).agg(F.count("*").alias("good"))
-    return counts_of_runs(rows_of_runs(queries, key, judged_queries))
+    return counts_of_runs(rows_of_runs([batch.of(queries) for batch in batches], key, judged_queries))
 
 
-def with_empty_runs(counts: ResultCounts, names: Sequence[tuple[str | None, str]]) -> ResultCounts:
+def with_empty_runs(counts: ResultCounts, names: Iterable[tuple[str | None, str]]) -> ResultCounts:
     """The counts with those runs, of the given datasets and names, that have no good row; they lack all queries.
 
     A run without a dataset, among results that have datasets, is added to each of them.
@@ -143,13 +150,15 @@ def of_the_same_runs(before: Iterable[RunCounts], after: Iterable[RunCounts]) ->
 
 
 def rows_of_runs(
-    queries: DataFrame, key: Sequence[str], judged_queries: DataFrame, totals: Sequence[Column] = ()
+    batches: Iterable[DataFrame],
+    key: Sequence[str],
+    judged_queries: DataFrame | None,
+    totals: Sequence[Column] = (),
 ) -> list[Row]:
-    """One row per run, with these totals and what `counts_of_runs` needs. Runs a Spark job.
+    """One row per run, with these totals and what `counts_of_runs` needs. Runs a Spark job per batch.
 
-    `queries` has one row per run and query key, with `good`, how many of its rows are good.
+    Each of the `batches` has one row per run and query key, with `good`, how many of its rows are good.
     """
-    queries = queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
     of_runs = {
         "good_rows": F.sum("good"),
@@ -157,8 +166,16 @@ def rows_of_runs(
         "unjudged_queries": F.count_if(~is_judged & has_rows),
         "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
     }
-    columns = (column.alias(name) for name, column in of_runs.items())
-    return queries.groupBy("run", *key[:-1]).agg(*totals, *columns).collect()
+    runs = [*totals, *(column.alias(name) for name, column in of_runs.items())]
+    with_judged = (_with_judged(queries, key, judged_queries) for queries in batches)
+    return [row for queries in with_judged for row in queries.groupBy("run", *key[:-1]).agg(*runs).collect()]
+
+
+def _with_judged(queries: DataFrame, key: Sequence[str], judged_queries: DataFrame | None) -> DataFrame:
+    """The queries with the column `judged`, null for unjudged ones; all are judged if `judged_queries` is None."""
+    if judged_queries is None:
+        return queries.withColumn("judged", F.lit(True))
+    return queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
 
 
 def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:

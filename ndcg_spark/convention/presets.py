@@ -171,6 +171,27 @@ PRESETS: Mapping[str, Preset] = {
         "the rank evaluation API's dcg with normalize=true",
         "its formula, by hand: no live server",
     ),
+    "search_relevance": Preset(
+        {"negative": "keep", "no_relevant": "zero"},
+        "NDCG@k of OpenSearch's Search Relevance Workbench, documents in the order of the results",
+        "its formula (search-relevance 3), by hand: no live server",
+        ("rounding to 2 decimals",),
+    ),
+    "mlflow": Preset(
+        {**_LISTED, "ideal": "judged_capped"},
+        "mlflow.metrics.ndcg_at_k(k), targets being the judged documents",
+        "MLflow 3.17.2",
+        (
+            "documents that are returned twice, which it counts twice",
+            "1 for a query with neither targets nor retrieved documents",
+        ),
+    ),
+    "tfma": Preset(
+        {"gain": "linear", "ideal": "retrieved", "negative": "error", "missing_query": "skip"},
+        "tfma.metrics.NDCG(gain_key, top_k_list=[k]), grades as gains",
+        "tensorflow-model-analysis 0.52.0",
+        (_RANDOM_TIES, "weights of examples", "negative gains, which it takes unless no gain of a list is positive"),
+    ),
     "retrieved_list": Preset(
         {"ideal": "retrieved", "order": "rank"},
         "a graded list that is the whole truth, ideal of the list itself; lists without gain are skipped",

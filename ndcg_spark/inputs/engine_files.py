@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
-from ndcg_spark.engine import Engine
+from ndcg_spark.engine import Engine, failures, reason_of
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError, first_line
 from ndcg_spark.inputs import table_logs
 from ndcg_spark.inputs.files import File
@@ -39,7 +39,10 @@ _MOST_SENT = 64 << 20
 def read_paths(
     engine: Engine, kind: str, paths: list[str], where: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> DataFrame:
-    """The table that the engine reads from the paths, each of which stands for itself. InputError if it cannot."""
+    """The table that the engine reads from the paths, each of which stands for itself.
+
+    InputError if it cannot; EngineError if the storage or its client fails.
+    """
     try:
         table = engine.session.read.format(kind).options(**options).load(_literal(engine, paths))
         _ = table.schema
@@ -47,6 +50,11 @@ def read_paths(
         refused = MissingInputError if error.getCondition() == "PATH_NOT_FOUND" else InputError
         raise refused(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
+        ) from error
+    except failures() as error:
+        raise EngineError(
+            f"{where}: {paths[0]} cannot be read by {engine.name}, {reason_of(error)}; check that it has a client for "
+            "this storage, such as hadoop-aws for s3a://, and the rights"
         ) from error
     return table
 
@@ -110,14 +118,15 @@ def far_file(engine: Engine, path: str, where: str) -> File:
     return File(path, sum(sizes))
 
 
-def materializer(engine: Engine, where: str) -> Callable[[DataFrame], DataFrame] | None:
-    """Writes a table to a temporary place and reads it from there; None for an engine to which that is expensive."""
+def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
+    """Writes parts of a table and reads all of them, as `Source.materialize`; None where that is expensive."""
     if engine.kind != "embedded":
         return None
 
-    def materialize(table: DataFrame) -> DataFrame:
+    def materialize(parts: Iterable[DataFrame]) -> DataFrame:
         folder = str(engine.scratch.folder() / "rows")
-        table.write.parquet(folder, compression="lz4")
+        for part in parts:
+            part.write.parquet(folder, mode="append", compression="lz4")
         return read_paths(engine, "parquet", [folder], where)
 
     return materialize

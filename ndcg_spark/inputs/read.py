@@ -6,7 +6,7 @@ are typed, and the columns INTERNAL of `schemas` tell what is wrong with a row a
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -18,6 +18,7 @@ from ndcg_spark.inputs import column_names, columnar, discover, engine_files, la
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.recognise import of_text
+from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.inputs.run_names import Runs
 from ndcg_spark.inputs.shapes import Shape, TableContext
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
@@ -48,14 +49,17 @@ class Source:
     files: list[File]
     #: The number of rows according to footers, or to what was written; None where that is not known.
     expected_rows: int | None = None
-    #: Writes a table to a temporary place and reads it from there; None where the engine cannot do that cheaply.
-    materialize: Callable[[DataFrame], DataFrame] | None = None
+    #: Writes parts of a table to a temporary place, one after the other, and reads all of them from there; None where
+    #: the engine cannot do that cheaply.
+    materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None
     #: The documents that leave the lists of this table before they are ranked.
     without: "Source | None" = None
     #: What was recognised and not configured, in sentences for people.
     notes: tuple[str, ...] = ()
     #: The runs that files or folders name, whether or not they have rows.
-    runs: Runs = ()
+    runs: Runs = dataclasses.field(default_factory=dict)
+    #: The runs that are evaluated together.
+    batches: tuple[Batch, ...] = WHOLE
     #: What names the runs, where that may as well be something else; None where it is certain.
     doubtful_run: str | None = None
 
@@ -163,7 +167,7 @@ def _read(
     has = [*shape.fields, *folders]
     schema = schema_of(has)
     run_notes: list[str] = []
-    runs: Runs = ()
+    runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = run_names.with_runs(files, shape, config)
     rows: int | None
@@ -177,7 +181,9 @@ def _read(
     notes = (*notes, *shape.notes(config), *run_notes)
     materialize = engine_files.materializer(engine, name)
     doubtful = _doubtful_run(shape, context, schema)
-    return Source(table, name, shape.kind, files, rows, materialize, notes=notes, runs=runs, doubtful_run=doubtful)
+    # An engine that spills needs no batches.
+    batches = batches_of(runs, rows or 0) if materialize else WHOLE
+    return Source(table, name, shape.kind, files, rows, materialize, None, notes, runs, batches, doubtful)
 
 
 def _of_engine(

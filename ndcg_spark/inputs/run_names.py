@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from ndcg_spark.errors import InputError
@@ -9,8 +11,8 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.table_config import ResultsConfig
 
-#: Runs by dataset (None if it is in the rows) and name.
-Runs = tuple[tuple[str | None, str], ...]
+#: The bytes of each run, by its dataset (None if that is in the rows) and name.
+Runs = Mapping[tuple[str | None, str], int]
 #: The endings of a file's name that belong to its format and not to its run.
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
 #: The names of the files of parallel writes, by Spark, Hadoop and Dask; DuckDB; BigQuery and Polars; pysail.
@@ -32,9 +34,11 @@ def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[l
         names = list(dict.fromkeys(dict(file.partition)[column] for file in files))
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         notes = [f"runs are named by their files: {names[0]}{more}"]
-    folders = [dict(file.partition) for file in files] if config.run is None else []
-    runs = ((folder.get(dataset), name) for folder in folders if (name := folder.get(column)))
-    return files, notes, tuple(dict.fromkeys(runs))
+    runs = Counter[tuple[str | None, str]]()
+    for file, folder in ((file, dict(file.partition)) for file in files if config.run is None):
+        if name := folder.get(column):
+            runs[folder.get(dataset), name] += file.size
+    return files, notes, runs
 
 
 def named_by_file(files: list[File], column: str, where: str) -> list[File]:

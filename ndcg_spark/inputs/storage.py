@@ -1,5 +1,6 @@
 """The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme."""
 
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,8 @@ from ndcg_spark.masking import masked
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
 _HDFS_USER = re.compile(r"^(hdfs|viewfs)://[^/@:?;&]+@[^?;&]*$")
+#: The types of file systems of HDFS: pyarrow's, which needs libhdfs, and that of hdfs-native.
+HDFS = ("hdfs", "py::hdfs")
 #: Seconds and tries until a storage that does not answer counts as failed. The defaults allow for long transfers.
 _CONNECT_SECONDS, _REQUEST_SECONDS, _TRIES = 10, 60, 3
 
@@ -57,10 +60,16 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
     """
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
+    is_hdfs = path.startswith(("hdfs://", "viewfs://"))
     try:
+        if is_hdfs and importlib.util.find_spec("hdfs_native"):
+            from ndcg_spark.inputs.hdfs import hdfs
+
+            return hdfs(path)
         system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (pa.ArrowException, OSError, ValueError) as reason:
-        raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; check its scheme") from reason
+        advice = "pip install 'ndcg-spark[hdfs]', or check HADOOP_CONF_DIR" if is_hdfs else "check its scheme"
+        raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; {advice}") from reason
     return (_impatient(system) if system.type_name == "s3" else system), place
 
 

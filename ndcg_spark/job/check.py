@@ -13,8 +13,7 @@ from ndcg_spark.job.progress import ReportStep, report_rows_read, warn_of_input
 from ndcg_spark.job.scores import (
     counted_refusals,
     refuse_unjudged,
-    runs_table,
-    scores_of,
+    scores_by_part,
     sorted_rows,
 )
 from ndcg_spark.job.setup import context_of, engine_for
@@ -42,10 +41,10 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
             checked = without_duplicates(check_tables(*sources, config), *sources, config)
         report_rows_read(sources, checked, report_step)
         warn_of_input(sources, checked, config, report_step)
-        runs = runs_table(engine, checked)
         with counted_refusals(context, checked, deepest):
-            per_query = scores_of(checked, runs, deepest)
-            rates = dataset_scores(per_query, runs, deepest).select(*_RATE).collect()
+            parts = scores_by_part(engine, checked, deepest)
+            means = (dataset_scores(scores, runs, deepest).select(*_RATE) for scores, runs in parts)
+            rates = [row for of_part in means for row in of_part.collect()]
     rows, _ = sorted_rows(rates, _RATE)
     refuse_unjudged(context, rows)
     counts = {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")}

@@ -78,7 +78,7 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     nights = committed(request.output)
     date = request.date.isoformat() if request.date else None
     tonight = select_nights(nights, request.output, date, request.dataset)
-    baselines = _baselines(nights, tonight, request.baseline_date) if request.baseline_date else {}
+    baselines = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
     _refuse_unknown_runs(request, tonight, baselines)
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
@@ -127,7 +127,7 @@ def _compared(
     )
 
 
-def _baselines(
+def baselines_of(
     nights: Sequence[CommittedNight], tonight: Sequence[CommittedNight], baseline: str
 ) -> dict[str, CommittedNight]:
     """The baseline night of each dataset; `baseline` is a date or LAST_GOOD."""

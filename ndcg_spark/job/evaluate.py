@@ -2,8 +2,11 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 from collections.abc import Callable
+
+from pyspark.sql import DataFrame
 
 from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
@@ -33,13 +36,14 @@ from ndcg_spark.job.scores import (
     MeansOf,
     counted_refusals,
     refuse_scores,
-    runs_table,
-    scores_of,
+    scores_by_part,
     shown_columns,
     sorted_rows,
     without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.plan_description import steps
@@ -75,6 +79,9 @@ def evaluate(
         with clock.step("engine", "starting the engine"):
             engine = stack.enter_context(engine_for(config))
         report_step("engine", engine.name)
+        output = config.dated(config.output) if config.output else ""
+        if is_of_tables(output):
+            Sink(output).refuse_absent()
         if config.wait_for_input:
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)
@@ -144,13 +151,16 @@ def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
 
 def _collected(context: Context, checked: CheckedTables) -> MeansOf:
     """The dataset scores of checked tables, not published."""
-    runs = runs_table(context.engine, checked)
+    evaluation = context.evaluation
     with context.clock.step("evaluate", evaluating(checked)):
-        per_query = scores_of(checked, runs, context.evaluation)
-        rows = dataset_scores(per_query, runs, context.evaluation, context.slices.of_queries).collect()
+        parts = scores_by_part(context.engine, checked, evaluation)
+        of_queries = context.slices.of_queries
+        tables = (dataset_scores(scores, runs, evaluation, of_queries) for scores, runs in parts)
+        rows = [row for table in tables for row in table.collect()]
     means = sorted_rows(rows, shown_columns(context))
     refuse_scores(context, checked, means)
     if context.consumer:
+        per_query = functools.reduce(DataFrame.unionByName, (scores for scores, _ in parts))
         context.consumer.consume(per_query, False, context.slices.attributes)
     return means
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import interrupts
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.outcome import night_record
@@ -21,16 +22,20 @@ from ndcg_spark.job.scores import (
     refuse_scores,
     results_to_score,
     runs_table,
-    scores_of,
+    scores_by_part,
     shown_columns,
     sorted_rows,
 )
 from ndcg_spark.job.setup import Context
+from ndcg_spark.masking import masked
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.read import read_evaluation
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_outputs import is_of_tables
+from ndcg_spark.nights.table_publication import TablePublication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes
+from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
 from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import judged_documents
 
@@ -45,7 +50,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
     limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
     for sentence in remove(output, waste(output)):
         context.report_step("recover", sentence)
-    publication = Publication(output, evaluation.evaluation_id)
+    publication = publication_of(output, context)
     verdicts: list[Verdict] = []
     of_records: Mapping[str, Mapping[str, Any]] = {}
     with _abandoning(publication):
@@ -69,7 +74,8 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         scores += f", {len(means[1]):,} slice scores" if means[1] else ""
         context.report_step("scored", scores)
-        context.release()
+        if not publication.needs_engine:
+            context.release()
         with context.clock.step("publish", "publishing"), interrupts.committing(output):
             superseded = publication.commit(night_record(context, checked), of_records)
     context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
@@ -85,12 +91,26 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
     return means, verdicts
 
 
+def publication_of(output: str, context: Context) -> Publication:
+    """What publishes the scores of an evaluation in an output. ConfigurationError where it cannot stage them."""
+    if not is_of_tables(output):
+        return Publication(output, context.evaluation.evaluation_id)
+    engine, staging = context.engine, context.config.staging
+    if staging is None and not engine.sees_local_files:
+        raise ConfigurationError(
+            f"output: what goes to {masked(output)} is first written as Parquet where this machine and the engine see "
+            "it; name such a folder with --staging"
+        )
+    return TablePublication(Sink(output), staging or str(engine.scratch.folder()), context.evaluation.evaluation_id)
+
+
 def _stage(context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]) -> MeansOf:
     """Stage and verify every table that needs no gate; returns the dataset scores, read back from staging."""
     evaluation, clock, session = context.evaluation, context.clock, context.engine.session
     runs = runs_table(context.engine, checked)
     with clock.step("evaluate", evaluating(checked)):
-        publication.stage("query_scores", scores_of(checked, runs, evaluation))
+        for scores, _ in scores_by_part(context.engine, checked, evaluation):
+            publication.stage("query_scores", scores)
         # Before rows are counted: if there are too few because of a changed input, it is not the storage's fault.
         refuse_changed(context.sources, context.stamps)
         publication.verify("query_scores", counts["query_scores"])
@@ -99,9 +119,10 @@ def _stage(context: Context, checked: CheckedTables, publication: Publication, c
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation, context.slices.of_queries))
         means = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
         publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
-    if context.config.documents == "top":
-        with clock.step("documents", "keeping the documents of the scores"):
-            _stage_documents(publication, checked, evaluation, session)
+    if context.config.documents in ("top", "lists"):
+        with clock.step("documents", "keeping the documents"):
+            every = context.config.documents == "lists"
+            (_stage_lists if every else _stage_documents)(publication, checked, evaluation, session)
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
             publication.stage("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
@@ -150,10 +171,29 @@ def _stage_documents(
     if lists is not None:
         scores = scores.join(lists, on=_LIST, how="left_semi")
     rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
-    if evaluation.convention.ideal != "retrieved":
-        sizes = ideal_sizes(judged_documents(judgments, key, evaluation.convention), key, depth)
-        rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
-    publication.verify("ranked_documents", rows)
+    publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
+
+
+def _stage_lists(
+    publication: Publication, checked: CheckedTables, evaluation: Evaluation, session: SparkSession
+) -> None:
+    """As `_stage_documents`, with the lists of all queries, judged or not."""
+    # What the check cuts off is proved not to matter for judged queries alone.
+    publication.stage("ranked_documents", ranked_documents(checked.judgments, checked.results, evaluation))
+    key = query_key(checked.judgments.columns)
+    sizes = list_sizes(checked.results, key, evaluation.convention, evaluation.deepest_finite)
+    rows = sizes.agg(F.sum("ranks")).collect()[0][0] or 0
+    publication.verify("ranked_documents", rows + _ideal_rows(checked.judgments, evaluation))
+
+
+def _ideal_rows(judgments: DataFrame, evaluation: Evaluation) -> int:
+    """How many rows the ideal rankings of these judgments have."""
+    if evaluation.convention.ideal == "retrieved":
+        return 0
+    key = query_key(judgments.columns)
+    judged = judged_documents(judgments, key, evaluation.convention)
+    sizes = ideal_sizes(judged, key, evaluation.deepest_finite)
+    return int(sizes.agg(F.sum("ranks")).collect()[0][0] or 0)
 
 
 def _lists_table(lists: Sequence[tuple[str, str, str]], session: SparkSession) -> DataFrame:

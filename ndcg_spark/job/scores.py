@@ -45,6 +45,12 @@ def runs_table(engine: Engine, checked: CheckedTables) -> DataFrame:
     return engine.session.createDataFrame(pa.table(columns))
 
 
+def scores_by_part(engine: Engine, checked: CheckedTables, evaluation: Evaluation) -> list[tuple[DataFrame, DataFrame]]:
+    """The table QUERY_SCORES of each part of checked tables, and the runs of that part."""
+    of_parts = ((part, runs_table(engine, part)) for part in checked.parts)
+    return [(scores_of(part, runs, evaluation), runs) for part, runs in of_parts]
+
+
 def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
@@ -111,13 +117,13 @@ def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evalu
         if refusal.is_of_duplicates:
             raise
         with translated_failures(context.sources):
-            raise _counted(refusal, checked, runs_table(context.engine, checked), evaluation) from refusal
+            raise _counted(refusal, context.engine, checked, evaluation) from refusal
 
 
 def _counted(
-    refusal: PlanRefusedError, checked: CheckedTables, runs: DataFrame, evaluation: Evaluation
+    refusal: PlanRefusedError, engine: Engine, checked: CheckedTables, evaluation: Evaluation
 ) -> NdcgSparkError:
-    """The error to raise for a refusal. If queries are refused, it says how many, for which it runs a job."""
+    """The error to raise for a refusal. If queries are refused, it says how many, for which it runs a job per part."""
     if refusal.code == NOT_FINITE.code:
         return ConventionError(str(refusal))
     if refusal.code not in (MISSING_QUERY.code, NO_RELEVANT.code):
@@ -126,10 +132,9 @@ def _counted(
     missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
     lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
     relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
-    scores = scores_of(checked, runs, relaxed)
     is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
     is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
-    rows = scores.where(is_refused).count()
+    rows = sum(scores.where(is_refused).count() for scores, _ in scores_by_part(engine, checked, relaxed))
     return InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1))
 
 

@@ -21,6 +21,7 @@ from ndcg_spark.inputs.read import (
 from ndcg_spark.inputs.unchanged import Stamp, stamps_of
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.progress import Clock, ReportStep
+from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
@@ -64,7 +65,9 @@ class Context:
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
     """The engine that the configuration names, not yet open. Raises EngineError."""
-    staging = config.staging or (f"{config.dated(config.output).rstrip('/')}/_staging" if config.output else None)
+    output = config.dated(config.output) if config.output else None
+    in_output = None if output is None or is_of_tables(output) else f"{output.rstrip('/')}/_staging"
+    staging = config.staging or in_output
     return open_engine(config.engine, config.remote, staging)
 
 
@@ -84,12 +87,18 @@ def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
-    judgments, results = _dated(config, config.judgments), _dated(config, config.results)
-    both = read_judgments(engine, judgments, judgments.path, graded), read_results(engine, results, results.path)
+    judgments = _dated(config, config.judgments)
+    return read_judgments(engine, judgments, judgments.path, graded), results_of(engine, config)
+
+
+def results_of(engine: Engine, config: EvaluationConfig) -> Source:
+    """The results with what is removed from their lists, found and opened but not read. Raises InputError."""
+    results = _dated(config, config.results)
+    source = read_results(engine, results, results.path)
     if not config.exclude:
-        return both
+        return source
     exclude = _dated(config, config.exclude)
-    return both[0], dataclasses.replace(both[1], without=read_excluded(engine, exclude, exclude.path))
+    return dataclasses.replace(source, without=read_excluded(engine, exclude, exclude.path))
 
 
 def slice_tables(engine: Engine, config: EvaluationConfig) -> SliceTables:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.inputs.storage import storage
+from ndcg_spark.inputs.storage import HDFS, storage
 from ndcg_spark.masking import masked
 
 TABLES = ("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "comparisons", "evaluations")
@@ -30,7 +30,7 @@ STAGING = "_staging"
 #: The exceptions of a storage that fails.
 FAILURES = (OSError, pa.ArrowException)
 #: The storages that rename a folder atomically. Others (S3, GCS, Azure) copy every file.
-_RENAMES_FOLDERS = ("local", "hdfs")
+_RENAMES_FOLDERS = ("local", *HDFS)
 #: What Spark percent-encodes in the name of a partition. pysail encodes more, so its folders are renamed.
 _ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(32)}
 #: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
@@ -157,7 +157,7 @@ class Store:
             else:
                 with self._system.open_output_stream(part) as stream:
                     stream.write(content)
-            if self._system.type_name == "hdfs":
+            if self._system.type_name in HDFS:
                 # Unlike a local disk, HDFS does not rename over an existing file.
                 self.delete(path)
             self._system.move(part, self.at(path))

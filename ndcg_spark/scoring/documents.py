@@ -1,12 +1,13 @@
 """The documents behind the scores, each with its gain and discount, for explanations and for published nights."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring import lists, ranking
 from ndcg_spark.scoring.gains import discount
 from ndcg_spark.scoring.ranking import PLACE, RANK, TIE_GROUP, TIED
+from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
 #: The columns of a document that are published.
 PUBLISHED = ("doc_id", "rank", TIED, "score", "relevance", "gain", "discount")
@@ -38,6 +39,27 @@ def returned_documents(
         *(PLACE, TIE_GROUP, TIED, "score", "relevance", "gain", "own_gain"),
         discount(F.col(RANK), convention).alias("discount"),
     )
+
+
+def refuse_returned_twice(documents: DataFrame, run_key: list[str]) -> DataFrame:
+    """The same documents, whose `rank` fails with RETURNED_TWICE where a list has a document twice.
+
+    For lists that are not scored: a score fails by itself, see `lists.refuse_returned_twice`.
+    """
+    copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
+    refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"]).cast("int")
+    return documents.withColumn("rank", F.when(copies > 1, refused).otherwise(F.col("rank")))
+
+
+def list_sizes(results: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """One row per run and query, in no order: its key, and ranks, how many documents are on its list down to `depth`.
+
+    For conventions that remove no document by its judgment.
+    """
+    run_key = ["run", *query_key]
+    ranks = F.count_if(ranking.is_listed(convention))
+    within = ranks if depth is None else F.least(ranks, F.lit(depth))
+    return lists.with_listed(results, run_key, convention).groupBy(*run_key).agg(within.alias("ranks"))
 
 
 def ideal_sizes(judged: DataFrame, query_key: list[str], depth: int | None) -> DataFrame:

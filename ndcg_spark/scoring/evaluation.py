@@ -118,11 +118,15 @@ def dataset_scores(
 
 
 def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order."""
+    """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order.
+
+    It has the lists of all queries of the `results`, judged or not.
+    """
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.deepest_finite
     judged = ideal.judged_documents(judgments, key, convention)
     listed = documents.returned_documents(results, judged, key, convention, depth).where("on_list")
+    listed = listed if convention.duplicates == "best" else documents.refuse_returned_twice(listed, ["run", *key])
     table = listed.select("run", *key, *documents.PUBLISHED)
     if convention.ideal != "retrieved":
         best = documents.ideal_documents(judged, key, convention, depth)

@@ -45,10 +45,10 @@ def listed_gains(
     """
     run_key = ["run", *query_key]
     if _joins_first(convention):
-        table = _listed(_with_judgments(results, judged, query_key), run_key, convention)
+        table = with_listed(_with_judgments(results, judged, query_key), run_key, convention)
         table = rank(table, run_key, convention, depth)
     else:
-        table = rank(_listed(results, run_key, convention), run_key, convention, depth)
+        table = rank(with_listed(results, run_key, convention), run_key, convention, depth)
         table = _with_judgments(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
@@ -119,7 +119,7 @@ def _with_judgments(table: DataFrame, judged: DataFrame, query_key: list[str]) -
     return table.join(judged, on=[*query_key, "doc_id"], how="left")
 
 
-def _listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
+def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
     """The table with the column LISTED, if the convention removes documents from their list."""
     rules = []
     if convention.exclude_query_as_document:

@@ -73,11 +73,12 @@ def _evaluated(engine: Engine, name: str, case: Mapping[str, Any], scratch: Path
 
 
 def _sizes(case: Mapping[str, Any]) -> dict[str, int]:
-    """The bytes of each table: of all files in its folder, or of its file."""
+    """The bytes of each table: of all files below its folder, or of its file."""
     sizes = {}
     for table in ("results", "judgments"):
         path = Path(case[table]["path"])
-        sizes[table] = sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else [path]))
+        files = filter(Path.is_file, path.rglob("*")) if path.is_dir() else [path]
+        sizes[table] = sum(file.stat().st_size for file in files)
     return sizes
 
 

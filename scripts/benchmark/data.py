@@ -89,6 +89,21 @@ def make(size: Size, cache: Path) -> Data:
     return Data(*(Files(folder / "judgments", folder / results) for results in ("results", "unranked")))
 
 
+def in_folders(data: Data, runs: int) -> Data:
+    """The results as those of so many runs, each a folder of links to the same files."""
+    made = []
+    for files in data:
+        root = files.results.parents[1] / f"{files.results.parent.name}-of-{runs}" / files.results.name
+        for number in range(runs):
+            folder = root / f"run=run-{number:03d}"
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in files.results.iterdir():
+                (folder / file.name).unlink(missing_ok=True)
+                (folder / file.name).symlink_to(file)
+        made.append(files._replace(results=root))
+    return Data(*made)
+
+
 def _write(size: Size, folder: Path) -> None:
     for table in ("judgments", "results", "unranked"):
         (folder / table).mkdir()

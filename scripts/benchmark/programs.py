@@ -34,6 +34,12 @@ CUTOFF = "10"
 AS_AT_SCALE = {"spark.sql.autoBroadcastJoinThreshold": "10k"}
 
 
+def advised() -> dict[str, str]:
+    """What conf/spark-defaults.conf advises about plans, on data like that of a large night."""
+    lines = (PROJECT / "conf" / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    return {**dict(line.split() for line in lines if line.startswith("spark.sql.")), **AS_AT_SCALE}
+
+
 @dataclasses.dataclass(frozen=True)
 class Program:
     """A command to measure; OUTPUT in it stands for a new folder."""

@@ -19,6 +19,7 @@ PROGRAMS = {
     "text": ["zcat", "pytrec_eval, plain", "aligned.txt", "one.jsonl"],
     "large-text": ["check", "conversion"],
     "cost": ["embedded"],
+    "runs": ["10 runs", "duckdb, checked, 10 runs"],
 }
 
 
@@ -35,7 +36,9 @@ def test_a_scenario_runs_at_a_small_scale(scenario, tmp_path, capsys):
 
 
 #: What a program that measures inside itself gives figures of.
-INSIDE = {"evaluation", "evaluation, no ranks", "mllib", "sort"}
+OURS = ("evaluation", "evaluation, no ranks")
+INSIDE = {*OURS, *(f"{name}, unchecked" for name in OURS), "mllib", "sort"}
+INSIDE |= {f"{engine}, {call}" for engine in ("embedded", "spark") for call in ("evaluate", "compare")}
 
 
 @pytest.mark.slow

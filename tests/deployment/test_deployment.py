@@ -172,6 +172,16 @@ def loaded_yaml(name):
     return yaml.safe_load((ROOT / "conf/kubernetes" / name).read_text(encoding="utf-8"))
 
 
+def test_the_manifests_are_what_the_schemas_of_kubernetes_and_of_the_spark_operator_allow():
+    kubernetes = pytest.importorskip("kubernetes_validate")
+    kubernetes.validate(loaded_yaml("cronjob.yaml"), "1.30", strict=True)
+    models = pytest.importorskip("kubeflow_spark_api.models")
+    application = loaded_yaml("scheduled-spark-application.yaml")
+    read = models.SparkV1beta2ScheduledSparkApplication.model_validate(application)
+    # A key that the operator does not know would be lost.
+    assert read.model_dump(by_alias=True, exclude_none=True) == application
+
+
 def test_the_spark_application_runs_nightly_with_the_settings_of_spark_defaults():
     found = loaded_yaml("scheduled-spark-application.yaml")
     template = found["spec"]["template"]
@@ -241,10 +251,10 @@ def airflow_dag(monkeypatch, request):
 
     modules = {
         "airflow": {},
-        "airflow.exceptions": {"AirflowException": AirflowException, "AirflowFailException": AirflowFailException},
         "airflow.timetables": {},
         "airflow.timetables.interval": {"CronDataIntervalTimetable": lambda cron, timezone: (cron, timezone)},
         "airflow.sdk": {"dag": dag, "task": task},
+        "airflow.sdk.exceptions": {"AirflowException": AirflowException, "AirflowFailException": AirflowFailException},
     }
     for name, members in modules.items():
         module = types.ModuleType(name)

@@ -6,9 +6,10 @@ import pytest
 from input_files import file
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.errors import EngineError, InputError, StorageError
 from ndcg_spark.inputs import discover
 from ndcg_spark.inputs.discover import files_of
+from ndcg_spark.inputs.engine_files import read_paths
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
@@ -19,6 +20,13 @@ def test_an_unknown_scheme_is_refused_as_the_caller_asks():
         files_of("nope://x", "results")
     with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
         storage("nope://x", "output", StorageError)
+
+
+def test_a_storage_for_which_spark_has_no_client_is_a_failure_of_the_engine_that_names_the_client(engine):
+    with pytest.raises(
+        EngineError, match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop-aws"
+    ):
+        read_paths(engine, "parquet", ["s3a://bucket/x"], "results")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from programs import forked
 from staying import command_line, returned
 
 from ndcg_spark import config
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, DuplicatesError
 from ndcg_spark.explanation.request import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
@@ -189,6 +189,37 @@ def test_documents_without_an_output_are_refused(tmp_path):
         ConfigurationError, match="documents: they are kept in the output, and there is none; give --output"
     ):
         configuration(tmp_path)(documents="top")
+
+
+def test_a_night_that_keeps_lists_has_the_first_documents_of_every_query_judged_or_not(tmp_path):
+    with_ = configuration(tmp_path)
+    # The ranks of q9, which is unjudged, are not the order of its scores.
+    lines = [f"q9 Q0 d{place} {10 - place} {place}.0 bm25\n" for place in range(1, 7)]
+    (tmp_path / "run.txt").write_text("q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\n" + "".join(lines), encoding="utf-8")
+    on_embedded(with_(output=str(tmp_path / "out"), documents="lists"))
+    kept = {
+        (row["query_id"], row["rank"]): row["doc_id"]
+        for row in rows(tmp_path / "out", "ranked_documents")
+        if row["run"]
+    }
+    assert kept == {("q1", 1): "a", ("q1", 2): "b", ("q9", 1): "d6", ("q9", 2): "d5", ("q9", 3): "d4"}
+    assert {row["query_id"] for row in rows(tmp_path / "out", "query_scores")} == {"q1", "q2"}
+
+
+def test_a_document_twice_in_the_list_of_an_unjudged_query_is_refused_where_lists_are_kept(tmp_path):
+    with_ = configuration(tmp_path)
+    with (tmp_path / "run.txt").open("a", encoding="utf-8") as run:
+        run.write("q9 Q0 c 2 0.5 bm25\n")
+    output = str(tmp_path / "out")
+    on_embedded(with_(output=output, documents="top"))
+    with pytest.raises(DuplicatesError, match="run=bm25 query_id=q9"):
+        on_embedded(with_(output=output, documents="lists"))
+
+
+def test_lists_are_not_kept_where_judgments_decide_what_is_on_them(tmp_path):
+    for option in ("unjudged", "negative"):
+        with pytest.raises(ConfigurationError, match=f"lists are kept as they were returned, and {option}=drop"):
+            configuration(tmp_path)(output="out", documents="lists", convention={option: "drop"})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ndcg_spark.convention.presets import PRESETS
 #: The measures that are asked for of a tool that has more than NDCG.
 NAMES = ("ndcg", "precision", "recall", "ap", "rr", "success", "bpref", "judged")
 #: Presets of tools that sort ties as they please: compared where there are none.
-UNTIED = {"ranx", "ranx_burges", "replay"}
+UNTIED = {"ranx", "ranx_burges", "replay", "tfma"}
 
 
 def case_for(preset: str, seeds: list[int]) -> Case:

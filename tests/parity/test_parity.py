@@ -28,6 +28,9 @@ TOOLS = {
     "rectools": (functools.partial(tools.rectools, achievable=False), 1e-9),
     "rectools_achievable": (functools.partial(tools.rectools, achievable=True), 1e-9),
     "elasticsearch": (tools.elasticsearch, 1e-9),
+    "search_relevance": (tools.search_relevance, 1e-9),
+    "mlflow": (tools.mlflow, 1e-9),
+    "tfma": (tools.tfma, 1e-9),
 }
 
 

@@ -208,6 +208,54 @@ def elasticsearch(case: Case) -> Scores:
     return found
 
 
+def search_relevance(case: Case) -> Scores:
+    """By its formula (Evaluation.calculateNDCGAtK): no server can be had here."""
+    found: Scores = {}
+    for query, grades in case.judged.items():
+        listed = _by_score(case, query)
+        found[query] = {}
+        for k in CUTOFFS:
+            gains = [2 ** grades[doc] - 1 if doc in grades else 0 for doc in listed[:k]]
+            ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:k]
+            dcg, best = (sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal))
+            found[query][k] = dcg / best if best > 0 else 0.0
+    return found
+
+
+def mlflow(case: Case) -> Scores:
+    tool = pytest.importorskip("mlflow.metrics")
+    queries = list(case.judged)
+    targets, retrieved = pd.Series([list(case.judged[q]) for q in queries]), [_by_score(case, q) for q in queries]
+    of_cutoffs = {k: tool.ndcg_at_k(k).eval_fn(pd.Series(retrieved), targets).scores for k in CUTOFFS}
+    return {query: {k: float(of_cutoffs[k][at]) for k in CUTOFFS} for at, query in enumerate(queries)}
+
+
+def tfma(case: Case) -> Scores:
+    tool = pytest.importorskip("tensorflow_model_analysis").metrics
+    (computation,) = tool.NDCG("gain", top_k_list=CUTOFFS).computations(query_key="query", sub_keys=[])
+    combiner = computation.combiner
+    found: Scores = {}
+    for query, (labels, scores) in case.graded_lists().items():
+        inputs = tool.StandardMetricInputs(
+            labels=np.array(labels, float),
+            predictions=np.array(scores),
+            example_weights=np.array([1.0] * len(scores)),
+            features={"query": np.array([query] * len(scores)), "gain": np.array(labels, float)},
+        )
+        output = combiner.extract_output(combiner.add_input(combiner.create_accumulator(), inputs))
+        values = {key.sub_key.top_k: float(value) for key, value in output.items()}
+        # Queries without a positive gain have no weight.
+        if not math.isnan(values[CUTOFFS[0]]):
+            found[query] = values
+    return found
+
+
+def _by_score(case: Case, query: str) -> list[str]:
+    """The documents returned for a query, the best first."""
+    rows = case.returned.get(query, [])
+    return [doc for doc, _, _ in sorted(rows, key=lambda row: (row[1], row[0].encode()), reverse=True)]
+
+
 def trec_eval(case: Case, *, exp2: bool = False) -> Scores:
     """By the definition in plain Python: trec_eval 10, which compares scores as doubles, installs from no registry."""
 

@@ -59,7 +59,7 @@ def reached(session, depth, lists, **options):
     reason = reason_of(broken_results(dict(table.dtypes), convention))
     judged = judgments(session, [judgment("d", query_id=name) for name in lists]).select("query_id")
     asked = Floors(depth, convention)
-    counts, of_lists = count_results_and_floors(table, reason, judged, asked, lambda written: written)
+    counts, of_lists = count_results_and_floors(table, reason, judged, asked, next)
     assert counts == count_results(table, reason, judged)
     kept = {name: set() for name in lists}
     for row in asked.kept(table.where(reason.isNull()), of_lists).collect():

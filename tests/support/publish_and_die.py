@@ -34,12 +34,9 @@ class Staged:
         self._table = table
         self.write = self
 
-    def partitionBy(self, *names: str) -> "Staged":  # noqa: N802  # Spark's name
-        self._partitions = names
-        return self
-
-    def parquet(self, path: str) -> None:
-        pq.write_to_dataset(self._table, path, partition_cols=list(self._partitions))
+    def parquet(self, path: str, mode: str, partitionBy: list[str]) -> None:  # noqa: N803  # Spark's name
+        assert mode == "append"
+        pq.write_to_dataset(self._table, path, partition_cols=partitionBy)
 
 
 def record(**more: object) -> dict[str, object]:

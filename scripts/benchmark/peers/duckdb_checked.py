@@ -17,7 +17,7 @@ def scores(judgments: str, results: str, output: str, cutoff: int) -> float:
         SELECT query_id, count(*) AS rows, count_if({_broken("relevance", "query_id", "doc_id")}) AS bad,
                max(relevance) AS best, sum(hash(doc_id, relevance) >> 24) AS hashes,
                len(list_distinct(list(doc_id))) < count(*) AS twice
-        FROM read_parquet('{judgments}/*.parquet') GROUP BY query_id
+        FROM read_parquet('{judgments}/**/*.parquet') GROUP BY query_id
         """
     )
     of_judgments = db.execute(
@@ -30,7 +30,7 @@ def scores(judgments: str, results: str, output: str, cutoff: int) -> float:
         FROM (
             SELECT run, query_id, count(*) AS rows, count_if({_broken("score", "run", "query_id", "doc_id")}) AS bad,
                    min(score) AS least, max(score) AS most, sum(hash(doc_id, score) >> 24) AS hashes
-            FROM read_parquet('{results}/*.parquet') GROUP BY run, query_id
+            FROM read_parquet('{results}/**/*.parquet') GROUP BY run, query_id
         ) AS lists LEFT JOIN judged ON lists.query_id = judged.query_id GROUP BY run
         """
     ).fetchall()

@@ -16,7 +16,7 @@ def scores(judgments: str, results: str, output: str, k: int) -> float:
         f"""
         CREATE TEMP TABLE query_scores AS
         WITH judged AS (
-            SELECT query_id, doc_id, pow(2, relevance) - 1 AS gain FROM read_parquet('{judgments}/*.parquet')
+            SELECT query_id, doc_id, pow(2, relevance) - 1 AS gain FROM read_parquet('{judgments}/**/*.parquet')
         ), ideal AS (
             SELECT query_id, sum(gain / log2(place + 1)) FILTER (place <= {k}) AS ideal_dcg
             FROM (SELECT query_id, gain, row_number() OVER (PARTITION BY query_id ORDER BY gain DESC) AS place
@@ -25,7 +25,7 @@ def scores(judgments: str, results: str, output: str, k: int) -> float:
         ), top AS (
             SELECT run, query_id, unnest(best).doc_id AS doc_id, generate_subscripts(best, 1) AS place
             FROM (SELECT run, query_id, max({{'score': score, 'doc_id': doc_id}}, {k}) AS best
-                  FROM read_parquet('{results}/*.parquet') SEMI JOIN ideal USING (query_id)
+                  FROM read_parquet('{results}/**/*.parquet') SEMI JOIN ideal USING (query_id)
                   GROUP BY run, query_id)
         ), found AS (
             SELECT run, query_id, count(*) AS returned, count(gain) AS judged, sum(gain / log2(place + 1)) AS dcg,
@@ -56,7 +56,7 @@ def scores(judgments: str, results: str, output: str, k: int) -> float:
                sum(judged) / sum(returned) AS judged_rate
         FROM query_scores JOIN (
             SELECT run, count_if(query_id NOT IN (SELECT query_id FROM query_scores)) AS unjudged_queries
-            FROM (SELECT DISTINCT run, query_id FROM read_parquet('{results}/*.parquet')) GROUP BY run
+            FROM (SELECT DISTINCT run, query_id FROM read_parquet('{results}/**/*.parquet')) GROUP BY run
         ) USING (run)
         GROUP BY run, cutoff, unjudged_queries
         """

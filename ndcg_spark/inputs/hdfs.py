@@ -1,0 +1,73 @@
+"""HDFS as a file system of pyarrow, by hdfs-native: the client that the embedded engine has too, without Java.
+
+pyarrow's own needs libhdfs.so, Java and every jar of Hadoop on CLASSPATH, which a container of YARN need not have.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hdfs_native.fsspec import BaseFileSystem
+from pyarrow import fs
+
+from ndcg_spark.errors import first_line
+
+
+def hdfs(uri: str) -> tuple[fs.FileSystem, str]:
+    """The file system of an hdfs:// or viewfs:// URI, and the place there. OSError if there is no such NameNode.
+
+    The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it is for engines, and not the URI's.
+    """
+    scheme, _, rest = uri.partition("://")
+    authority, _, place = rest.partition("/")
+    host, _, port = authority.rpartition("@")[2].partition(":")
+    kind = _Viewfs if scheme == "viewfs" else _Hdfs
+    return fs.PyFileSystem(_Handler(kind(host or None, int(port) if port else None))), f"/{place}"
+
+
+def _failing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function; a failure for which the client has no class (safe mode, a quota, no DataNode) is an OSError."""
+
+    @functools.wraps(function, updated=())
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except RuntimeError as error:
+            raise OSError(first_line(error)) from error
+
+    return call
+
+
+class _Hdfs(BaseFileSystem):  # type: ignore[misc]  # an optional package
+    protocol = "hdfs"
+    __init__ = _failing(BaseFileSystem.__init__)
+    info = _failing(BaseFileSystem.info)
+    mkdir = _failing(BaseFileSystem.mkdir)
+    mv = _failing(BaseFileSystem.mv)
+    rm = _failing(BaseFileSystem.rm)
+
+    @_failing
+    def find(self, path: str, maxdepth: int | None = None, **_: Any) -> dict[str, dict[str, Any]]:
+        """What is in a folder. fsspec would pass over folders that cannot be read."""
+        return {
+            status.path: self._convert_file_status(status) for status in self.client.list_status(path, not maxdepth)
+        }
+
+    @_failing
+    def open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+        file = self._open(path, mode)
+        file.read, file.write, file.close = map(_failing, (file.read, file.write, file.close))
+        return file
+
+    def _convert_file_status(self, status: Any) -> dict[str, Any]:
+        # The name that pyarrow has for the time.
+        return {**super()._convert_file_status(status), "mtime": status.modification_time / 1000}
+
+
+class _Viewfs(_Hdfs):
+    protocol = "viewfs"
+
+
+class _Handler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
+    def get_type_name(self) -> str:
+        return "hdfs"

@@ -1,0 +1,1 @@
+"""Two sets of lists compared without judgments."""

@@ -1,0 +1,238 @@
+"""Runs that are evaluated batch by batch: the same tables, counts and refusals as at once, and no row is read twice."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import dataset
+from pyspark.sql import functions as F
+from staying import returned
+from tables import arrow_judgments, judgment, result, results
+
+from ndcg_spark import config
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import run_batches
+from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
+from ndcg_spark.job import check, evaluate
+from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.records import committed
+from ndcg_spark.scoring import floors
+
+#: In the order of their bytes.
+RUNS = ("B", "a.b", "é")
+QUERIES, DEEP = 12, 30
+
+
+def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
+    monkeypatch.setattr(run_batches, "MOST_ROWS", 100)
+    # Ten rows for every byte.
+    sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
+    assert batches_of(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
+    assert batches_of(sizes, 100) == WHOLE
+    assert batches_of({}, 10**9) == batches_of({(None, "a"): 1}, 10**9) == WHOLE
+
+
+def batched(session, names, batches):
+    table = results(session, [result(run=name) for name in names])
+    return [
+        [row["run"] for row in batch.of(table).orderBy(F.col("run").asc_nulls_first()).collect()] for batch in batches
+    ]
+
+
+def test_every_row_is_in_one_batch_also_one_without_a_run(evaluate_embedded):
+    runs, batches = (*RUNS, "\U0001f600"), (Batch(None, "a.b"), Batch("a.b", "é"), Batch("é", None))
+    found = evaluate_embedded.call(batched, (None, *runs), batches)
+    assert found == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
+    assert [[run for run in runs if batch.has(run)] for batch in batches] == [["B"], *found[1:]]
+
+
+def lists(run, chance, ranks):
+    rows = []
+    for query in range(QUERIES):
+        scores = sorted((chance.choice([0.0, 1.5, chance.random()]) for _ in range(DEEP)), reverse=True)
+        rows += [result(f"d{at}", score, f"q{query}", rank=at + 1) for at, score in enumerate(scores)]
+    chance.shuffle(rows)
+    if run == "é":
+        # A list whose ranks are not to be trusted, and rows that break rules, in a later batch.
+        rows[3]["rank"], rows[7]["score"], rows[9]["score"] = 99, None, float("nan")
+    return [{name: row[name] for name in ("query_id", "doc_id", "score", "rank")[: 3 + ranks]} for row in rows]
+
+
+def written(folder, ranks=False, change=lambda run, rows: rows):
+    """Judgments, and results of every run in a folder of its own."""
+    chance = random.Random(3)  # noqa: S311  # it makes test data
+    for run in RUNS:
+        (folder / f"results/run={run}").mkdir(parents=True)
+        rows = change(run, lists(run, chance, ranks))
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"results/run={run}/part.parquet")
+    graded = [judgment(f"d{at}", float(at % 4), f"q{query}") for query in range(1, QUERIES) for at in range(15)]
+    pq.write_table(arrow_judgments(*graded), folder / "judgments.parquet")
+    return folder
+
+
+def settings_of(folder, **settings):
+    paths = {
+        name: {"path": str(folder / place)}
+        for name, place in [("judgments", "judgments.parquet"), ("results", "results")]
+    }
+    return config.validate({**paths, "cutoffs": [1, 5], "engine": "embedded", **settings}, "test")
+
+
+def within(most_rows, function, *arguments):
+    """What a function returns, and how often query scores were staged, with batches of so many rows."""
+    staged, before = [], (run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.stage)
+    run_batches.MOST_ROWS, floors.LEAST_ROWS = most_rows, 0
+    Publication.stage = lambda self, name, table: staged.append(name) or before[2](self, name, table)
+    try:
+        return function(*arguments), staged.count("query_scores")
+    finally:
+        run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.stage = before
+
+
+def in_batches(function, *arguments):
+    return returned(within, 1, function, *arguments)
+
+
+def at_once(function, *arguments):
+    return returned(within, 10**9, function, *arguments)
+
+
+def rounded(row):
+    """A row without the last digits, as sums are added up in no fixed order."""
+    return str({name: f"{value:.12g}" if isinstance(value, float) else value for name, value in row.items()})
+
+
+def night(folder, settings):
+    """All that is known of a night, and it is removed."""
+    output = folder / "output"
+    wanted = settings_of(folder, output=str(output), max_rejected_fraction=0.1, **settings)
+    counts = evaluate.evaluate(wanted, lambda *_: None).counts
+    (record,) = (night.record for night in committed(str(output)))
+    tables = {}
+    for name in ("query_scores", "dataset_scores", "rejected_rows"):
+        table = dataset.dataset(output / name, partitioning="hive").to_table().drop(["evaluation_id"])
+        tables[name] = sorted(map(rounded, table.to_pylist()))
+    shutil.rmtree(output)
+    found = {name: (of["rows"], of["fingerprint"]) for name, of in record["inputs"].items() if "rows" in of}
+    return counts, found, record["rejected"], tables
+
+
+def with_duplicates(run, rows):
+    return [*rows, *rows[20:23]] if run == "a.b" else rows
+
+
+CASES = {
+    "with ranks": (True, {}, {}),
+    "without ranks": (False, {}, {}),
+    "duplicates": (False, {}, {"change": with_duplicates}),
+    "excluded documents": (True, {"exclude": {"path": "excluded.csv"}}, {}),
+}
+
+
+@pytest.mark.parametrize(("ranks", "settings", "rows"), CASES.values(), ids=CASES)
+def test_a_night_is_the_same_in_batches_and_at_once(tmp_path, monkeypatch, ranks, settings, rows):
+    monkeypatch.chdir(tmp_path)
+    Path("excluded.csv").write_text("query_id,doc_id\nq1,d1\nq2,d2\n", encoding="utf-8")
+    folder = written(tmp_path, ranks, **rows)
+    (parted, batches), (whole, one) = (each(night, folder, settings) for each in (in_batches, at_once))
+    assert parted == whole
+    # A duplicate is met in the second batch, and all are scored again.
+    assert (batches, one) == ((5, 2) if rows else (3, 1))
+    assert len(parted[3]["query_scores"]) == 2 * len(RUNS) * (QUERIES - 1)
+
+
+def scored(wanted):
+    outcome = evaluate.evaluate(wanted, lambda *_: None)
+    rows = ({**row, "evaluation_id": None} for row in outcome.dataset_scores)
+    return outcome.counts, list(map(rounded, rows))
+
+
+def test_scores_that_are_not_published_are_the_same_in_batches_and_at_once(tmp_path):
+    wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
+    assert in_batches(scored, wanted) == at_once(scored, wanted)
+
+
+def checked(wanted):
+    found = check.check_inputs(wanted, lambda *_: None)
+    return {**found, "judged_rate": list(map(rounded, found["judged_rate"]))}
+
+
+def test_a_check_finds_the_same_in_batches_and_at_once(tmp_path):
+    wanted = settings_of(written(tmp_path, change=with_duplicates), max_rejected_fraction=0.1)
+    assert in_batches(checked, wanted) == at_once(checked, wanted)
+
+
+def without_q5(run, rows):
+    return [row for row in rows if row["query_id"] != "q5" or run < "é"]
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "message"),
+    [
+        (lambda _, rows: rows, {}, "2 score(s) that are not finite numbers, e.g. run=é"),
+        (with_duplicates, {"max_rejected_fraction": 0.002}, "8 of 1083 rows rejected"),
+        (without_q5, {"convention": {"missing_query": "error"}, "max_rejected_fraction": 0.1}, "1 of them, e.g. run=é"),
+    ],
+    ids=["a broken row", "a duplicate", "a missing query"],
+)
+def test_what_is_refused_in_a_later_batch_is_refused_as_at_once(tmp_path, change, settings, message):
+    folder, said = written(tmp_path, change=change), []
+    for each in (in_batches, at_once):
+        with pytest.raises(InputError) as refused:
+            each(scored, settings_of(folder, output=str(folder / "output"), **settings))
+        said.append(str(refused.value))
+        assert not [path for path in folder.rglob("output/**/*") if path.is_file()]
+    assert said[0] == said[1]
+    assert message in said[0]
+
+
+def interrupted(wanted):
+    """The tables that were staged before a signal came with the second batch."""
+    names, stage = [], Publication.stage
+
+    def stage_once(self, name, table):
+        if names:
+            raise KeyboardInterrupt
+        names.append(name)
+        stage(self, name, table)
+
+    Publication.stage = stage_once
+    try:
+        evaluate.evaluate(wanted, lambda *_: None)
+    except KeyboardInterrupt:
+        return names
+    finally:
+        Publication.stage = stage
+
+
+def test_an_interrupt_between_batches_leaves_nothing(tmp_path):
+    wanted = settings_of(written(tmp_path), output=str(tmp_path / "output"), max_rejected_fraction=0.1)
+    assert in_batches(interrupted, wanted)[0] == ["query_scores"]
+    assert not [path for path in tmp_path.rglob("output/**/*") if path.is_file()]
+
+
+def with_many_rows(_, rows):
+    return [{**row, "doc_id": f"{row['doc_id']}-{copy}"} for row in rows for copy in range(100)]
+
+
+def bytes_read(wanted):
+    """What this process reads from files while it evaluates."""
+
+    def so_far():
+        return int(Path("/proc/self/io").read_text(encoding="ascii").split()[1])
+
+    before = so_far()
+    evaluate.evaluate(wanted, lambda *_: None)
+    return so_far() - before
+
+
+@pytest.mark.parametrize("ranks", [True, False])
+def test_batches_read_the_results_no_more_often(tmp_path, ranks):
+    folder = written(tmp_path, ranks, with_many_rows)
+    wanted = settings_of(folder, output=str(folder / "output"), max_rejected_fraction=0.1)
+    parted, whole = in_batches(bytes_read, wanted)[0], at_once(bytes_read, wanted)[0]
+    # Somewhat more of the judgments and of footers.
+    assert whole < parted <= 1.2 * whole

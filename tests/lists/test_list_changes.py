@@ -1,0 +1,166 @@
+"""How much lists changed: published values, plain Python, and the largest change that any judgments can cause."""
+
+import contextlib
+import io
+import itertools
+import math
+import random
+
+import pytest
+from staying import returned
+
+from ndcg_spark import Convention, compare_lists, open_session
+from ndcg_spark.errors import ConfigurationError, ConventionError
+from ndcg_spark.schemas import LIST_CHANGES
+
+#: List A, list B, persistence: jaccard, average overlap, rbo_low, rbo, rbo_high, moved_discount; Webber, Moffat and
+#: Zobel (2010), figure 5, and others that three implementations agree on. None where another depth would be needed.
+PUBLISHED = {
+    ("abcdefg", "zcavwxy", 0.9, 7): (0.166667, 0.312245, 0.221686, 0.288217, 0.580676, None),
+    ("abcdefg", "zcavwxy", 0.5, 7): (0.166667, 0.312245, 0.136294, 0.136756, 0.139492, None),
+    ("abcdefg", "zcavwxy", 0.98, 7): (0.166667, 0.312245, 0.100074, 0.288720, 0.889636, None),
+    ("abcdefg", "zcavwxy", 0.9, 5): (None, 0.313333, None, None, None, 0.660840),
+    ("abcde", "bacde", 0.9, 5): (1, 0.8, 0.571989, 0.9, 0.9, 0.125174),
+    ("abcde", "abced", 0.9, 5): (1, 0.95, 0.653764, 0.981775, 0.981775, 0.014863),
+    ("abcde", "edcba", 0.9, 5): (1, 0.416667, 0.409764, 0.737775, 0.737775, 0.275873),
+    ("abcde", "abcdefg", 0.9, 7): (0.714286, None, 0.671989, 1, 1, None),
+    ("abcde", "abcdefg", 0.9, 5): (1, 1, 0.671989, 1, None, 0),
+    ("abc", "acb", 0.9, 3): (1, 0.833333, 0.477528, 0.955, 0.955, None),
+    ("abcde", "fghij", 0.9, 5): (0, 0, 0, 0, 0.511608, 1),
+    ("abcde", "abc", 0.9, 5): (0.6, None, None, 1, None, 0.277273),
+    ("abc", "", 0.9, 3): (0, 0, 0, 0, 0, 1),
+}
+MEASURES = ("jaccard", "average_overlap", "rbo_low", "rbo", "rbo_high", "moved_discount")
+
+
+def _changes(new, old, cutoffs, convention, options):
+    open_session()
+    return [row.asDict() for row in compare_lists(new, old, cutoffs, convention, **options).collect()]
+
+
+def changes(new, old, cutoffs=5, convention="standard", **options):
+    """The rows of two sets of lists, by query and cutoff."""
+    found = returned(_changes, new, old, cutoffs, convention, options)
+    return {(row["query_id"], row["cutoff"]): row for row in found}
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.98])
+def test_the_measures_are_those_that_are_published(p):
+    cases = {f"q{n}": case for n, case in enumerate(PUBLISHED) if case[2] == p}
+    # An empty list is of a query that only one side has.
+    old, new = ({q: [*case[side]] for q, case in cases.items() if case[side]} for side in (0, 1))
+    found = changes(new, old, sorted({case[3] for case in cases.values()}), persistence=p)
+    for query, case in cases.items():
+        row = found[query, case[3]]
+        for name, value in zip(MEASURES, PUBLISHED[case], strict=True):
+            assert value is None or row[name] == pytest.approx(value, abs=6e-7), (case, name)
+    assert list(row) == LIST_CHANGES.names
+
+
+def extrapolated(one, other, p):
+    """Equation 32 of Webber, Moffat and Zobel, depth by depth."""
+    short, long = sorted((one, other), key=len)
+    s, deepest = len(short), len(long)
+    x = [len({*short[:d]} & {*long[:d]}) for d in range(deepest + 1)]
+    within = sum(x[d] / d * p**d for d in range(1, deepest + 1))
+    beyond = sum(x[s] * (d - s) / (s * d) * p**d for d in range(s + 1, deepest + 1))
+    return (1 - p) / p * (within + beyond) + ((x[-1] - x[s]) / deepest + x[s] / s) * p**deepest
+
+
+def moved(one, other, k):
+    """The largest difference of DCG that any judgments of grade 0 or 1 cause, tried one by one."""
+    weight = [1 / math.log2(rank + 1) for rank in range(1, k + 1)]
+    shares = [dict(zip(side, weight, strict=False)) for side in (one, other)]
+    documents = sorted({*shares[0], *shares[1]})
+    differences = [shares[0].get(doc, 0.0) - shares[1].get(doc, 0.0) for doc in documents]
+    judged = itertools.product([0, 1], repeat=len(documents))
+    return max(abs(sum(g * d for g, d in zip(grades, differences, strict=True))) for grades in judged) / sum(weight)
+
+
+def test_random_lists_of_unequal_length_are_as_in_plain_python_and_under_all_judgments():
+    chance, k = random.Random(29), 5  # noqa: S311  # it makes test data
+    sides = [{f"q{n}": chance.sample("abcdefgh", chance.randint(0, 7)) for n in range(150)} for _ in range(2)]
+    new, old = ({query: listed for query, listed in side.items() if listed} for side in sides)
+    found = changes(new, old, [1, 3, k, 9], persistence=0.8)
+    assert {query for query, _ in found} == {*new, *old}
+    for (query, cutoff), row in found.items():
+        ours, theirs = (side.get(query, [])[:cutoff] for side in (new, old))
+        common = {*ours} & {*theirs}
+        expected = {
+            "returned": len(ours),
+            "baseline_returned": len(theirs),
+            "common": len(common),
+            "entered": len(ours) - len(common),
+            "left": len(theirs) - len(common),
+            "same_order": ours == theirs,
+            "top_changed": ours[:1] != theirs[:1],
+            "overlap": len(common) / cutoff,
+            "jaccard": len(common) / len({*ours, *theirs}),
+            "average_overlap": sum(len({*ours[:d]} & {*theirs[:d]}) / d for d in range(1, cutoff + 1)) / cutoff,
+            "rbo": extrapolated(ours, theirs, 0.8) if ours and theirs else 0.0,
+            "moved_discount": moved(ours, theirs, cutoff) if ours and theirs else 1.0,
+        }
+        assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-12), (query, cutoff)
+        assert row["rbo_low"] - 1e-12 <= row["rbo"] <= row["rbo_high"] + 1e-12
+
+
+def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved():
+    new = {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}
+    old = {"q": {"a": 2.0, "b": 1.0, "c": 0.5}}
+    descending = changes(new, old, 3, Convention(ties="doc_id_desc", discount="position"))["q", 3]
+    assert not descending["same_order"]
+    assert descending["moved_discount"] == pytest.approx((1 - 1 / 2) / (1 + 1 / 2 + 1 / 3))
+    assert changes(new, old, 3, Convention(ties="doc_id_asc"))["q", 3]["same_order"]
+
+
+def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
+    runs = {"one": {"q": ["a", "b"]}, "two": {"q": ["b", "a"]}, "three": {"q": ["a"], "u": ["z"]}}
+    found = returned(_changes, runs, "one", 2, "standard", {})
+    assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in found} == {
+        ("two", "one", "q", 2),
+        ("three", "one", "q", 1),
+        ("three", "one", "u", 0),
+    }
+    found = returned(_changes, runs, {"two": {"q": ["b", "c"]}}, 2, "standard", {})
+    assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in found] == [("two", "two", 1, 1)]
+
+
+def test_what_cannot_be_compared_is_refused():
+    lists = {"q": ["a", "b"]}
+    for ties in ("average", "best", "worst"):
+        with pytest.raises(ConventionError, match=f"ties={ties} orders tied documents by their judgments"):
+            changes({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 5, Convention(ties=ties))
+    with pytest.raises(ConfigurationError, match="lists are compared down to a rank"):
+        changes(lists, lists, [5, None])
+    with pytest.raises(ConfigurationError, match="persistence: 1 is not between 0 and 1"):
+        changes(lists, lists, 5, persistence=1)
+    with pytest.raises(ConfigurationError, match="no run to compare: the two have a and b"):
+        changes({"a": lists}, {"b": lists})
+    rows = {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [2.0, 1.0]}
+    with pytest.raises(RuntimeError, match="document returned, or judged, twice"):
+        changes(rows, {"q": {"a": 1.0}})
+
+
+def _plan(new, old):
+    open_session()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        compare_lists(new, old, [5, 10]).explain()
+    return printed.getvalue().lower()
+
+
+def test_no_list_is_collected_and_no_python_runs():
+    plan = returned(_plan, {"q": {"a": 1.0}}, {"q": {"a": 2.0}})
+    assert "aggregate" in plan
+    for word in ("collect_list", "array_agg", "udf", "python"):
+        assert word not in plan, word
+
+
+@pytest.mark.spark
+def test_classic_spark_has_the_same_changes(spark):
+    new, old = {"q": ["b", "c", "a"], "u": ["z"]}, {"q": ["a", "b", "c", "d"], "v": ["z"]}
+    ours = {(row["query_id"], row["cutoff"]): row for row in _changes(new, old, [1, 3, 4], "standard", {})}
+    theirs = changes(new, old, [1, 3, 4])
+    assert ours.keys() == theirs.keys()
+    for key, row in theirs.items():
+        assert ours[key] == pytest.approx(row, abs=1e-12)
