@@ -19,7 +19,7 @@ from ndcg_spark.cli.explain import explain
 from ndcg_spark.cli.gate import gate
 from ndcg_spark.cli.init import init
 from ndcg_spark.cli.judgments import judgments
-from ndcg_spark.cli.nights import nights, trend
+from ndcg_spark.cli.nights import nights, note, trend
 from ndcg_spark.cli.report import report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import prepare_streams, reported_errors
@@ -28,7 +28,7 @@ app = Commands(
     "ndcg-spark",
     commands=[
         *(evaluate, check, judge_next, judgments),
-        *(conventions, compare, compare_lists, gate, explain, trend, report, nights),
+        *(conventions, compare, compare_lists, gate, explain, trend, report, nights, note),
         *(init, recover, expire),
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",

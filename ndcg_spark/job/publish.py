@@ -31,6 +31,7 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.read import read_evaluation
+from ndcg_spark.nights.records import notes_of
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.nights.table_publication import TablePublication
@@ -77,6 +78,10 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
         if not publication.needs_engine:
             context.release()
         with context.clock.step("publish", "publishing"), interrupts.committing(output):
+            noted = notes_of(output, evaluation.evaluated_on.isoformat())
+            of_records = {
+                name: {"notes": noted.get(name, []), **of_records.get(name, {})} for name in {*noted, *of_records}
+            }
             superseded = publication.commit(night_record(context, checked), of_records)
     context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:

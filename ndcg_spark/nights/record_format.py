@@ -42,6 +42,7 @@ class _Record(BaseModel):
     datasets: list[str] = []
     verdict: _Verdict | None = None
     accepted: dict[str, str] | None = None
+    notes: list[dict[str, str]] = []
     #: In an output of tables: by table, how many rows the night has, and at which version of the table.
     tables: dict[str, dict[str, int | None]] = {}
 
@@ -66,9 +67,9 @@ def written(record: Mapping[str, Any]) -> bytes:
     return (json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n").encode()
 
 
-def acceptance(reason: str) -> dict[str, str]:
-    """The acceptance of a night, as its record has it."""
-    return {"reason": reason, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
+def remark(**words: str) -> dict[str, str]:
+    """What somebody says of a night, a `reason` to accept it or the `text` of a note, with the time."""
+    return {**words, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
 
 
 def evaluation_row(record: Mapping[str, Any]) -> bytes:

@@ -210,7 +210,27 @@ def write_record(
 
 
 def accept(night: CommittedNight, reason: str) -> None:
-    """Record why a night is accepted as a baseline of later ones, in its record and its row of EVALUATIONS.
+    """Record why a night is accepted as a baseline of later ones. Raises as `amend`."""
+    amend(night, {"accepted": record_format.remark(reason=reason)})
+
+
+def add_note(night: CommittedNight, text: str) -> None:
+    """Add a note to a night, which trends and reports show. Raises as `amend`."""
+    amend(night, {"notes": [*night.record.get("notes", ()), record_format.remark(text=text)]})
+
+
+def notes_of(output: str, date: str) -> dict[str, list[dict[str, str]]]:
+    """The notes on the nights of a date, by dataset; a night that is evaluated again keeps them."""
+    found = {}
+    for night in [night for night in committed(output) if night.evaluated_on == date]:
+        # A record that cannot be read is mended by evaluating its night again.
+        with contextlib.suppress(StorageError):
+            found[night.dataset] = night.record.get("notes", [])
+    return {dataset: notes for dataset, notes in found.items() if notes}
+
+
+def amend(night: CommittedNight, entries: Mapping[str, Any]) -> None:
+    """Change entries of a night's record, and its row of EVALUATIONS with them.
 
     Each of these files is replaced atomically. If the night is evaluated again in the meantime, they are superseded as
     they would have been before.
@@ -222,10 +242,10 @@ def accept(night: CommittedNight, reason: str) -> None:
     StorageError
         The storage fails.
     """
-    record = {**night.record, "accepted": record_format.acceptance(reason)}
+    record = {**night.record, **entries}
     if isinstance(night.store, Sink):
         refuse_replaced([night])
-        night.store.accept(night, record)
+        night.store.amend(night, record)
         return
     store = night.store
     with unreplaced([night]), store.failures("cannot be written"):

@@ -108,7 +108,7 @@ class Sink:
         if {key: rows for key, rows in counts.items() if key[:2] in records} != expected:
             raise ConflictError(self.place)
 
-    def accept(self, night: "CommittedNight", record: dict[str, Any]) -> None:
+    def amend(self, night: "CommittedNight", record: dict[str, Any]) -> None:
         """Replace the record of a night."""
         where = _where([night.dataset], [night.evaluated_on])
         key = (night.dataset, night.evaluated_on)

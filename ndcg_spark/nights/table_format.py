@@ -4,15 +4,18 @@ import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from pyarrow import dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import NdcgSparkError, StorageError, first_line
 from ndcg_spark.text import printable
+
+if TYPE_CHECKING:
+    # It imports pandas, for which a list of nights need not wait.
+    from pyarrow import dataset as ds
 
 #: A condition on rows: by column the values that it may have; None for null.
 Where = Mapping[str, Sequence[Any]]
@@ -35,7 +38,7 @@ class Staged:
     """Rows that were staged as Parquet: their folder as the engine names it, and as this process reads them."""
 
     folder: str
-    rows: ds.Dataset
+    rows: "ds.Dataset"
 
 
 class TableFormat(Protocol):
