@@ -58,7 +58,7 @@ def compared(run: Scores, baseline: Scores, config: GateConfig, number: int = AL
     if estimate.needs_randomization(config.test):
         estimate.randomized = randomization.p_value(apart, config.seed)
     options = ComparisonOptions(alpha=config.alpha, test=config.test, min_queries=config.min_queries)
-    (found,) = table.rows([estimate], _SLICES, None, options)
+    (found,) = table.rows([estimate], _SLICES, options)
     return found
 
 
