@@ -196,18 +196,18 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     return _loaded(_read(file) if file else {}, file, overrides)
 
 
-def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """As `load`, for the gate of a published night: the file need not name judgments and results.
+def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """As `load`, for the gate of a published night: the file, or what it says, need not name judgments and results.
 
     Without cutoffs, those of the checks are used; the gate itself finds out whether the night has them.
     """
-    settings = _read(file)
+    settings = dict(file) if isinstance(file, Mapping) else _read(file)
     gate = settings.get("gate")
     checks = gate.get("check") if isinstance(gate, dict) else None
     listed = checks if isinstance(checks, list) else []
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
     absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
-    return _loaded({**absent, **settings}, file, overrides)
+    return _loaded({**absent, **settings}, None if isinstance(file, Mapping) else file, overrides)
 
 
 def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:

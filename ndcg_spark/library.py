@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark import slices as slicing
-from ndcg_spark.casting import conform_rows, is_dataframe
+from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import frame
+from ndcg_spark.inputs.dataframes import dataframes_in, frame
 from ndcg_spark.inputs.dictionaries import RUN
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, scores_of
@@ -79,8 +79,9 @@ def evaluate(
 
     Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
     dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and runs of these,
-    {run: {query: ...}}. Without a DataFrame of Spark among them, they go to the running session or to a new one
-    (`open_session`).
+    {run: {query: ...}}. Results may also be a dictionary with a table for each run, {run: table}, of any of these
+    kinds; its key is the run, whatever run the table names. Without a DataFrame of Spark among them, they go to the
+    running session or to a new one (`open_session`).
 
     A table may have one row per query with a list of its documents, and lists of their scores or grades beside it, or
     one list of both, as `recommendForAllUsers` of Spark's ALS gives it. A document's place in the list is its rank.
@@ -159,7 +160,7 @@ def evaluate(
     parsed = parse_measures(measures, ranks, DEFAULT_CUTOFFS)
     options = options.replace(**parsed.options)
     good_judgments = checked_judgments(judgments, session, options, relevance)
-    results = frame(results, RESULTS.names, session, "results", needed=_IDS)
+    results = results_with_runs(results, session)
     options = options.replace(**rules.options_without_scores(options, results.columns))
     evaluation = Evaluation(
         options,
@@ -170,8 +171,6 @@ def evaluate(
         list_by_list if is_sail(session) else by_window,
         dataclasses.replace(parsed.measure_set, bounds=bounds),
     )
-    if "run" not in results.columns:
-        results = results.withColumn("run", F.lit(RUN))
     typed_results = conform_rows(results, RESULTS, "results")
     rules.require_columns(good_judgments.columns, typed_results.columns, options)
     broken = rules.broken_results(dict(typed_results.dtypes), options)
@@ -189,12 +188,14 @@ def checked_judgments(
     judgments: Any, session: SparkSession, convention: Convention, relevance: float | None = None
 ) -> DataFrame:
     """The table JUDGMENTS of what people have; it fails at rows that break a rule."""
-    typed = conform_rows(_graded(judgments, session, convention, relevance), JUDGMENTS, "judgments")
+    typed = conform_rows(graded_judgments(judgments, session, convention, relevance), JUDGMENTS, "judgments")
     grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
     return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
 
 
-def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:
+def graded_judgments(
+    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None
+) -> DataFrame:
     """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
     needs_grades = relevance is None and convention.gain != "judged"
     known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
@@ -205,6 +206,12 @@ def _graded(judgments: Any, session: SparkSession, convention: Convention, relev
     return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
 
 
+def results_with_runs(results: Any, session: SparkSession, where: str = "results") -> DataFrame:
+    """The results, which are one run if they name none."""
+    table = frame(results, RESULTS.names, session, where, needed=_IDS)
+    return table if "run" in table.columns else table.withColumn("run", F.lit(RUN))
+
+
 def _finite(relevance: Any) -> float:
     if isinstance(relevance, numbers.Real) and not isinstance(relevance, bool) and math.isfinite(relevance):
         return float(relevance)
@@ -213,7 +220,7 @@ def _finite(relevance: Any) -> float:
 
 def session_of(*tables: Any) -> SparkSession:
     """The session of the first table that has one, else the running session, else a new one."""
-    session = next((table.sparkSession for table in tables if is_dataframe(table)), None)
+    session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
     return session or SparkSession.getActiveSession() or open_session()
 
 

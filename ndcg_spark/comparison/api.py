@@ -13,7 +13,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.library import as_list, session_of
-from ndcg_spark.pandas_tables import with_html
+from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores
 from ndcg_spark.tables.comparisons import comparison_table
@@ -29,7 +29,7 @@ def compare(
     query_scores: Any,
     baseline: Any,
     *,
-    measure: str = "ndcg",
+    measure: str | Iterable[object] = "ndcg",
     cutoffs: int | Iterable[int | None] | None = None,
     alpha: float = 0.05,
     correction: str = "holm",
@@ -40,7 +40,7 @@ def compare(
     seed: int = 0,
     margin: float | None = None,
     unchanged_queries: bool = False,
-) -> DataFrame:
+) -> Table:
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
     Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
@@ -49,14 +49,15 @@ def compare(
     Parameters
     ----------
     query_scores : table
-        What `evaluate` returns, QUERY_SCORES of `read_scores`, or any table with the columns run, query_id and the
-        measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and judgments_hash. Each query once
-        per run, cutoff and night.
+        What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
+        run, query_id and the measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and
+        judgments_hash. Each query once per run, cutoff and night.
     baseline : str, several of them, or table
         The name of one of its runs, which every other one is compared with; a list of several, with each of which all
         others are; or such a table of another night, whose runs are paired by name.
-    measure : str
-        A column of numbers, or measures as the field writes them, each at its cutoff: `nDCG@10`, `P@5 AP`.
+    measure : str or several of them
+        A column of numbers, or measures as the command line has them, perhaps each at its cutoff: `ndcg@10,dcg`,
+        `P@5 AP`; also the measures of ir_measures.
     cutoffs : int, None or several of them
         The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all at
         which the measure has values.
@@ -71,7 +72,7 @@ def compare(
         Queries whose scores differ by at most this are ties.
     attributes : table, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. In
-        every table query_id may have the name that other tools give it (qid, user_id).
+        every table columns may have the names that other tools give them (qid, user_id; slice; frequency).
     weights : table, optional
         query_id and weight, perhaps dataset. Every comparison then has a second row, with `weight_effective_n`.
     seed : int
@@ -83,10 +84,10 @@ def compare(
 
     Returns
     -------
-    DataFrame
+    Table
         The table COMPARISONS, one row per dataset, date, run, baseline, measure, cutoff and slice; its columns are
         described in COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its
-        intervals drawn.
+        intervals drawn; `to_pandas` and `to_arrow` have all rows.
 
     Raises
     ------
@@ -110,6 +111,8 @@ def compare(
         table.query_scores if isinstance(table, Scores) else table for table in (query_scores, baseline)
     )
     tables = [query_scores, attributes, weights]
+    if not isinstance(measure, str):
+        measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))
     baseline_runs = _names(baseline)
     session = session_of(*tables, *([] if baseline_runs else [baseline]))
     # All scores that there may be, so that a message can name those that there are.

@@ -72,10 +72,17 @@ def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
 
 
 def context_of(
-    engine: Engine, config: EvaluationConfig, report_step: ReportStep, clock: Clock | None = None
+    engine: Engine,
+    config: EvaluationConfig,
+    report_step: ReportStep,
+    clock: Clock | None = None,
+    sources: Sources | None = None,
 ) -> Context:
-    """The context of a command: its inputs are found and opened but not read. Raises InputError, ConventionError."""
-    sources = sources_of(engine, config)
+    """The context of a command: its inputs are found and opened but not read, unless these are they.
+
+    Raises InputError, ConventionError.
+    """
+    sources = sources or sources_of(engine, config)
     config = effective_config(config, sources, report_step)
     return Context(
         engine, config, sources, evaluation_of(engine, config), stamps_of(sources), report_step, clock or Clock()

@@ -18,49 +18,17 @@ from pyspark.sql.types import StructType
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, Store, folder_of
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, Store, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_format import Where
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
 from ndcg_spark.tables.sorting import without_slices
-from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
 #: Up to this many nights are each read from their own files alone.
 _FEW = 10
-
-
-def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
-    """The rows of all nights in one table, in its schema and in no order.
-
-    They are read lazily: rows of a night that is evaluated again in the meantime may be missing.
-
-    Parameters
-    ----------
-    output : str
-        The folder with the published scores, as the engine names it.
-    table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
-    session : SparkSession, optional
-        The session to read with; by default the active one.
-
-    Raises
-    ------
-    StorageError
-        There is no session, table or night of that name, the output cannot be read, or files of a night are missing.
-    """
-    reader = session or SparkSession.getActiveSession()
-    if reader is None:
-        raise StorageError("read_scores: there is no active session; give one with session=")
-    if table not in TABLES:
-        near = did_you_mean(table, TABLES)
-        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")
-    nights = committed(output)
-    if not nights:
-        raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
-    return read_nights(nights, table, reader)
 
 
 def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:

@@ -65,8 +65,9 @@ def folder(tmp_path_factory):
         assert done.returncode == 0, done.stderr
     rows = "".join(f"{query},{('de', 'en')[at % 2]}\n" for at, query in enumerate(QUERIES))
     (folder / "slices.csv").write_text("qid,language\n" + rows, encoding="utf-8")
+    (folder / "long.csv").write_text("qid,slice,slice_value\n" + rows.replace(",", ",language,"), encoding="utf-8")
     (folder / "weights.jsonl").write_text(
-        "".join(f'{{"query_id": "{query}", "weight": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
+        "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
         encoding="utf-8",
     )
     return folder
@@ -157,11 +158,15 @@ def test_a_margin_says_which_runs_are_the_same_and_what_it_takes_to_see_it(folde
 
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
-    done = compare(
-        folder, "--baseline", "old", "--slices", "slices.csv", "--weights", "weights.jsonl", "--format", "csv"
+    asked = ("--baseline", "old", "--weights", "weights.jsonl", "--format", "csv")
+    # A column for each attribute, and a row for each.
+    wide, long = (compare(folder, *asked, "--slices", name).stdout for name in ("slices.csv", "long.csv"))
+    rows, again = ([row for row in csv.DictReader(io.StringIO(out)) if row["cutoff"] == "3"] for out in (wide, long))
+    keys, same = (
+        [(row["attribute"], row["value"], bool(row["weight_effective_n"])) for row in of] for of in (rows, again)
     )
-    rows = [row for row in csv.DictReader(io.StringIO(done.stdout)) if row["cutoff"] == "3"]
-    assert [(row["attribute"], row["value"], bool(row["weight_effective_n"])) for row in rows] == [
+    assert same == keys
+    assert keys == [
         ("", "", False),
         ("", "", True),
         ("language", "de", False),
