@@ -249,11 +249,11 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
 
 
 def _contradictions(config: EvaluationConfig) -> list[str]:
-    """Problems of the gate with the rest of the configuration, or of tables that only a gate uses."""
-    tables = {name: getattr(config, name) is not None for name in ("query_attributes", "query_weights")}
+    """Problems of the gate with the rest of the configuration, or of a table that only a gate uses."""
+    has_weights = config.query_weights is not None
     if config.gate:
-        return contradictions(config.gate, config.cutoffs, *tables.values())
-    return [f"{name}: only a gate uses it; add [gate], or remove it" for name, is_there in tables.items() if is_there]
+        return contradictions(config.gate, config.cutoffs, config.query_attributes is not None, has_weights)
+    return ["query_weights: only a gate uses it; add [gate], or remove it"] if has_weights else []
 
 
 def _read(file: Path) -> dict[str, Any]:

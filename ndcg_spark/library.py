@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark import slices as slicing
 from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
@@ -29,6 +30,7 @@ from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
+from ndcg_spark.slices import Slices
 
 #: The columns that every table has.
 _IDS = ["query_id", "doc_id"]
@@ -69,6 +71,7 @@ def evaluate(
     measures: Iterable[object] | str = ("ndcg",),
     bounds: bool = False,
     relevance: float | None = None,
+    attributes: Any = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
@@ -104,6 +107,9 @@ def evaluate(
         give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
+    attributes : table, optional
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. It is
+        read at once. dataset_scores then has rows of each slice, too.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -112,7 +118,8 @@ def evaluate(
     Returns
     -------
     Scores
-        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
+        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run, cutoff and
+        slice (attribute and value, null for all queries); both
         lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
         a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is not a number, a
         document returned or judged twice within the deepest cutoff, or anything that the convention refuses. The
@@ -143,7 +150,7 @@ def evaluate(
     >>> [row["ndcg"] for row in evaluate(judgments, frame, [1, None], "trec_eval").query_scores.collect()][0]
     0.5
     """
-    session = session_of(judgments, results)
+    session = session_of(judgments, results, attributes)
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(options, Convention):
         raise ConfigurationError(
@@ -171,7 +178,9 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
-    means = dataset_scores(per_query, runs, evaluation)
+    given = None if attributes is None else frame(attributes, None, session, "query_attributes")
+    slices = Slices() if given is None else slicing.read(given)
+    means = dataset_scores(per_query, runs, evaluation, slices)
     return scores_of(per_query, means, evaluation.measures)
 
 

@@ -72,9 +72,11 @@ class Table(DataFrame):
 def first_rows(table: DataFrame, columns: Collection[str] = ()) -> str:
     """The first rows of a table by its key, without columns that are empty, as HTML. Runs a Spark job.
 
+    All queries (no attribute) come before the slices, the whole ranking (no cutoff) after the ranks.
     Only these columns of the table, in this order, or all of them.
     """
-    key = [F.col(name).asc_nulls_last() for name in _KEY if name in table.columns]
+    slices = [F.col(name).asc_nulls_first() for name in ("attribute", "value") if name in table.columns]
+    key = [*slices, *(F.col(name).asc_nulls_last() for name in _KEY if name in table.columns)]
     return rows_as_html(to_pandas(table.orderBy(*key).limit(_SHOWN + 1)), columns)
 
 

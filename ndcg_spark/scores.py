@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.pandas_tables import Table, first_rows, rows_as_html, to_pandas, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-from ndcg_spark.tables.scores import score_table
+from ndcg_spark.tables.scores import score_table, slice_table
+from ndcg_spark.tables.sorting import without_slices
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import html, text
 
@@ -34,7 +35,7 @@ class Scores:
 
     def show(self) -> None:
         """Print the dataset scores, a row per run, the best by the first measure first. Runs a Spark job."""
-        sys.stdout.write("\n".join(text(self._table())) + "\n")
+        sys.stdout.write("\n\n".join("\n".join(text(table)) for table in self._tables()) + "\n")
 
     def to_pandas(self) -> "pd.DataFrame":
         """The dataset scores as a pandas DataFrame, in no order. Runs a Spark job."""
@@ -46,12 +47,14 @@ class Scores:
 
     def _repr_html_(self) -> str:
         """The dataset scores as notebooks show them. Runs a Spark job."""
-        return html(self._table())
+        return "".join(map(html, self._tables()))
 
-    def _table(self) -> TextTable:
-        rows = [row.asDict() for row in self.dataset_scores.collect()]
+    def _tables(self) -> list[TextTable]:
+        rows, of_slices = without_slices(row.asDict() for row in self.dataset_scores.collect())
         notes = [f"{row['convention']}: {row['formula']}" for row in rows[:1]]
-        return score_table(rows, None, notes, self.measure_set).first(_MOST_ROWS, "runs in dataset_scores")
+        tables = [score_table(rows, None, notes, self.measure_set)]
+        tables += [slice_table(of_slices, None, self.measure_set)] if of_slices else []
+        return [table.first(_MOST_ROWS, "rows in dataset_scores") for table in tables]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -296,6 +296,30 @@ def test_scores_show_the_measures_that_were_asked_for(evaluate_embedded):
     assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
 
 
+def of_slices(_):
+    attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
+    judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
+    scores = evaluate(judged, returned, [10], "trec_eval", attributes=attributes)
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        scores.show()
+    return [row.asDict() for row in scores.dataset_scores.collect()], shown.getvalue(), scores._repr_html_()
+
+
+def test_attributes_of_queries_cut_the_scores_into_slices(evaluate_embedded):
+    rows, shown, page = evaluate_embedded.call(of_slices)
+    both = (pytest.approx((EXPECTED + 1) / 2), pytest.approx((1 - EXPECTED) / 2))
+    assert {(row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in rows} == {
+        (None, None): both,
+        ("size", "big"): both,
+        ("language", "de"): (pytest.approx(EXPECTED), None),
+        ("language", "(none)"): (1.0, None),
+    }
+    assert [line.split()[:2] for line in shown.splitlines()[-3:]] == [
+        [slice_, "run"] for slice_ in ("language=(none)", "language=de", "size=big")
+    ]
+    assert page.count("<table") == 2
+
+
 def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
     _, page = evaluate_embedded.call(shown, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
     assert "&lt;b&gt;" in page

@@ -52,9 +52,9 @@ def compare(
         What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
         run, query_id and the measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and
         judgments_hash. Each query once per run, cutoff and night.
-    baseline : str or table
-        The name of one of its runs, which every other one is compared with; or such a table of another night, whose
-        runs are paired by name.
+    baseline : str, several of them, or table
+        The name of one of its runs, which every other one is compared with; a list of several, with each of which all
+        others are; or such a table of another night, whose runs are paired by name.
     measure : str or several of them
         A column of numbers, or measures as the command line has them, perhaps each at its cutoff: `ndcg@10,dcg`,
         `P@5 AP`; also the measures of ir_measures.
@@ -85,9 +85,9 @@ def compare(
     Returns
     -------
     Table
-        The table COMPARISONS, one row per dataset, date, run, measure, cutoff and slice; its columns are described in
-        COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its intervals drawn;
-        `to_pandas` and `to_arrow` have all rows.
+        The table COMPARISONS, one row per dataset, date, run, baseline, measure, cutoff and slice; its columns are
+        described in COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its
+        intervals drawn; `to_pandas` and `to_arrow` have all rows.
 
     Raises
     ------
@@ -113,8 +113,8 @@ def compare(
     tables = [query_scores, attributes, weights]
     if not isinstance(measure, str):
         measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))
-    named = isinstance(baseline, str)
-    session = session_of(*tables, *([] if named else [baseline]))
+    baseline_runs = _names(baseline)
+    session = session_of(*tables, *([] if baseline_runs else [baseline]))
     # All scores that there may be, so that a message can name those that there are.
     wanted = list(dict.fromkeys([*_COLUMNS, measure, *_measures(measure), *SCORES]))
     scores = frame(query_scores, wanted, session, "query_scores")
@@ -127,8 +127,8 @@ def compare(
         measures = dict.fromkeys(measures, ascending(as_list(cutoffs)))
     found = compare_tables(
         scores,
-        None if named else frame(baseline, wanted, session, "baseline"),
-        baseline if named else None,
+        None if baseline_runs else frame(baseline, wanted, session, "baseline"),
+        baseline_runs,
         ComparisonOptions(
             measures, alpha, correction, test, tie, seed=seed, margin=margin, unchanged_queries=unchanged_queries
         ),
@@ -136,10 +136,19 @@ def compare(
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
     )
     if not found.rows:
-        raise ConfigurationError("query_scores: there is no run to compare with the baseline; give the scores of two")
+        raise ConfigurationError(
+            "query_scores: there is no run to compare with the baseline; give the scores of another"
+        )
     # The table is small and computed, so a notebook shows it at once.
     table = comparison_table(found.rows, correction, alpha).first(_MOST_ROWS, "rows")
     return with_html(as_table(found.rows, session), lambda _: html(table))
+
+
+def _names(baseline: Any) -> list[str]:
+    """The names of runs that are given as the baseline; none if it is a table."""
+    names = [baseline] if isinstance(baseline, str) else baseline
+    is_list = isinstance(names, list | tuple) and bool(names) and all(isinstance(name, str) for name in names)
+    return list(dict.fromkeys(names)) if is_list else []
 
 
 def _measures(measure: str) -> dict[str, list[Cutoff] | None]:

@@ -8,14 +8,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import is_dataframe, refuse_alike
+from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import tool_exports
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
 from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
 from ndcg_spark.inputs.dictionaries import is_nested, table_of_dictionaries
-from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.inputs.lists import explode, unpack
 from ndcg_spark.inputs.named_runs import is_of_runs, together
 

@@ -112,8 +112,10 @@ def compare_lists(
 def compare_lists_of_nights(request: ComparisonRequest, queries: int, report_step: ReportStep) -> ListComparison:
     """Compare the lists that published nights keep with those of a baseline. Raises as `compare_nights`.
 
-    ConfigurationError if a night does not keep its lists.
+    ConfigurationError if a night does not keep its lists, or for several baselines.
     """
+    if len(request.baselines) > 1:
+        raise ConfigurationError("arguments: --lists compares with one --baseline, and several are given; name one")
     nights = committed(request.output)
     tonight = select_nights(nights, request.output, request.date.isoformat() if request.date else None, request.dataset)
     others = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
@@ -145,7 +147,8 @@ def _changes_of_night(
     if not cutoffs:
         raise ConfigurationError(f"cutoffs: {night} and its baseline have no rank in common; evaluate one again")
     names = [{row["run"] for row in rows} for rows in read_dataset_scores(both)]
-    runs = compared_runs(names[0], names[-1], request.baseline)
+    baseline = next(iter(request.baselines), None)
+    runs = compared_runs(names[0], names[-1], baseline)
     runs = [run for run in runs if request.runs is None or run in request.runs]
     if not runs:
         raise unknown_name("run", "run", (request.runs or ("",))[0], names[0])
@@ -155,10 +158,10 @@ def _changes_of_night(
         )
         for each in both
     ]
-    pair = paired(tables[0], tables[-1], runs, request.baseline)
+    pair = paired(tables[0], tables[-1], runs, baseline)
     changes = list_changes(*pair, ["run", "dataset", "query_id"], convention, cutoffs)
     dates = [datetime.date.fromisoformat(each.evaluated_on) for each in both]
-    return as_list_changes(changes, request.baseline, night.dataset, dates[0], dates[1] if other else None)
+    return as_list_changes(changes, baseline, night.dataset, dates[0], dates[1] if other else None)
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
@@ -24,6 +23,7 @@ from ndcg_spark.nights.records import CommittedNight, committed, read_records, r
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_format import Where
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
+from ndcg_spark.tables.sorting import without_slices
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
@@ -187,9 +187,9 @@ def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[
 
 
 def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of each night, by run and cutoff, with ndcg and the other measures after the key.
+    """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
 
-    Raises as `read_rows`.
+    Those of slices are left out. Raises as `read_rows`.
     """
     if not nights:
         return []
@@ -204,7 +204,7 @@ def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
         key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
         files = [_whole_file(night.in_folder, path) for path in night.files("dataset_scores")]
-        return sorted(({**empty, **row, **key} for file in files for row in file.to_pylist()), key=by_run)
+        return without_slices({**empty, **row, **key} for file in files for row in file.to_pylist())[0]
 
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(rows_of, nights))
@@ -216,7 +216,7 @@ def _by_night(nights: Sequence[CommittedNight], rows: Sequence[Row], columns: Se
     for row in rows:
         date = row["evaluated_on"].isoformat()
         of_nights[row["dataset"], date].append({**dict.fromkeys(columns), **row, "evaluated_on": date})
-    return [sorted(of_night, key=by_run) for of_night in of_nights.values()]
+    return [without_slices(of_night)[0] for of_night in of_nights.values()]
 
 
 def _whole_file(store: Store, path: str) -> pa.Table:

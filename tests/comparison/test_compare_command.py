@@ -246,6 +246,21 @@ def test_what_cannot_be_compared_is_refused_in_words(folder, arguments, code, wo
     assert done.stdout == ""
 
 
+def test_several_baselines_are_corrected_together_and_none_of_them_may_be_a_run(folder):
+    (folder / "third.run").write_text(run_file("third", OLD[::-1]), encoding="utf-8")
+    done = evaluate(folder, "third.run", "--output", "three", "--date", "2026-11-20")
+    assert done.returncode == 0, done.stderr
+    several = ("compare", "three", "--baseline", "old", "--baseline", "third", "--measures", "ndcg@3")
+    done = ndcg_spark(folder, *several, "--format", "json")
+    assert "compared default of 2026-11-20 with run old and run third" in done.stderr
+    found = json.loads(done.stdout)
+    rows = [(row["run"], row["baseline"], row["family_size"]) for row in found["comparisons"]]
+    assert rows == [("new", "old", 2), ("new", "third", 2)]
+    assert {row["baseline"] for row in found["transitions"]} == {"old", "third"}
+    done = ndcg_spark(folder, *several, "--run", "third")
+    assert (done.returncode, "run: 'third' is the baseline itself" in done.stderr) == (2, True)
+
+
 def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
     copied = tmp_path / "out"
     for path in (folder / "out").rglob("*"):

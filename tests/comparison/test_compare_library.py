@@ -114,6 +114,32 @@ def test_the_examples_of_the_docstring_run(evaluate_embedded):
     assert (failed, attempted > 3) == (0, True), said
 
 
+def test_several_baselines_are_each_compared_with_every_other_run_in_one_family(evaluate_embedded):
+    means = {"old": 0.25, "older": 0.5, "new": 0.75, "newest": 0.5}
+    apart = [at / 100 for at in range(-5, 6)]
+    scores = pd.DataFrame(
+        [(run, f"q{at}", mean + each * len(run)) for run, mean in means.items() for at, each in enumerate(apart)],
+        columns=["run", "query_id", "ndcg"],
+    )
+    _, rows = evaluate_embedded.call(compared, scores, ["old", "older"])
+    assert [(row["run"], row["baseline"], round(row["difference"], 9)) for row in rows] == [
+        ("new", "old", 0.5),
+        ("new", "older", 0.25),
+        ("newest", "old", 0.25),
+        ("newest", "older", 0.0),
+    ]
+    # The mean of the last did not change, but its queries did; the first has one difference for all queries.
+    assert [(row["family"], row["family_size"]) for row in rows] == [("primary", 4)] * 4
+    alone = [row for name in ("old", "older") for row in evaluate_embedded.call(compared, scores, name)[1]]
+    known = {(row["run"], row["baseline"]): row["p_value"] for row in alone}
+    assert [row["p_value"] for row in rows] == [known[row["run"], row["baseline"]] for row in rows]
+    assert rows[0]["p_adjusted"] == pytest.approx(min(row["p_value"] for row in rows) * 4)
+    with pytest.raises(ConfigurationError, match="baseline: no run is called 'oldest'"):
+        evaluate_embedded.call(compared, scores, ["old", "oldest"])
+    with pytest.raises(ConfigurationError, match="there is no run to compare with the baseline"):
+        evaluate_embedded.call(compared, scores, list(means))
+
+
 def test_a_baseline_alone_is_nothing_to_compare(evaluate_embedded):
     alone = pd.DataFrame({"run": ["old"] * 2, "query_id": ["1", "2"], "ndcg": [0.5, 0.25]})
     with pytest.raises(ConfigurationError, match="there is no run to compare with the baseline"):

@@ -88,5 +88,9 @@ def test_nights_are_compared_by_the_lists_that_they_keep(folder):
         True,
     )
     assert (
+        "one --baseline, and several are given"
+        in run(folder, "compare", "out", "--baseline", "r", "--baseline", "s", "--lists").stderr
+    )
+    assert (
         "--alpha is for scores" in run(folder, "compare", "out", "--baseline", "r", "--lists", "--alpha", "0.1").stderr
     )
