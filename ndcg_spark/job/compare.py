@@ -136,7 +136,7 @@ def _with_parts(
     baselines: Mapping[str, CommittedNight],
 ) -> Comparison:
     """The comparison with CHANGE_PARTS, where NDCG is compared run by run, and on all queries."""
-    if request.baseline or "ndcg" not in request.options.names or request.options.unchanged_queries:
+    if request.baselines or "ndcg" not in request.options.names or request.options.unchanged_queries:
         return comparison
     rows, warnings = list(comparison.change_parts), list(comparison.warnings)
     for night in tonight:
