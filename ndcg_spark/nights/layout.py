@@ -23,7 +23,10 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs.storage import HDFS, storage
 from ndcg_spark.masking import masked
 
-TABLES = ("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "comparisons", "evaluations")
+TABLES = (
+    *("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "comparisons", "list_changes"),
+    "evaluations",
+)
 RECORDS = "_evaluations"
 STAGING = "_staging"
 

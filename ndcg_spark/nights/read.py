@@ -38,7 +38,7 @@ def read_scores(output: str, table: str = "dataset_scores", session: SparkSessio
     output : str
         The folder with the published scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
+        One of `TABLES`, such as `query_scores`.
     session : SparkSession, optional
         The session to read with; by default the active one.
 
@@ -234,6 +234,10 @@ class NightRows:
     def comparisons(self) -> list[Row]:
         """The rows of COMPARISONS, which the gate has compared; none without a gate."""
         return self._rows("comparisons")
+
+    def list_changes(self, run: str, cutoff: int) -> list[Row]:
+        """The rows of LIST_CHANGES of a run at a cutoff, if there are any."""
+        return self._rows("list_changes", None, (pc.field("run") == run) & (pc.field("cutoff") == cutoff))
 
     def queries(self) -> list[str]:
         """Every query that has scores."""

@@ -18,6 +18,7 @@ VALUES = {
     "rejected_rows": "score",
     "ranked_documents": "score",
     "comparisons": "mean",
+    "list_changes": "rbo",
     "evaluations": "formula",
 }
 
