@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +32,9 @@ from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
 from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import judged_documents
 
+if TYPE_CHECKING:
+    from ndcg_spark.gate.lists import ComparedLists
+
 _LIST = ["dataset", "run", "query_id"]
 #: How many queries of each run keep their documents where only the queries that lost most do.
 _MOST_LOST = 50
@@ -51,6 +54,12 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
             counts = checked.counts(len(evaluation.cutoffs))
             rows = _stage(context, checked, publication, counts)
             refuse_scores(context, checked, rows)
+            lists: Mapping[str, ComparedLists] = {}
+            if config.documents == "lists":
+                from ndcg_spark.job.list_changes import stage_list_changes
+
+                with context.clock.step("lists", "comparing the lists with those of an earlier night"):
+                    lists = stage_list_changes(context, checked, publication, output, rows)
             if config.gate is not None:
                 # Imported here, because an evaluation without a gate need not wait for statistics.
                 from ndcg_spark.job.gate import gate_staged
@@ -58,7 +67,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
                 with context.clock.step("compare", "comparing with the baselines of the gate"):
                     worst = _MOST_LOST if config.documents == "worst" else 0
                     verdicts, of_records, lost = gate_staged(
-                        config.gate, context, checked, publication, output, rows, worst
+                        config.gate, context, checked, publication, output, rows, worst, lists
                     )
                 if lost:
                     with context.clock.step("documents", "keeping the documents of the queries that lost most"):
