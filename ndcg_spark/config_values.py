@@ -14,6 +14,8 @@ from ndcg_spark.convention.parsing import parse_measures
 LAST_GOOD = "last_good"
 #: The word for the mean of the newest nights before a night that are not worse, as far as they are alike.
 RECENT_GOOD = "recent_good"
+#: How an output of Delta tables begins; the rest is a path.
+_DELTA = "delta:"
 #: An alpha of more than twice this has no use.
 MOST_FALSE_ALARMS = 0.25
 
@@ -103,7 +105,8 @@ def seconds_of(duration: str) -> float:
 
 def output(given: str) -> str:
     """The path of an output, which may contain {date} but no wildcards."""
-    path = paths.expanded(given)
+    path = paths.expanded(given.removeprefix(_DELTA))
+    path = _DELTA + path if given.startswith(_DELTA) else path
     wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
     if wild:
         raise ValueError(f"{path} has {' '.join(wild)}, which engines read as wildcards; only {{date}} is replaced")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
-_CATALOG = "table:"
+_CATALOGS = ("table:", "iceberg:")
 
 
 def expanded(path: str) -> str:
@@ -16,7 +16,7 @@ def expanded(path: str) -> str:
 
     ValueError for a variable that is not set.
     """
-    if path.startswith(_CATALOG) or os.path.lexists(path):
+    if path.startswith(_CATALOGS) or os.path.lexists(path):
         return path
     unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
     if unset:
@@ -40,7 +40,7 @@ def beside(path: str, folder: Path, date: datetime.date) -> tuple[str, str | Non
     A relative path is relative to the working directory, as in arguments; if nothing is there, to the configuration
     file.
     """
-    if path.startswith((_CATALOG, "/", "file:")) or "://" in path:
+    if path.startswith((*_CATALOGS, "/", "file:")) or "://" in path:
         return path, None
     beside_file = str(folder.resolve() / path)
     here, there = _exists(dated(path, date)), _exists(dated(beside_file, date))

@@ -281,7 +281,8 @@ LIST_CHANGES = _table(
 
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
 #: without a gate; `accepted` is the reason why it is a baseline all the same. `committed_at` is in UTC, as ISO 8601;
-#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON.
+#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON; `versions`,
+#: in an output of tables, the version of each table that has the night's rows.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -298,6 +299,7 @@ EVALUATIONS = _table(
     ("counts", MapType(_TEXT, _COUNT)),
     ("record", _TEXT),
     ("seconds", MapType(_TEXT, _NUMBER)),
+    ("versions", MapType(_TEXT, _COUNT)),
 )
 
 #: The published tables of an evaluation, by the name of their folders.

@@ -17,6 +17,7 @@ from servers import QUICK_JAVA
 from staying import command_line
 
 from ndcg_spark.cli import app as cli
+from ndcg_spark.convention.presets import PRESETS
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
@@ -449,7 +450,7 @@ def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_
     done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
     assert done.returncode == 0, done.stderr
     table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
-    assert len(table.splitlines()) == 1 + 21
+    assert len(table.splitlines()) == 1 + len(PRESETS)
     assert table in (ROOT / "ndcg_spark" / "REFERENCE.md").read_text(encoding="utf-8")
     shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("tiny.run --cutoffs 3\n")[2].partition("```")[0]
     assert len(shown.splitlines()) > 2

@@ -17,8 +17,9 @@ from ndcg_spark.cli.evaluate import evaluate
 from ndcg_spark.cli.expire import expire, recover
 from ndcg_spark.cli.explain import explain
 from ndcg_spark.cli.gate import gate
+from ndcg_spark.cli.init import init
 from ndcg_spark.cli.judgments import judgments
-from ndcg_spark.cli.nights import nights, trend
+from ndcg_spark.cli.nights import nights, note, trend
 from ndcg_spark.cli.report import report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import prepare_streams, reported_errors
@@ -27,7 +28,8 @@ app = Commands(
     "ndcg-spark",
     commands=[
         *(evaluate, check, judge_next, judgments),
-        *(conventions, compare, compare_lists, gate, explain, trend, report, nights, recover, expire),
+        *(conventions, compare, compare_lists, gate, explain, trend, report, nights, note),
+        *(init, recover, expire),
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

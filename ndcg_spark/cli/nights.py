@@ -1,4 +1,4 @@
-"""The commands `nights` and `trend`, which show what was published."""
+"""The commands `nights` and `trend`, which show what was published, and `note`, which adds a remark to it."""
 
 from typing import Any
 
@@ -6,6 +6,9 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.interrupts import set_outcome
+from ndcg_spark.report.console import echo
 
 _LAST = "Number of nights to show; statistics use all nights."
 _MAX_DROP = "Largest loss since the anchor that is not reported."
@@ -51,3 +54,25 @@ def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
     from ndcg_spark.report.trends import print_trends
 
     print_trends(lines(output, TrendRequest(**request, allowed_drop=max_drop)), style)
+
+
+@click.command(cls=Command)
+@options.output
+@click.argument("date", metavar="DATE", help="Date of the night, YYYY-MM-DD.")
+@click.argument("text", metavar="TEXT", help='What is to be known of it, such as "new ranker".')
+@options.dataset
+def note(output: str, date: str, text: str, dataset: str | None) -> None:
+    """Add a note to a night, which trend and report show.
+
+    A night that is evaluated again keeps its notes.
+    """
+    from ndcg_spark.nights.records import add_note, committed
+    from ndcg_spark.nights.selection import select_nights
+
+    if not text.strip():
+        raise ConfigurationError("arguments: the note is empty; say what is to be known of the night")
+    set_outcome("run it again, as it may be half done")
+    nights = select_nights(committed(output), output, date, dataset)
+    for night in nights:
+        add_note(night, text.strip())
+    echo(f"noted for {night}" for night in nights)

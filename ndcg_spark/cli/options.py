@@ -53,7 +53,7 @@ def output_format(*formats: str) -> _Option:
     return click.option("--format", "style", metavar="FORMAT", help=words, **_choice("format", formats))
 
 
-output = click.argument("output", metavar="OUTPUT", help="Folder with the published scores.")
+output = click.argument("output", metavar="OUTPUT", help="Folder or tables with the published scores.")
 night = _text("--date", "YYYY-MM-DD", "Date of the night. [default: the newest]")
 dataset = _text("--dataset", "NAME", "Only this dataset.")
 engine = _text(
@@ -95,7 +95,9 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "exclude": _texts(
         "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking, in the same way."
     ),
-    "output": _text("--output", "FOLDER", "Folder to publish the scores in. Without it they are only printed."),
+    "output": _text(
+        "--output", "FOLDER", "Folder, delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA to publish in."
+    ),
     "documents": _text(
         "--documents",
         "top|lists|worst",

@@ -60,6 +60,8 @@ class TrendLine:
     queries: Sequence[int]
     verdicts: Sequence[str | None]
     accepted: Sequence[str | None] = ()
+    #: Of each point, the notes on its night.
+    notes: Sequence[Sequence[str]] = ()
 
 
 def lines(output: str, request: TrendRequest) -> list[TrendLine]:
@@ -119,7 +121,8 @@ def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, req
     queries = [row["queries"] for _, row in scored][-request.last :]
     verdicts = [verdict_of(night) for night, _ in scored][-request.last :]
     accepted = [(night.record.get("accepted") or {}).get("reason") for night, _ in scored][-request.last :]
-    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts, accepted)
+    notes = [[note["text"] for note in night.record.get("notes", ())] for night, _ in scored][-request.last :]
+    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts, accepted, notes)
 
 
 def verdict_of(night: CommittedNight) -> str | None:

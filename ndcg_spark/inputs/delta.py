@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError, NdcgSparkError, first_line
 from ndcg_spark.inputs.files import File, Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
 from ndcg_spark.table_config import moment
@@ -34,16 +34,10 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
         There is no such version, nothing was written before that time, or the log cannot be read.
     """
     system, place = storage(path, where)
-    table_of = library()
+    table_of, address = library(), address_of(path, where)
     path = place if is_local(path) else path
-    address = place if is_local(path) else path.replace("s3a://", "s3://", 1)
-    if urllib.parse.unquote(address) != address or "\\" in address:
-        # It lists one folder and reads the files of the other, which may be another table.
-        raise InputError(f"{where}: {path} has % or \\ in it, which deltalake takes for another path; rename it")
     try:
-        # Where people name a server without encryption, they mean it.
-        plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
-        table = table_of(address, storage_options={"allow_http": "true"} if plain else None)
+        table = table_of(address, storage_options=storage_options())
         last = table.version()
         if isinstance(as_of, int) and as_of <= last:
             table.load_as_version(as_of)
@@ -65,6 +59,23 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
         _refuse_earlier(system, place, version, as_of, f"{where}: {path}")
     found = Snapshot(version, schema, lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names)))
     return File(path, size, content="delta", found=(system, place), snapshot=found)
+
+
+def address_of(path: str, where: str, error: type[NdcgSparkError] = InputError) -> str:
+    """The path as deltalake takes it; `error` for one that it takes for another."""
+    _, place = storage(path, where, error)
+    address = place if is_local(path) else path.replace("s3a://", "s3://", 1)
+    if urllib.parse.unquote(address) != address or "\\" in address:
+        # It lists one folder and reads the files of the other, which may be another table.
+        named = place if is_local(path) else path
+        raise error(f"{where}: {named} has % or \\ in it, which deltalake takes for another path; rename it")
+    return address
+
+
+def storage_options() -> dict[str, str] | None:
+    """What deltalake must be told beside what it takes from the environment, as pyarrow does."""
+    # Where people name a server without encryption, they mean it.
+    return {"allow_http": "true"} if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") else None
 
 
 def _refuse_earlier(system: fs.FileSystem, place: str, version: int, as_of: str, where: str) -> None:

@@ -41,6 +41,8 @@ from ndcg_spark.job.scores import (
     without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.plan_description import steps
@@ -76,6 +78,9 @@ def evaluate(
         with clock.step("engine", "starting the engine"):
             engine = stack.enter_context(engine_for(config))
         report_step("engine", engine.name)
+        output = config.dated(config.output) if config.output else ""
+        if is_of_tables(output):
+            Sink(output).refuse_absent()
         if config.wait_for_input:
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)

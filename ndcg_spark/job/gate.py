@@ -28,7 +28,7 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import Context, slice_tables
 from ndcg_spark.nights.publication import Publication
-from ndcg_spark.nights.record_format import acceptance
+from ndcg_spark.nights.record_format import remark
 from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.schemas import KEPT, QUERY_SCORES
@@ -121,7 +121,7 @@ def gate_staged(
     if comparisons:
         publication.stage("comparisons", as_table(comparisons, session).select(*KEPT["comparisons"].names))
         publication.verify("comparisons", len(comparisons))
-    accepts = {} if context.accepted is None else {"accepted": acceptance(context.accepted)}
+    accepts = {} if context.accepted is None else {"accepted": remark(reason=context.accepted)}
     of_records = {name: {"verdict": each.verdict.as_json(), **accepts} for name, each in results.items()}
     lost = [(dataset, *query) for dataset, each in results.items() for query in each.lost]
     return [each.verdict for each in results.values()], of_records, lost

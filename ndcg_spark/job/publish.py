@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import interrupts
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.outcome import night_record
@@ -24,9 +25,14 @@ from ndcg_spark.job.scores import (
     sorted_rows,
 )
 from ndcg_spark.job.setup import Context
+from ndcg_spark.masking import masked
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.read import read_evaluation
+from ndcg_spark.nights.records import notes_of
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_outputs import is_of_tables
+from ndcg_spark.nights.table_publication import TablePublication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
 from ndcg_spark.scoring.evaluation import Evaluation, dataset_scores, ranked_documents, rejected_rows
@@ -46,7 +52,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
     limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
     for sentence in remove(output, waste(output)):
         context.report_step("recover", sentence)
-    publication = Publication(output, evaluation.evaluation_id)
+    publication = publication_of(output, context)
     verdicts: list[Verdict] = []
     of_records: Mapping[str, Mapping[str, Any]] = {}
     with _abandoning(publication):
@@ -75,8 +81,13 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
                     context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         context.report_step("scored", scores)
-        context.release()
+        if not publication.needs_engine:
+            context.release()
         with context.clock.step("publish", "publishing"), interrupts.committing(output):
+            noted = notes_of(output, evaluation.evaluated_on.isoformat())
+            of_records = {
+                name: {"notes": noted.get(name, []), **of_records.get(name, {})} for name in {*noted, *of_records}
+            }
             superseded = publication.commit(night_record(context, checked), of_records)
     context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
@@ -88,6 +99,19 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
     if context.consumer:
         context.consumer.consume(read_evaluation(output, evaluation.evaluation_id, session), published=True)
     return rows, verdicts
+
+
+def publication_of(output: str, context: Context) -> Publication:
+    """What publishes the scores of an evaluation in an output. ConfigurationError where it cannot stage them."""
+    if not is_of_tables(output):
+        return Publication(output, context.evaluation.evaluation_id)
+    engine, staging = context.engine, context.config.staging
+    if staging is None and not engine.sees_local_files:
+        raise ConfigurationError(
+            f"output: what goes to {masked(output)} is first written as Parquet where this machine and the engine see "
+            "it; name such a folder with --staging"
+        )
+    return TablePublication(Sink(output), staging or str(engine.scratch.folder()), context.evaluation.evaluation_id)
 
 
 def _stage(

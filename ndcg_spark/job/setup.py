@@ -21,6 +21,7 @@ from ndcg_spark.inputs.read import (
 from ndcg_spark.inputs.unchanged import Stamp, stamps_of
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.progress import Clock, ReportStep
+from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
@@ -61,7 +62,9 @@ class Context:
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
     """The engine that the configuration names, not yet open. Raises EngineError."""
-    staging = config.staging or (f"{config.dated(config.output).rstrip('/')}/_staging" if config.output else None)
+    output = config.dated(config.output) if config.output else None
+    in_output = None if output is None or is_of_tables(output) else f"{output.rstrip('/')}/_staging"
+    staging = config.staging or in_output
     return open_engine(config.engine, config.remote, staging)
 
 

@@ -35,6 +35,9 @@ class Publication:
     failed. Our readers see nothing before the commit.
     """
 
+    #: Whether the engine must be there when it is committed.
+    needs_engine = False
+
     def __init__(self, output: str, evaluation_id: str) -> None:
         self._store = Store(output)
         self._id = evaluation_id
@@ -53,12 +56,8 @@ class Publication:
 
     def rows(self, name: str, schema: StructType) -> list[dict[str, Any]]:
         """The rows of a small staged table in no order, read without the engine. Raises StorageError."""
-        kinds = to_arrow_schema(schema)
-        night = ds.partitioning(pa.schema([kinds.field(column) for column in PARTITIONS]), flavor="hive")
-        place = self._store.at(f"{self._staging}/{name}")
         with self._readable(name):
-            found = ds.dataset(place, kinds, "parquet", self._store.system, night)
-            return list(found.to_table().to_pylist())
+            return list(self._dataset(name, schema).to_table().to_pylist())
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of all staged files. StorageError unless they add up to this many rows.
@@ -129,6 +128,12 @@ class Publication:
                 for table in () if self._has_record(night) else TABLES:
                     self._store.delete(f"{table}/{night_folder(*night)}/evaluation_id={self._id}")
             self._store.delete(self._staging)
+
+    def _dataset(self, name: str, schema: StructType) -> ds.Dataset:
+        """A staged table, in this schema, as this process reads it. Raises FAILURES."""
+        kinds = to_arrow_schema(schema)
+        night = ds.partitioning(pa.schema([kinds.field(column) for column in PARTITIONS]), flavor="hive")
+        return ds.dataset(self._store.at(f"{self._staging}/{name}"), kinds, "parquet", self._store.system, night)
 
     def _nights(self) -> dict[tuple[str, str], _Staged]:
         """The staged tables of each night, by its dataset and date."""

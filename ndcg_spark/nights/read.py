@@ -3,8 +3,9 @@
 import concurrent.futures
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,10 +21,13 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, Store, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_format import Where
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
 from ndcg_spark.text import did_you_mean
 
 Row = dict[str, Any]
+_T = TypeVar("_T")
 #: Up to this many nights are each read from their own files alone.
 _FEW = 10
 
@@ -82,6 +86,8 @@ def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSess
         A file that a record names is missing or has another size, or there is a file that belongs to no evaluation.
     """
     store, schema = nights[0].store, KEPT[table]
+    if isinstance(store, Sink):
+        return _unless_replaced(nights, lambda: store.frame(nights, table, session))
     read_records(nights)
     every = _refuse_lost(nights, table)
     parts = [night for night in nights if night.files(table)]
@@ -106,7 +112,7 @@ def _of_one(night: CommittedNight, table: str, session: SparkSession) -> DataFra
     """The rows of one night, from its own files alone, so damage to another night does not matter."""
     schema = KEPT[table]
     stored = StructType([field for field in schema if field.name not in PARTITIONS])
-    rows = session.read.schema(stored).parquet(*map(night.store.for_engine, night.files(table)))
+    rows = session.read.schema(stored).parquet(*map(night.in_folder.for_engine, night.files(table)))
     key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
     of_key = {name: F.lit(value).cast(schema[name].dataType) for name, value in key.items()}
     return rows.withColumns(of_key).select(*schema.names)
@@ -114,7 +120,7 @@ def _of_one(night: CommittedNight, table: str, session: SparkSession) -> DataFra
 
 def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> list[str]:
     """The paths of all files of a table. StorageError or ReplacedError unless those of these nights are unchanged."""
-    store = nights[0].store
+    store = nights[0].in_folder
     with store.failures("cannot be read"):
         sizes = store.files(table, ".parquet")
     for night in nights:
@@ -134,9 +140,11 @@ def read_rows(
     nights: Sequence[CommittedNight],
     table: str,
     columns: Sequence[str] | None = None,
-    where: pc.Expression | None = None,
+    where: Where | pc.Expression | None = None,
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
+
+    Only an output of tables that Spark alone can read needs it.
 
     Raises
     ------
@@ -149,13 +157,20 @@ def read_rows(
     schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
     if not nights:
         return schema.empty_table()
+    store = nights[0].store
+    if isinstance(store, Sink):
+        if isinstance(where, pc.Expression):
+            rows = _unless_replaced(nights, lambda: store.read(nights, table, None, {})).filter(where)
+            return rows if columns is None else rows.select(columns)
+        of_rows: Where = {} if where is None else where
+        return _unless_replaced(nights, lambda: store.read(nights, table, columns, of_rows))
     read_records(nights)
     _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
         fragments = [
             parquet.make_fragment(
-                night.store.at(path),
-                night.store.system,
+                store.at(path),
+                store.system,
                 (pc.field("dataset") == night.dataset)
                 & (pc.field("evaluated_on") == pa.scalar(night.evaluated_on).cast(pa.date32()))
                 & (pc.field("evaluation_id") == night.evaluation_id),
@@ -166,10 +181,30 @@ def read_rows(
         ]
         if not fragments:
             return schema.empty_table()
-        found = ds.FileSystemDataset(fragments, schema, parquet, nights[0].store.system)
+        found = ds.FileSystemDataset(fragments, schema, parquet, store.system)
+        if where is not None and not isinstance(where, pc.Expression):
+            where = functools.reduce(operator.and_, [_is_in(column, values) for column, values in where.items()])
         return found.to_table(
-            columns=None if columns is None else list(columns), filter=where, fragment_readahead=AT_ONCE
+            columns=None if columns is None else list(columns),
+            filter=where,
+            fragment_readahead=AT_ONCE,
         )
+
+
+def _is_in(column: str, values: Sequence[Any]) -> pc.Expression:
+    """Whether a column has one of these values, of which None is null."""
+    others = [value for value in values if value is not None]
+    conditions = [pc.field(column).isin(others)] if others else []
+    return functools.reduce(operator.or_, [*conditions, *([pc.field(column).is_null()] if None in values else [])])
+
+
+def _unless_replaced(nights: Sequence[CommittedNight], read: Callable[[], _T]) -> _T:
+    """What `read` returns; if it fails because a night was evaluated again, ReplacedError."""
+    try:
+        return read()
+    except StorageError:
+        refuse_replaced(nights)
+        raise
 
 
 @contextlib.contextmanager
@@ -190,19 +225,30 @@ def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
     """
     if not nights:
         return []
+    columns = measure_first(DATASET_SCORES, COLUMNS)
+    if isinstance(nights[0].store, Sink):
+        return _by_night(nights, read_rows(nights, "dataset_scores").to_pylist(), columns)
     read_records(nights)
     _refuse_lost(nights, "dataset_scores")
-    columns = measure_first(DATASET_SCORES, COLUMNS)
 
     def rows_of(night: CommittedNight) -> list[Row]:
         empty = dict.fromkeys(columns)
         key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
-        files = [_whole_file(night.store, path) for path in night.files("dataset_scores")]
+        files = [_whole_file(night.in_folder, path) for path in night.files("dataset_scores")]
         return sorted(({**empty, **row, **key} for file in files for row in file.to_pylist()), key=by_run)
 
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(rows_of, nights))
+
+
+def _by_night(nights: Sequence[CommittedNight], rows: Sequence[Row], columns: Sequence[str]) -> list[list[Row]]:
+    """The rows of each night, by run and cutoff."""
+    of_nights: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluated_on): [] for night in nights}
+    for row in rows:
+        date = row["evaluated_on"].isoformat()
+        of_nights[row["dataset"], date].append({**dict.fromkeys(columns), **row, "evaluated_on": date})
+    return [sorted(of_night, key=by_run) for of_night in of_nights.values()]
 
 
 def _whole_file(store: Store, path: str) -> pa.Table:
@@ -218,17 +264,16 @@ class NightRows:
 
     def rows_of(self, table: str, query: str) -> list[Row]:
         """The rows of one query."""
-        return self._rows(table, where=pc.field("query_id") == query)
+        return self._rows(table, where={"query_id": [query]})
 
     def rows_of_queries(self, table: str, queries: Sequence[str], runs: Sequence[str]) -> list[Row]:
         """The rows of these queries and runs, and those of no run."""
-        of_runs = pc.field("run").isin(list(runs)) | pc.field("run").is_null()
-        return self._rows(table, where=pc.field("query_id").isin(list(queries)) & of_runs)
+        return self._rows(table, where={"query_id": queries, "run": [*runs, None]})
 
     def scores_at(self, cutoff: int | None, run: str, measure: str = "ndcg") -> dict[str, tuple[str, float | None]]:
         """The status and the score of every query of a run at a cutoff, by query; `measure` is a column of scores."""
-        at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
-        rows = self._rows("query_scores", ["query_id", "status", measure], at_cutoff & (pc.field("run") == run))
+        where: Where = {"cutoff": [cutoff], "run": [run]}
+        rows = self._rows("query_scores", ["query_id", "status", measure], where)
         return {row["query_id"]: (row["status"], row[measure]) for row in rows}
 
     def comparisons(self) -> list[Row]:
@@ -245,7 +290,7 @@ class NightRows:
 
     def has_documents(self) -> bool:
         """Whether the night keeps its documents."""
-        return bool(self._night.files("ranked_documents"))
+        return bool(self._night.kept_rows("ranked_documents"))
 
-    def _rows(self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None) -> list[Row]:
+    def _rows(self, table: str, columns: Sequence[str] | None = None, where: Where | None = None) -> list[Row]:
         return list(read_rows([self._night], table, columns, where).to_pylist())

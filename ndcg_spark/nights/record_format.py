@@ -42,9 +42,12 @@ class _Record(BaseModel):
     datasets: list[str] = []
     verdict: _Verdict | None = None
     accepted: dict[str, str] | None = None
+    notes: list[dict[str, str]] = []
+    #: In an output of tables: by table, how many rows the night has, and at which version of the table.
+    tables: dict[str, dict[str, int | None]] = {}
 
 
-def read(content: bytes) -> Mapping[str, Any]:
+def read(content: bytes | str) -> Mapping[str, Any]:
     """The record in a file. ValueError or RecursionError, with the reason, unless it has what readers rely on."""
     record = json.loads(content)
     try:
@@ -64,15 +67,25 @@ def written(record: Mapping[str, Any]) -> bytes:
     return (json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n").encode()
 
 
-def acceptance(reason: str) -> dict[str, str]:
-    """The acceptance of a night, as its record has it."""
-    return {"reason": reason, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
+def remark(**words: str) -> dict[str, str]:
+    """What somebody says of a night, a `reason` to accept it or the `text` of a note, with the time."""
+    return {**words, "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
 
 
 def evaluation_row(record: Mapping[str, Any]) -> bytes:
     """The row of EVALUATIONS of a night with this record, as a Parquet file."""
+    schema = to_arrow_schema(EVALUATIONS)
+    stored = pa.schema([field for field in schema if field.name not in PARTITIONS])
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([evaluation_values(record)], stored), content)
+    return content.getvalue()
+
+
+def evaluation_values(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of EVALUATIONS of a night with this record, beside its key."""
     verdict, inputs = record.get("verdict") or {}, record.get("inputs", {})
-    row = {
+    versions = {name: table["version"] for name, table in record.get("tables", {}).items()}
+    return {
         "verdict": verdict.get("verdict"),
         "reason": verdict.get("reason"),
         "accepted": (record.get("accepted") or {}).get("reason"),
@@ -81,9 +94,5 @@ def evaluation_row(record: Mapping[str, Any]) -> bytes:
         "counts": list(record.get("counts", {}).items()),
         "seconds": list(record.get("seconds", {}).items()),
         "record": json.dumps(record, ensure_ascii=False, default=str),
+        "versions": [(name, version) for name, version in versions.items() if version is not None],
     }
-    schema = to_arrow_schema(EVALUATIONS)
-    stored = pa.schema([field for field in schema if field.name not in PARTITIONS])
-    content = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([row], stored), content)
-    return content.getvalue()

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from ndcg_spark.errors import NdcgSparkError, StorageError
 from ndcg_spark.nights import record_format
 from ndcg_spark.nights.layout import AT_ONCE, FAILURES, RECORDS, Store, night_folder, night_of
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_outputs import is_of_tables
 
 _PATH = re.compile(rf"{RECORDS}/([^/]+/[^/]+)/([0-9]+)-([^/]+)\.json")
 _T = TypeVar("_T")
@@ -31,7 +33,8 @@ class CommittedNight:
     #: The number of its record; a later evaluation of the night has a greater one.
     number: int
     evaluation_id: str
-    store: Store = dataclasses.field(compare=False, repr=False)
+    #: The folder, or the tables, that it is kept in.
+    store: Store | Sink = dataclasses.field(compare=False, repr=False)
 
     @property
     def folder(self) -> str:
@@ -61,7 +64,7 @@ class CommittedNight:
 
     def _read(self) -> Mapping[str, Any]:
         try:
-            return record_format.read(self.store.read(self.path))
+            return record_format.read(self.in_folder.read(self.path))
         except FileNotFoundError as error:
             raise ReplacedError(self) from error
         except FAILURES as error:
@@ -94,6 +97,20 @@ class CommittedNight:
         night.__dict__["_record"] = record
         return night
 
+    @property
+    def in_folder(self) -> Store:
+        """The folder that it is kept in; only nights of a folder have files."""
+        if isinstance(self.store, Sink):
+            raise TypeError(f"{self} is kept in tables")
+        return self.store
+
+    def kept_rows(self, table: str) -> int:
+        """How many rows it has in a table."""
+        in_tables = self.record.get("tables", {}).get(table, {})
+        return int(in_tables.get("rows", 0)) or sum(
+            file["rows"] for file in self.record["files"].get(table, {}).values()
+        )
+
     def files(self, table: str) -> dict[str, int | None]:
         """The paths of its files of a table, with their sizes in bytes if these must be as they were published."""
         found = self.record["files"].get(table, {})
@@ -111,11 +128,19 @@ def committed(output: str) -> list[CommittedNight]:
     StorageError
         The output is not a folder or cannot be read.
     """
+    if is_of_tables(output):
+        return _in_tables(Sink(output))
     store = Store(output)
     store.refuse_a_file()
     with store.failures("cannot be read"):
         newest = {(night.dataset, night.evaluated_on): night for night in all_records(store)}
     return sorted(newest.values())
+
+
+def _in_tables(sink: Sink) -> list[CommittedNight]:
+    """Every night of an output of tables, sorted by dataset and date. Raises StorageError."""
+    found = [CommittedNight(*key[:2], 0, key[2], sink).with_record(record) for key, record in sink.records().items()]
+    return sorted(found)
 
 
 def all_records(store: Store, folder: str = "") -> list[CommittedNight]:
@@ -153,9 +178,15 @@ def unreplaced(nights: Sequence[CommittedNight]) -> Iterator[None]:
 
 def refuse_replaced(nights: Sequence[CommittedNight]) -> None:
     """ReplacedError if one of these evaluations no longer counts, so its rows may be gone."""
+    if nights and isinstance(nights[0].store, Sink):
+        known = nights[0].store.records()
+        for night in nights:
+            if (night.dataset, night.evaluated_on, night.evaluation_id) not in known:
+                raise ReplacedError(night)
+        return
     for night in nights:
-        with night.store.failures("cannot be read"):
-            newest = all_records(night.store, night_folder(night.dataset, night.evaluated_on))
+        with night.in_folder.failures("cannot be read"):
+            newest = all_records(night.in_folder, night_folder(night.dataset, night.evaluated_on))
         if not newest or newest[-1].evaluation_id != night.evaluation_id:
             raise ReplacedError(night)
 
@@ -179,7 +210,27 @@ def write_record(
 
 
 def accept(night: CommittedNight, reason: str) -> None:
-    """Record why a night is accepted as a baseline of later ones, in its record and its row of EVALUATIONS.
+    """Record why a night is accepted as a baseline of later ones. Raises as `amend`."""
+    amend(night, {"accepted": record_format.remark(reason=reason)})
+
+
+def add_note(night: CommittedNight, text: str) -> None:
+    """Add a note to a night, which trends and reports show. Raises as `amend`."""
+    amend(night, {"notes": [*night.record.get("notes", ()), record_format.remark(text=text)]})
+
+
+def notes_of(output: str, date: str) -> dict[str, list[dict[str, str]]]:
+    """The notes on the nights of a date, by dataset; a night that is evaluated again keeps them."""
+    found = {}
+    for night in [night for night in committed(output) if night.evaluated_on == date]:
+        # A record that cannot be read is mended by evaluating its night again.
+        with contextlib.suppress(StorageError):
+            found[night.dataset] = night.record.get("notes", [])
+    return {dataset: notes for dataset, notes in found.items() if notes}
+
+
+def amend(night: CommittedNight, entries: Mapping[str, Any]) -> None:
+    """Change entries of a night's record, and its row of EVALUATIONS with them.
 
     Each of these files is replaced atomically. If the night is evaluated again in the meantime, they are superseded as
     they would have been before.
@@ -191,7 +242,12 @@ def accept(night: CommittedNight, reason: str) -> None:
     StorageError
         The storage fails.
     """
-    store, record = night.store, {**night.record, "accepted": record_format.acceptance(reason)}
+    record = {**night.record, **entries}
+    if isinstance(night.store, Sink):
+        refuse_replaced([night])
+        night.store.amend(night, record)
+        return
+    store = night.store
     with unreplaced([night]), store.failures("cannot be written"):
         refuse_replaced([night])
         store.write(f"evaluations/{night.folder}/{record_format.EVALUATION_FILE}", record_format.evaluation_row(record))

@@ -26,7 +26,7 @@ _NAMED = 3
 _CHANGED = {"convention": "another convention", "judgments": "other judgments"}
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
-    *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict"),
+    *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
 )
 
 
@@ -149,11 +149,11 @@ def _events(line: TrendLine) -> Iterator[tuple[str, str, str, str]]:
     """
     marked = [
         (number, point.date, what, why)
-        for number, (point, verdict) in enumerate(zip(line.points, _verdicts(line), strict=True))
-        for what, why in _marks(point, verdict)
+        for number, (point, verdict, notes) in enumerate(zip(line.points, _verdicts(line), _notes(line), strict=True))
+        for what, why in _marks(point, verdict, notes)
     ]
     # The reason of a flag has the numbers of its night; another verdict is another event.
-    kinds = [(what, why if what in ("verdict", "break") else None) for _, _, what, why in marked]
+    kinds = [(what, why if what in ("verdict", "break", "note") else None) for _, _, what, why in marked]
     for kind in dict.fromkeys(kinds):
         what = kind[0]
         nights = [
@@ -167,7 +167,12 @@ def _events(line: TrendLine) -> Iterator[tuple[str, str, str, str]]:
             yield first[1], several, what, last[2]
 
 
-def _marks(point: Point, verdict: str) -> Iterator[tuple[str, str]]:
+def _notes(line: TrendLine) -> Sequence[Sequence[str]]:
+    return line.notes or [()] * len(line.points)
+
+
+def _marks(point: Point, verdict: str, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    yield from (("note", note) for note in notes)
     if point.breaks:
         yield "break", f"{' and '.join(_CHANGED[name] for name in point.breaks)} than the night before"
     for flag in point.flags:
@@ -177,7 +182,7 @@ def _marks(point: Point, verdict: str) -> Iterator[tuple[str, str]]:
 
 
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
-    for point, queries, verdict in zip(line.points, line.queries, line.verdicts, strict=True):
+    for point, queries, verdict, notes in zip(line.points, line.queries, line.verdicts, _notes(line), strict=True):
         band = dataclasses.asdict(point.band) if point.band else {}
         level = dataclasses.asdict(point.level) if point.level else {}
         yield {
@@ -191,6 +196,7 @@ def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
             "why": "; ".join(flag.words for flag in point.flags),
             **{f"level_{field}": level.get(field) for field in ("since", "change")},
             "verdict": verdict,
+            "notes": "; ".join(notes),
         }
 
 

@@ -1,0 +1,112 @@
+"""The tables of an output in Delta, a folder each, written and read by the library `deltalake`."""
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ndcg_spark.errors import StorageError
+from ndcg_spark.inputs.delta import address_of, storage_options
+from ndcg_spark.masking import masked
+from ndcg_spark.nights.engine_copy import frame_of
+from ndcg_spark.nights.table_format import Counts, Staged, Where, cast_to, counted, storage_failures
+from ndcg_spark.schemas import PARTITIONS
+
+
+class DeltaTables:
+    """The tables in the folders of a folder; see `TableFormat`."""
+
+    needs_engine = False
+
+    def __init__(self, path: str) -> None:
+        self.place = masked(f"delta:{path}")
+        self._address = address_of(path, "output", StorageError)
+        self._bases: dict[str, Any] = {}
+
+    def absent(self, names: Sequence[str]) -> list[str]:
+        """See `TableFormat`."""
+        from deltalake import DeltaTable
+
+        with storage_failures(self.place, "the tables cannot be found"):
+            return [name for name in names if not DeltaTable.is_deltatable(self._path(name), storage_options())]
+
+    def create(self, name: str, schema: StructType) -> None:
+        """See `TableFormat`."""
+        from deltalake import DeltaTable
+
+        with storage_failures(self.place, f"{name} cannot be made"):
+            DeltaTable.create(
+                self._path(name),
+                to_arrow_schema(schema),
+                mode="ignore",
+                partition_by=list(PARTITIONS),
+                storage_options=storage_options(),
+            )
+
+    def begin(self, names: Sequence[str]) -> None:
+        """See `TableFormat`."""
+        self._bases = {name: self._table(name) for name in names}
+
+    def replace(self, name: str, rows: Staged | pa.Table, schema: StructType, where: Where) -> int:
+        """See `TableFormat`. Rows that do not satisfy `where` are refused."""
+        from deltalake import write_deltalake
+        from deltalake.exceptions import CommitFailedError
+
+        table = self._bases.get(name) or self._table(name)
+        data = rows.rows.scanner().to_reader() if isinstance(rows, Staged) else rows
+        with storage_failures(self.place, f"{name} cannot be written", (CommitFailedError,)):
+            write_deltalake(table, data, mode="overwrite", predicate=_predicate(where))
+        return int(table.version())
+
+    def counts(self, name: str, version: int | None = None) -> Counts:
+        """See `TableFormat`."""
+        table = self._table(name, version)
+        with storage_failures(self.place, f"{name} cannot be read"):
+            files = pa.table(table.get_add_actions(flatten=True))
+            columns = [*(f"partition.{column}" for column in PARTITIONS), "num_records"]
+            # A table without files has no such columns.
+            return counted(files.select(columns).rename_columns([*PARTITIONS, "rows"])) if files.num_rows else Counts()
+
+    def scan(self, name: str, schema: StructType, where: Where, version: int | None = None) -> pa.RecordBatchReader:
+        """See `TableFormat`."""
+        table = self._table(name, version)
+        with storage_failures(self.place, f"{name} cannot be read"):
+            found = pa.RecordBatchReader.from_stream(table.scan(columns=schema.names, predicate=_predicate(where)))
+        return cast_to(to_arrow_schema(schema), found)
+
+    def frame(
+        self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession
+    ) -> DataFrame:
+        """See `TableFormat`."""
+        return frame_of(self.scan(name, schema, where, version), schema, session)
+
+    def _path(self, name: str) -> str:
+        return f"{self._address.rstrip('/')}/{name}"
+
+    def _table(self, name: str, version: int | None = None) -> Any:
+        from deltalake import DeltaTable
+
+        at = "" if version is None else f" at version {version}"
+        with storage_failures(self.place, f"{name} cannot be read{at}"):
+            return DeltaTable(self._path(name), version=version, storage_options=storage_options())
+
+
+def _predicate(where: Where) -> str | None:
+    """The condition in the SQL of deltalake; None if it has no columns."""
+    return " and ".join(_of_column(column, values) for column, values in where.items()) or None
+
+
+def _of_column(column: str, values: Sequence[Any]) -> str:
+    literals = [_literal(value) for value in values if value is not None]
+    equal = [f"{column} = {literals[0]}" if len(literals) == 1 else f"{column} IN ({', '.join(literals)})"]
+    return f"({' or '.join([*(equal if literals else []), *([f'{column} IS NULL'] if None in values else [])])})"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"date '{value}'" if isinstance(value, datetime.date) else str(value)

@@ -1,0 +1,233 @@
+"""An output of tables: of Delta, of Iceberg, or of a catalog of Spark.
+
+An evaluation replaces the rows of its nights in every table, each by one transaction whose condition is literal, and
+its row of EVALUATIONS last. That row has the version of each table at which the rows of the night are whole. Readers
+take them from the table as it is; if another evaluation has replaced them and has not written its own row of
+EVALUATIONS, they take them at that version. So whoever reads the tables by other means never sees a night twice, and a
+process that is killed at any point leaves the old night or the new one.
+"""
+
+import datetime
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights import record_format
+from ndcg_spark.nights.layout import TABLES
+from ndcg_spark.nights.table_format import ConflictError, Staged, TableFormat, Where, storage_failures
+from ndcg_spark.nights.table_outputs import format_of
+from ndcg_spark.schemas import KEPT
+from ndcg_spark.text import printable
+
+if TYPE_CHECKING:
+    from ndcg_spark.nights.records import CommittedNight
+
+_RECORDS = "evaluations"
+#: In the order in which an evaluation replaces their rows.
+_OF_ROWS = tuple(name for name in TABLES if name != _RECORDS)
+
+#: A dataset and a date; with the id of an evaluation.
+Night = tuple[str, str]
+_Evaluation = tuple[str, str, str]
+
+
+class Sink:
+    """An output of tables. Methods raise StorageError, those that write also ConflictError."""
+
+    def __init__(self, output: str) -> None:
+        self._format: TableFormat = format_of(output)
+        self.place = self._format.place
+        #: Whether Spark writes and reads the tables.
+        self.needs_engine = self._format.needs_engine
+
+    def create(self) -> list[str]:
+        """Make the tables that are not there; returns their names."""
+        absent = self._format.absent(TABLES)
+        for name in absent:
+            self._format.create(name, KEPT[name])
+        return absent
+
+    def refuse_absent(self) -> None:
+        """ConfigurationError if one of the tables is not there."""
+        absent = self._format.absent(TABLES)
+        if absent:
+            raise ConfigurationError(
+                f"output: {len(absent)} table(s) are not in {self.place}, e.g. {absent[0]}; make them once with: "
+                f"ndcg-spark init {self.place}"
+            )
+
+    def records(self) -> dict[_Evaluation, Mapping[str, Any]]:
+        """The record of every night, by its dataset, date and evaluation."""
+        self.refuse_absent()
+        rows = self._format.scan(_RECORDS, KEPT[_RECORDS], {}).read_all()
+        keys = rows.select(["dataset", "evaluated_on", "evaluation_id"]).to_pylist()
+        found = {}
+        for key, text in zip(keys, rows["record"].to_pylist(), strict=True):
+            night = (key["dataset"], key["evaluated_on"].isoformat(), key["evaluation_id"])
+            try:
+                found[night] = record_format.read(text)
+            except (ValueError, RecursionError, TypeError) as error:
+                raise StorageError(
+                    f"output: the record of {key['dataset']} on {key['evaluated_on']} in {self.place} is not one that "
+                    f"this version can read, {printable(str(error))}; evaluate that night again"
+                ) from error
+        return found
+
+    def publish(
+        self, evaluation_id: str, staged: Mapping[str, Staged], records: Mapping[Night, dict[str, Any]]
+    ) -> None:
+        """Replace the nights of an evaluation: its rows in every table, then its records, which get the versions.
+
+        The records say how many rows of each table a night has.
+        """
+        date = next(iter(records))[1]
+        where = _where([dataset for dataset, _ in records], [date])
+        self._format.begin(TABLES)
+        for name in _OF_ROWS:
+            version = self._format.replace(name, staged.get(name) or _nothing(name), KEPT[name], where)
+            self._refuse_others(name, version, evaluation_id, records)
+            for record in records.values():
+                record["tables"][name]["version"] = version
+        self._format.replace(_RECORDS, _record_rows(evaluation_id, records), KEPT[_RECORDS], where)
+
+    def _refuse_others(
+        self, name: str, version: int | None, evaluation_id: str, records: Mapping[Night, Mapping[str, Any]]
+    ) -> None:
+        """ConflictError unless the nights have the rows of this evaluation, and no others, at this version."""
+        expected = {
+            (*night, evaluation_id): record["tables"][name]["rows"]
+            for night, record in records.items()
+            if record["tables"][name]["rows"]
+        }
+        counts = {} if version is None else self._format.counts(name, version)
+        if {key: rows for key, rows in counts.items() if key[:2] in records} != expected:
+            raise ConflictError(self.place)
+
+    def amend(self, night: "CommittedNight", record: dict[str, Any]) -> None:
+        """Replace the record of a night."""
+        where = _where([night.dataset], [night.evaluated_on])
+        key = (night.dataset, night.evaluated_on)
+        self._format.replace(_RECORDS, _record_rows(night.evaluation_id, {key: record}), KEPT[_RECORDS], where)
+
+    def remove(self, night: Night) -> bool:
+        """Remove a night, its record first. Returns False if there was nothing of it."""
+        counts = {name: self._of_night(name, night) for name in (_RECORDS, *_OF_ROWS)}
+        for name in [name for name, found in counts.items() if found]:
+            self._format.replace(name, _nothing(name), KEPT[name], _where([night[0]], [night[1]]))
+        return any(counts.values())
+
+    def unrecorded(self) -> set[_Evaluation]:
+        """The evaluations that have rows and no record: they are about to write it, or have stopped before that."""
+        recorded = self.records()
+        return {key for name in _OF_ROWS for key in self._format.counts(name) if key not in recorded}
+
+    def restore(self, night: Night) -> bool:
+        """Put back the rows of the evaluation that counts where another one has replaced them and then stopped.
+
+        Returns False if nothing was to do.
+        """
+        of_night = {key: record for key, record in self.records().items() if key[:2] == night}
+        (evaluation, record) = next(iter(of_night.items()), (None, None))
+        done = False
+        for name in _OF_ROWS:
+            table = record["tables"][name] if record else {"rows": 0, "version": None}
+            expected = [(evaluation, table["rows"])] if table["rows"] else []
+            if [*self._of_night(name, night).items()] != expected:
+                where = _where([night[0]], [night[1]])
+                rows = self._format.scan(name, KEPT[name], where, table["version"]).read_all() if expected else None
+                self._format.replace(name, rows or _nothing(name), KEPT[name], where)
+                done = True
+        return done
+
+    def _of_night(self, name: str, night: Night) -> dict[_Evaluation, int]:
+        return {key: rows for key, rows in self._format.counts(name).items() if key[:2] == night}
+
+    def read(
+        self, nights: Sequence["CommittedNight"], name: str, columns: Sequence[str] | None, where: Where
+    ) -> pa.Table:
+        """The rows of these nights in a table that satisfy `where`, in no order."""
+        schema = KEPT[name]
+        wanted = to_arrow_schema(schema)
+        if columns is not None:
+            schema = type(schema)([schema[column] for column in columns])
+            wanted = to_arrow_schema(schema)
+        with storage_failures(self.place, f"{name} cannot be read"):
+            found = [
+                self._format.scan(name, schema, {**of_nights, **where}, version).read_all()
+                for of_nights, version in self._places(nights, name)
+            ]
+        return pa.concat_tables([wanted.empty_table(), *found])
+
+    def frame(self, nights: Sequence["CommittedNight"], name: str, session: SparkSession) -> DataFrame:
+        """The rows of these nights in a table, as a table of an engine in no order."""
+        schema = KEPT[name]
+        found = [
+            self._format.frame(name, schema, of_nights, version, session)
+            for of_nights, version in self._places(nights, name)
+        ]
+        return functools.reduce(DataFrame.union, found) if found else session.createDataFrame([], schema)
+
+    def _places(self, nights: Sequence["CommittedNight"], name: str) -> list[tuple[Where, int | None]]:
+        """Where the rows of these nights are: conditions on the table as it is, or as it was at a version."""
+        if name == _RECORDS:
+            return [(where, None) for where in _together(nights)]
+        with_rows = [night for night in nights if night.kept_rows(name)]
+        counts = self._format.counts(name) if with_rows else {}
+        here = [night for night in with_rows if counts.get(_key(night)) == night.kept_rows(name)]
+        gone = [night for night in with_rows if night not in here]
+        old = [(_together([night])[0], night.record["tables"][name]["version"]) for night in gone]
+        return [*((where, None) for where in _together(here)), *old]
+
+
+@functools.lru_cache(maxsize=8)
+def sink_of(output: str) -> Sink:
+    """The tables of an output."""
+    return Sink(output)
+
+
+def _key(night: "CommittedNight") -> _Evaluation:
+    return night.dataset, night.evaluated_on, night.evaluation_id
+
+
+def _where(datasets: Sequence[str], dates: Sequence[str]) -> dict[str, Sequence[Any]]:
+    return {
+        "dataset": sorted(set(datasets)),
+        "evaluated_on": [datetime.date.fromisoformat(date) for date in sorted(set(dates))],
+    }
+
+
+def _together(nights: Sequence["CommittedNight"]) -> list[Where]:
+    """Conditions that these nights satisfy, and no others: an evaluation may have had more datasets than are wanted."""
+    datasets: dict[tuple[str, str], list[str]] = {}
+    for night in nights:
+        datasets.setdefault((night.evaluation_id, night.evaluated_on), []).append(night.dataset)
+    evaluations: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for evaluation, names in datasets.items():
+        evaluations.setdefault(tuple(sorted(names)), []).append(evaluation)
+    return [
+        {**_where(names, [date for _, date in found]), "evaluation_id": [number for number, _ in found]}
+        for names, found in evaluations.items()
+    ]
+
+
+def _nothing(name: str) -> pa.Table:
+    return to_arrow_schema(KEPT[name]).empty_table()
+
+
+def _record_rows(evaluation_id: str, records: Mapping[Night, Mapping[str, Any]]) -> pa.Table:
+    """The rows of EVALUATIONS of these nights."""
+    rows = [
+        {
+            "dataset": dataset,
+            "evaluated_on": datetime.date.fromisoformat(date),
+            "evaluation_id": evaluation_id,
+            **record_format.evaluation_values(record),
+        }
+        for (dataset, date), record in records.items()
+    ]
+    return pa.Table.from_pylist(rows, to_arrow_schema(KEPT[_RECORDS]))

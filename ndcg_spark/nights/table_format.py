@@ -1,0 +1,107 @@
+"""What an output of tables needs of their format: a library or Spark, which has transactions and versions."""
+
+import contextlib
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from ndcg_spark.errors import NdcgSparkError, StorageError, first_line
+from ndcg_spark.text import printable
+
+if TYPE_CHECKING:
+    # It imports pandas, for which a list of nights need not wait.
+    from pyarrow import dataset as ds
+
+#: A condition on rows: by column the values that it may have; None for null.
+Where = Mapping[str, Sequence[Any]]
+#: How many rows a table has of an evaluation, by dataset, date and evaluation_id.
+Counts = Counter[tuple[str, str, str]]
+
+
+class ConflictError(StorageError):
+    """Another evaluation has written the same night at the same time."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"output: another evaluation wrote the same night in {place} at the same time, so this one does not count; "
+            "run it again when the other one has ended"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Staged:
+    """Rows that were staged as Parquet: their folder as the engine names it, and as this process reads them."""
+
+    folder: str
+    rows: "ds.Dataset"
+
+
+class TableFormat(Protocol):
+    """The tables of an output in one format. Methods raise StorageError; those that write raise ConflictError."""
+
+    #: The output without secrets, for messages.
+    place: str
+    #: Whether Spark writes and reads them.
+    needs_engine: bool
+
+    def absent(self, names: Sequence[str]) -> list[str]:
+        """Those of these tables that are not there."""
+
+    def create(self, name: str, schema: StructType) -> None:
+        """Make an empty table, partitioned by PARTITIONS."""
+
+    def begin(self, names: Sequence[str]) -> None:
+        """From now on, another writer of rows that a `replace` is about is a conflict, where the format can tell."""
+
+    def replace(self, name: str, rows: Staged | pa.Table, schema: StructType, where: Where) -> int | None:
+        """Replace the rows that satisfy `where` by these, in one transaction; returns the version that has them."""
+
+    def counts(self, name: str, version: int | None = None) -> Counts:
+        """How many rows there are of each evaluation, as the table is or was at a version."""
+
+    def scan(self, name: str, schema: StructType, where: Where, version: int | None = None) -> pa.RecordBatchReader:
+        """The columns of `schema` of the rows that satisfy `where`, as the table is or was at a version."""
+
+    def frame(
+        self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession
+    ) -> DataFrame:
+        """The same as a table of an engine."""
+
+
+@contextlib.contextmanager
+def storage_failures(place: str, what: str, conflicts: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Run the block; whatever a library raises in it becomes a StorageError that says `what` failed."""
+    try:
+        yield
+    except NdcgSparkError:
+        raise
+    except conflicts as error:
+        raise ConflictError(place) from error
+    except Exception as error:  # libraries of tables raise many kinds
+        reason = f"{type(error).__name__}, {printable(first_line(error))}"
+        raise StorageError(f"output: {what} in {place}, {reason}; check space, rights and its log") from error
+
+
+def counted(rows: pa.Table) -> Counts:
+    """The counts in a table with PARTITIONS and the column `rows`."""
+    found: Counts = Counter()
+    for row in rows.to_pylist():
+        found[row["dataset"], str(row["evaluated_on"]), row["evaluation_id"]] += row["rows"]
+    return found
+
+
+def cast_to(schema: pa.Schema, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The batches in these columns and types; libraries have types of their own for text."""
+    return pa.RecordBatchReader.from_batches(
+        schema,
+        (
+            part
+            for batch in reader
+            for part in pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
+        ),
+    )

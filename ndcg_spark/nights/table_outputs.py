@@ -1,0 +1,38 @@
+"""Which output is of tables, and who writes and reads them: a library on the embedded engine, else Spark."""
+
+import importlib.util
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark.engine import is_sail
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.table_format import TableFormat
+
+#: How outputs of tables begin; any other is a folder.
+FORMS = ("delta:", "iceberg:", "table:")
+
+
+def is_of_tables(output: str) -> bool:
+    """Whether an output is of tables, and not a folder."""
+    return output.startswith(FORMS)
+
+
+def format_of(output: str) -> TableFormat:
+    """The tables of an output. ConfigurationError where nobody here can write them."""
+    form, _, place = output.partition(":")
+    session = SparkSession.getActiveSession()
+    on_spark = session is not None and not is_sail(session)
+    if form == "delta" and not on_spark and importlib.util.find_spec("deltalake"):
+        from ndcg_spark.nights.delta_tables import DeltaTables
+
+        return DeltaTables(place)
+    if form == "iceberg" and not on_spark and importlib.util.find_spec("pyiceberg"):
+        from ndcg_spark.nights.iceberg_tables import IcebergTables
+
+        return IcebergTables(place)
+    if session is not None and not on_spark:
+        need = "classic Spark or Spark Connect" if form == "table" else f"pip install 'ndcg-spark[{form}]', or Spark"
+        raise ConfigurationError(f"output: tables in {output} need {need}; the embedded engine cannot write them alone")
+    from ndcg_spark.nights.spark_tables import SparkTables
+
+    return SparkTables(form, place)

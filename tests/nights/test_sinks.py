@@ -1,0 +1,247 @@
+"""Nights in tables of Delta and Iceberg: reruns, kills, two writers at once, and what other readers see."""
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD
+from sinks import ALWAYS, by_others, commit, iceberg_environment, killed_after, publish, staged
+from staying import command_line
+
+from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights.expire import old_nights, remove, still_staged, waste
+from ndcg_spark.nights.layout import TABLES
+from ndcg_spark.nights.read import read_dataset_scores, read_rows
+from ndcg_spark.nights.records import ReplacedError, accept, committed
+from ndcg_spark.nights.sink import Sink
+from ndcg_spark.nights.table_format import ConflictError
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+DAY = datetime.timedelta(days=1)
+WEB, SHOP, BEFORE = ("web", "2026-11-16"), ("shop", "2026-11-16"), ("web", "2026-11-15")
+
+
+@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
+def output(request, tmp_path, monkeypatch):
+    """An output of tables without nights."""
+    pytest.importorskip("deltalake" if request.param == "delta" else "pyiceberg")
+    (tmp_path / "warehouse").mkdir()
+    for name, value in iceberg_environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    place = f"delta:{tmp_path}/tables" if request.param == "delta" else "iceberg:ice.ndcg"
+    assert Sink(place).create() == list(TABLES)
+    return place
+
+
+@pytest.fixture
+def staging(tmp_path):
+    return str(tmp_path / "staging")
+
+
+def seen(output, table="query_scores", value="ndcg"):
+    """The values of every night in a table, with the evaluation, as our readers see them."""
+    found = {}
+    for night in committed(output):
+        rows = read_rows([night], table, ["evaluation_id", value]).to_pylist()
+        found[night.dataset, night.evaluated_on] = sorted((row["evaluation_id"], row[value]) for row in rows)
+    return found
+
+
+def scores(ndcg, evaluation):
+    return sorted([(evaluation, ndcg), (evaluation, ndcg / 3)])
+
+
+def others(output, *tables):
+    return [by_others(output, table) for table in tables]
+
+
+def test_a_rerun_replaces_its_night_and_nothing_else(output, staging):
+    publish(output, OLD, 0.25, staging=staging, evaluated_on=EVALUATED_ON - DAY)
+    publish(output, OLD, 0.5, staging=staging, datasets=("shop", "web"), rejected=True)
+    publish(output, NEW, 0.75, staging=staging)
+    expected = {WEB: scores(0.75, NEW), SHOP: scores(0.5, OLD), BEFORE: scores(0.25, OLD)}
+    assert seen(output) == seen(output, "dataset_scores") == expected
+    # The new night of web has no rejected rows, so the old ones are gone.
+    assert seen(output, "rejected_rows", "score") == {
+        WEB: [],
+        BEFORE: [],
+        SHOP: [(OLD, "0.16666666666666666"), (OLD, "0.5")],
+    }
+    rows = {(*WEB, NEW): 2, (*SHOP, OLD): 2, (*BEFORE, OLD): 2}
+    assert others(output, *ALWAYS, "evaluations", "rejected_rows") == [
+        *(rows, rows, dict.fromkeys(rows, 1)),
+        {(*SHOP, OLD): 2},
+    ]
+    means = read_dataset_scores(committed(output))
+    assert [sorted(row["ndcg"] for row in night) for night in means] == [[0.5 / 3, 0.5], [0.25 / 3, 0.25], [0.25, 0.75]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rejected", [(True, False), (False, True)])
+def test_after_a_kill_our_readers_see_the_old_night_or_the_new_and_a_rerun_leaves_nothing_for_others(
+    output, staging, rejected
+):
+    before, after = rejected
+    counting = []
+    publish(output, OLD, 0.125, staging=staging, evaluated_on=EVALUATED_ON - DAY)
+    for replaced in range(len(TABLES) + 2):
+        publish(output, OLD, 0.5, staging=staging, rejected=before)
+        killed = killed_after(replaced, output, NEW, 0.75, staging=staging, rejected=after)
+        found = seen(output)
+        counting.append(found[WEB])
+        assert found[WEB] in (scores(0.5, OLD), scores(0.75, NEW)), replaced
+        is_new = found[WEB] == scores(0.75, NEW)
+        assert seen(output, "dataset_scores")[WEB] == found[WEB], replaced
+        assert bool(seen(output, "rejected_rows", "score")[WEB]) == (after if is_new else before), replaced
+        # Nobody ever sees two evaluations of a night.
+        for table in TABLES:
+            keys = [key[:2] for key in by_others(output, table)]
+            assert len(keys) == len(set(keys)), (replaced, table)
+        publish(output, NEXT, 0.25, staging=staging)
+        assert seen(output) == {WEB: scores(0.25, NEXT), BEFORE: scores(0.125, OLD)}, replaced
+        rows = {(*WEB, NEXT): 2, (*BEFORE, OLD): 2}
+        assert others(output, *ALWAYS, "rejected_rows") == [rows, rows, {}], replaced
+        assert killed == (replaced <= len(TABLES))
+    # The record, which is the last, is what counts.
+    assert counting == [scores(0.5, OLD)] * len(TABLES) + [scores(0.75, NEW)] * 2
+
+
+def test_of_two_writers_of_one_night_the_later_is_refused_and_of_two_nights_both_are_published(output, staging):
+    publish(output, OLD, 0.5, staging=staging)
+    first, second = (staged(output, name, 0.75, staging=staging) for name in (NEW, NEXT))
+    other = staged(output, NEXT, 0.25, staging=staging + "-other", evaluated_on=EVALUATED_ON - DAY)
+    begin = first._sink._format.begin
+
+    def meanwhile(names):
+        begin(names)
+        commit(second)
+        commit(other, evaluated_on=EVALUATED_ON - DAY)
+
+    first._sink._format.begin = meanwhile
+    with pytest.raises(ConflictError, match="at the same time, so this one does not count; run it again") as refused:
+        commit(first)
+    assert refused.value.exit_code == 4
+    assert seen(output) == {WEB: scores(0.75, NEXT), BEFORE: scores(0.25, NEXT)}
+    # Both begin before either has written.
+    left = staged(output, NEW, 0.125, staging=staging, evaluated_on=EVALUATED_ON + DAY)
+    right = staged(output, NEW, 0.375, staging=staging, datasets=("shop",))
+    begin = left._sink._format.begin
+    left._sink._format.begin = lambda names: (begin(names), commit(right, datasets=("shop",)))
+    commit(left, evaluated_on=EVALUATED_ON + DAY)
+    assert seen(output)[SHOP] == scores(0.375, NEW)
+    assert seen(output)["web", "2026-11-17"] == scores(0.125, NEW)
+
+
+def test_rows_of_another_night_are_refused_before_anything_is_written(output, staging):
+    publish(output, OLD, 0.5, staging=staging)
+    strange = staged(output, NEW, 0.75, staging=staging, datasets=("shop", "web"))
+    with pytest.raises(StorageError, match=r"rows of shop on 2026-11-16 were staged for .*; nothing was published"):
+        commit(strange)
+    assert by_others(output, "query_scores") == {(*WEB, OLD): 2}
+
+
+def test_a_storage_that_fails_midway_leaves_the_old_night_also_for_others(output, staging):
+    publish(output, OLD, 0.5, staging=staging, rejected=True)
+    publication = staged(output, NEW, 0.75, staging=staging)
+    replace = publication._sink._format.replace
+
+    def failing(name, *arguments):
+        if name == "evaluations":
+            raise StorageError("output: the disk is full")
+        return replace(name, *arguments)
+
+    publication._sink._format.replace = failing
+    with pytest.raises(StorageError, match="the disk is full"):
+        commit(publication)
+    assert seen(output) == {WEB: scores(0.5, OLD)}
+    assert others(output, *ALWAYS, "rejected_rows") == [{(*WEB, OLD): 2}] * 3
+
+
+def test_what_a_killed_evaluation_has_written_is_put_back_after_a_day_and_not_before(output, staging):
+    just_now = f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-now"
+    publish(output, OLD, 0.5, staging=staging)
+    assert killed_after(1, output, just_now, 0.75, staging=staging)
+    assert waste(output) == []
+    assert still_staged(output) == [f"left {just_now}, which may be running; after a day it counts as dead"]
+    assert killed_after(1, output, NEW, 0.75, staging=staging)
+    assert killed_after(1, output, NEW, 0.75, staging=staging, datasets=("shop",))
+    assert remove(output, waste(output)) == [
+        f"removed {NEW} of {dataset} on 2026-11-16, which had not published" for dataset in ("shop", "web")
+    ]
+    assert others(output, *ALWAYS) == [{(*WEB, OLD): 2}] * 2
+    assert waste(output) == still_staged(output) == []
+    assert seen(output) == {WEB: scores(0.5, OLD)}
+
+
+def test_old_nights_expire_and_an_accepted_one_says_why(output, staging):
+    for days in range(3):
+        publish(output, OLD, 0.5, staging=staging, evaluated_on=EVALUATED_ON - days * DAY)
+    first, second, _ = committed(output)
+    accept(second, "a new ranker")
+    assert [(night.record.get("accepted") or {}).get("reason") for night in committed(output)] == [
+        None,
+        "a new ranker",
+        None,
+    ]
+    removals, kept = old_nights(output, 0, EVALUATED_ON)
+    assert kept == ["kept web of 2026-11-15, the newest that passed or was accepted; --baselines removes it, too"]
+    assert remove(output, removals) == ["removed web of 2026-11-14"]
+    assert remove(output, removals) == []
+    with pytest.raises(ReplacedError):
+        accept(first, "too late")
+    assert others(output, *ALWAYS) == [{(*WEB, OLD): 2, (*BEFORE, OLD): 2}] * 2
+
+
+def test_an_output_without_tables_says_how_to_make_them(tmp_path):
+    pytest.importorskip("deltalake")
+    place = f"delta:{tmp_path}/none"
+    with pytest.raises(
+        ConfigurationError, match=r"6 table\(s\) are not in .*make them once with: ndcg-spark init delta:"
+    ):
+        committed(place)
+    assert (Sink(place).create(), Sink(place).create()) == (list(TABLES), [])
+    assert committed(place) == []
+
+
+@pytest.mark.slow
+def test_every_command_takes_an_output_of_tables(output, tmp_path):
+    config = tmp_path / "night.toml"
+    config.write_text(
+        f"""judgments = "{GOLDEN}/tiny.qrels"
+results = "{GOLDEN}/tiny.run"
+output = "{output}"
+documents = "top"
+[gate]
+[[gate.baseline]]
+night = "last_good"
+[[gate.check]]
+cutoff = 10
+max_drop = 0.02
+""",
+        encoding="utf-8",
+    )
+
+    def program(*arguments, code=0):
+        done = command_line(*arguments, cwd=tmp_path, **iceberg_environment(tmp_path))
+        assert done.returncode == code, (arguments, done.stderr)
+        return done.stdout
+
+    program("evaluate", "--config", config, "--date", "2026-11-18", "--accept-baseline", "the first")
+    for _ in range(2):
+        program("evaluate", "--config", config, "--date", "2026-11-19", code=6)
+    nights = json.loads(program("nights", output, "--format", "json"))
+    assert [(night["evaluated_on"], len(night["dataset_scores"])) for night in nights] == [
+        ("2026-11-18", 4),
+        ("2026-11-19", 4),
+    ]
+    compared = json.loads(program("compare", output, "--baseline-date", "2026-11-18", "--format", "json"))
+    assert {row["difference"] for row in compared["comparisons"]} == {0.0}
+    assert "query 101 of default, run tiny: ndcg@10 0.2055" in program("explain", output, "--query", "101")
+    assert "2026-11-18 to 2026-11-19" in program("trend", output)
+    program("report", output, "--html", tmp_path / "page.html")
+    assert "no verdict" in program("gate", output, "--config", config, "--date", "2026-11-19", code=6)
+    program("gate", output, "--config", config, "--rehearse")
+    assert "removed default of 2026-11-18" in program("expire", output, "--keep-days", "0", "--baselines")
+    assert program("recover", output) == "nothing to recover\n"
+    assert others(output, *ALWAYS, "evaluations") == [{}, {}, {}]
