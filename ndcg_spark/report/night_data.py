@@ -63,6 +63,8 @@ class NightData:
     baseline_row: Row | None
     trend: Sequence[TrendLine]
     spent: SpentJudgments
+    #: The rows of LIST_CHANGES of the run at the cutoff; of the whole ranking, at the cutoff nearest to 10.
+    lists: Sequence[Row] = ()
 
     @property
     def measure(self) -> str:
@@ -168,6 +170,7 @@ def night_data(
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
         spent=spent_judgments(night, committed(output), column, cutoff),
+        lists=NightRows(night).list_changes(chosen, ranks) if ranks else [],
     )
 
 
