@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import engine
 from ndcg_spark.comparison.baselines import baseline_night, earlier
@@ -12,9 +12,9 @@ from ndcg_spark.gate.baseline import Refusal
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.rules import Row
 from ndcg_spark.gate.verdict import Code
-from ndcg_spark.lists.nights import Record, changes_of_nights, refused_lists
+from ndcg_spark.lists.nights import KeptLists, changes_of_nights, refused_lists
 from ndcg_spark.lists.summary import summarized
-from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
+from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.records import CommittedNight, ReplacedError, unreplaced
 
 
@@ -40,30 +40,28 @@ NO_LISTS = ComparedLists(refused=(Code.NO_LISTS, 'the night does not keep its li
 def compared_lists(
     gate: GateConfig | None,
     nights: Sequence[CommittedNight],
-    dataset: str,
-    record: Record,
-    documents: DataFrame,
-    scores: DataFrame,
-    runs: Collection[str],
+    kept: KeptLists,
     keep: Callable[[DataFrame], DataFrame] = lambda changes: changes,
 ) -> ComparedLists:
     """The lists of a night compared with those of the gate's first night, or without one with the newest earlier night.
 
-    `record`, RANKED_DOCUMENTS, QUERY_SCORES and `runs` are of the night. `keep` keeps what is read twice. Runs jobs.
-    Raises ReplacedError if the other night was evaluated again in the meantime.
+    `keep` keeps what is read twice. Runs jobs. Raises ReplacedError if the other night was evaluated again meanwhile.
     """
     name = next((each.name for each in gate.baseline if each.night is not None), None) if gate else None
-    date = record["evaluated_on"]
+    date = kept.record["evaluated_on"]
     try:
         # A date that is evaluated again is not compared with what it replaces.
         others = [night for night in nights if night.evaluated_on != date]
-        before = earlier(others, dataset, date)
-        found = baseline_night(others, dataset, date, name) if name else before[-1] if before else None
+        before = earlier(others, kept.dataset, date)
+        found = baseline_night(others, kept.dataset, date, name) if name else before[-1] if before else None
         if found is None:
             missing = f"there is no night of {name} to compare lists with" if name else "there is no earlier night"
             return ComparedLists(name, refused=(Code.NO_BASELINE, f"{missing}; the next one is compared with this one"))
         with unreplaced([found]):
-            return _compared(name, found, dataset, record, documents, scores, runs, keep)
+            refused = refused_lists(kept.record, found.record)
+            if refused:
+                return ComparedLists(name, found.evaluated_on, refused=(Code(refused[0]), refused[1]))
+            return _compared(name, found, kept, keep)
     except ReplacedError:
         raise
     except StorageError as error:
@@ -71,40 +69,24 @@ def compared_lists(
 
 
 def _compared(
-    name: str | None,
-    found: CommittedNight,
-    dataset: str,
-    record: Record,
-    documents: DataFrame,
-    scores: DataFrame,
-    runs: Collection[str],
-    keep: Callable[[DataFrame], DataFrame],
+    name: str | None, night: CommittedNight, new: KeptLists, keep: Callable[[DataFrame], DataFrame]
 ) -> ComparedLists:
-    refused = refused_lists(record, found.record)
-    if refused:
-        return ComparedLists(name, found.evaluated_on, refused=(Code(refused[0]), refused[1]))
-    (known,) = read_dataset_scores([found])
-    theirs = {row["run"] for row in known}
-    both = sorted(theirs.intersection(runs))
+    old = KeptLists.of(night, new.scores.sparkSession)
+    both = sorted({*old.runs}.intersection(new.runs))
     if not both:
-        return ComparedLists(name, found.evaluated_on, theirs)
-    old = read_nights([found], "ranked_documents", documents.sparkSession)
+        return ComparedLists(name, night.evaluated_on, old.runs)
     try:
-        changes = keep(changes_of_nights(dataset, (record, found.record), (documents, old), scores, both))
+        changes = keep(changes_of_nights(new, old, both))
         rows = [row.asDict() for row in summarized(changes).collect()]
     except engine.failures():
         # Engines say in words of their own that a file is damaged.
-        read_rows([found], "ranked_documents")
+        read_rows([night], "ranked_documents")
         raise
-    return ComparedLists(name, found.evaluated_on, theirs, rows=rows, changes=changes)
+    return ComparedLists(name, night.evaluated_on, old.runs, rows=rows, changes=changes)
 
 
 def published_lists(
-    gate: GateConfig, nights: Sequence[CommittedNight], night: CommittedNight, scores: DataFrame
+    gate: GateConfig, nights: Sequence[CommittedNight], night: CommittedNight, session: SparkSession
 ) -> ComparedLists:
     """As `compared_lists`, of a published night; without checks of lists there is nothing to compare."""
-    if not gate.lists:
-        return NO_LISTS
-    (known,) = read_dataset_scores([night])
-    documents = read_nights([night], "ranked_documents", scores.sparkSession)
-    return compared_lists(gate, nights, night.dataset, night.record, documents, scores, {row["run"] for row in known})
+    return compared_lists(gate, nights, KeptLists.of(night, session)) if gate.lists else NO_LISTS

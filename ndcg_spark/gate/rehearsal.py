@@ -35,7 +35,7 @@ def rehearse(
             if not own.baseline and gate.baseline:
                 continue
             scores = known.scores(tonight)
-            lists = published_lists(own, nights, night, scores)
+            lists = published_lists(own, nights, night, history.session)
             verdict = run_gate(own, tonight, scores, known, attributes, weights, lists=lists).verdict
             nights[number] = _rehearsed(night, verdict)
             yield verdict

@@ -23,10 +23,9 @@ from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, results_of
 from ndcg_spark.lists.api import as_list_changes
 from ndcg_spark.lists.changes import list_changes, ranked_lists, refuse_cutoffs, refuse_unknown_order
-from ndcg_spark.lists.nights import changes_of_nights, refused_lists
+from ndcg_spark.lists.nights import KeptLists, changes_of_nights, refused_lists
 from ndcg_spark.lists.pairs import compared_runs, paired
 from ndcg_spark.lists.summary import most_changed, summarized
-from ndcg_spark.nights.read import read_dataset_scores, read_nights
 from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.selection import select_nights
 from ndcg_spark.schemas import query_key
@@ -144,16 +143,13 @@ def _changes_of_night(
     engine: Engine, request: ComparisonRequest, night: CommittedNight, other: CommittedNight, persistence: float
 ) -> DataFrame:
     """The table LIST_CHANGES of a night and its baseline, which is the night itself if a run of it is."""
-    both = [night] if other is night else [night, other]
-    names = [{row["run"] for row in rows} for rows in read_dataset_scores(both)]
-    runs = compared_runs(names[0], names[-1], request.baseline)
+    new = KeptLists.of(night, engine.session)
+    old = new if other is night else KeptLists.of(other, engine.session)
+    runs = compared_runs(new.runs, old.runs, request.baseline)
     runs = [run for run in runs if request.runs is None or run in request.runs]
     if not runs:
-        raise unknown_name("run", "run", (request.runs or ("",))[0], names[0])
-    documents = [read_nights([each], "ranked_documents", engine.session) for each in both]
-    scores = read_nights([night], "query_scores", engine.session)
-    records, tables = (night.record, other.record), (documents[0], documents[-1])
-    return changes_of_nights(night.dataset, records, tables, scores, runs, request.baseline, persistence)
+        raise unknown_name("run", "run", (request.runs or ("",))[0], new.runs)
+    return changes_of_nights(new, old, runs, request.baseline, persistence)
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:

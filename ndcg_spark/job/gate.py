@@ -181,7 +181,7 @@ def _published(
             tonight = dataclasses.replace(night_of(night), datasets=there)
             reason = accepted or (night.record.get("accepted") or {}).get("reason")
             scores = history.scores(tonight)
-            lists = published_lists(gate, nights, night, scores)
+            lists = published_lists(gate, nights, night, engine.session)
             result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason, lists=lists)
             verdicts.append(result.verdict)
         others = {night.dataset for night in nights}.difference(there) if dataset is None else set()

@@ -12,6 +12,7 @@ from ndcg_spark.gate.lists import ComparedLists, compared_lists
 from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.job.outcome import night_record
 from ndcg_spark.job.setup import Context
+from ndcg_spark.lists.nights import KeptLists
 from ndcg_spark.nights.publication import Publication
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.schemas import KEPT
@@ -40,7 +41,8 @@ def stage_list_changes(
 
     def compared(dataset: str) -> ComparedLists:
         documents, scores = (table.where(F.col("dataset") == F.lit(dataset)) for table in staged.values())
-        return compared_lists(gate, committed(output), dataset, record, documents, scores, runs[dataset], keep)
+        kept = KeptLists(dataset, record, documents, scores, runs[dataset])
+        return compared_lists(gate, committed(output), kept, keep)
 
     found = {dataset: read_again_if_replaced(functools.partial(compared, dataset)) for dataset in runs}
     tables = [each.changes for each in found.values() if each.changes is not None]

@@ -1,22 +1,43 @@
 """The lists that published nights keep: whether those of two nights can be compared, and how much they changed."""
 
+import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.lists.api import as_list_changes
 from ndcg_spark.lists.changes import PERSISTENCE, list_changes
 from ndcg_spark.lists.pairs import paired
+from ndcg_spark.nights.read import read_dataset_scores, read_nights
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.scoring.ranking import breaks_ties_by_gain
 
 #: A night's record.
 Record = Mapping[str, Any]
 #: The options of a convention that say which documents are in a list, in which order, and what their ranks weigh.
 _OPTIONS = ("discount", "ties", "order", "score_precision", "duplicates", "exclude_query_as_document")
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptLists:
+    """The lists that a night of a dataset keeps: its record, RANKED_DOCUMENTS, QUERY_SCORES, and runs."""
+
+    dataset: str
+    record: Record
+    documents: DataFrame
+    scores: DataFrame
+    runs: Collection[str]
+
+    @classmethod
+    def of(cls, night: CommittedNight, session: SparkSession) -> "KeptLists":
+        """Those of a published night. Raises as `read_nights`."""
+        (rows,) = read_dataset_scores([night])
+        documents, scores = (read_nights([night], name, session) for name in ("ranked_documents", "query_scores"))
+        return cls(night.dataset, night.record, documents, scores, {row["run"] for row in rows})
 
 
 def refused_lists(new: Record, old: Record) -> tuple[str, str] | None:
@@ -47,30 +68,20 @@ def common_cutoffs(new: Record, old: Record) -> list[int]:
 
 
 def changes_of_nights(
-    dataset: str,
-    records: tuple[Record, Record],
-    documents: tuple[DataFrame, DataFrame],
-    scores: DataFrame,
-    runs: Sequence[str],
-    baseline: str | None = None,
-    persistence: float = PERSISTENCE,
+    new: KeptLists, old: KeptLists, runs: Sequence[str], baseline: str | None = None, persistence: float = PERSISTENCE
 ) -> DataFrame:
-    """The table LIST_CHANGES of a night and a baseline that may be compared with it; a `baseline` is one of its runs.
-
-    `records` and `documents`, RANKED_DOCUMENTS, are of the night and of the baseline, which may be the night itself;
-    `scores` are the QUERY_SCORES of the night, which has every judged query.
-    """
-    cutoffs = common_cutoffs(*records)
+    """The table LIST_CHANGES of two nights whose lists may be compared, or of one whose runs are with a `baseline`."""
+    cutoffs = common_cutoffs(new.record, old.record)
     is_listed = F.col("run").isNotNull() & (F.col("rank") <= cutoffs[-1])
-    new, old = (table.where(is_listed) for table in documents)
-    pair = paired(new, old, runs, baseline)
-    found = list_changes(*pair, ["run", "query_id"], _convention(records[0]), cutoffs, persistence)
-    judged = scores.select("query_id").distinct().withColumn("judged", F.lit(True))
+    pair = paired(new.documents.where(is_listed), old.documents.where(is_listed), runs, baseline)
+    found = list_changes(*pair, ["run", "query_id"], _convention(new.record), cutoffs, persistence)
+    # Every run has scores for every judged query.
+    judged = new.scores.select("query_id").distinct().withColumn("judged", F.lit(True))
     marked = found.join(judged, on=["query_id"], how="left")
-    dates = [datetime.date.fromisoformat(record["evaluated_on"]) for record in records]
-    is_own = records[0]["evaluation_id"] == records[1]["evaluation_id"]
-    then = None if is_own else dates[1]
-    return as_list_changes(marked, baseline, dataset, dates[0], then, records[0]["evaluation_id"])
+    date, then = (datetime.date.fromisoformat(each.record["evaluated_on"]) for each in (new, old))
+    return as_list_changes(
+        marked, baseline, new.dataset, date, None if old is new else then, new.record["evaluation_id"]
+    )
 
 
 def _options(record: Record) -> dict[str, Any]:

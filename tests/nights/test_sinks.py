@@ -197,7 +197,7 @@ def test_an_output_without_tables_says_how_to_make_them(tmp_path):
     pytest.importorskip("deltalake")
     place = f"delta:{tmp_path}/none"
     with pytest.raises(
-        ConfigurationError, match=r"6 table\(s\) are not in .*make them once with: ndcg-spark init delta:"
+        ConfigurationError, match=r"7 table\(s\) are not in .*make them once with: ndcg-spark init delta:"
     ):
         committed(place)
     assert (Sink(place).create(), Sink(place).create()) == (list(TABLES), [])
