@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
     from ndcg_spark.lists.api import compare_lists
-    from ndcg_spark.nights.read import read_scores
+    from ndcg_spark.nights.api import read_scores
     from ndcg_spark.pandas_tables import to_pandas
+    from ndcg_spark.report.api import explain, gate_night, report_night, trend
 
 __all__ = [
     "Convention",
@@ -20,9 +21,13 @@ __all__ = [
     "compare_judgments",
     "compare_lists",
     "evaluate",
+    "explain",
+    "gate_night",
     "open_session",
     "read_scores",
+    "report_night",
     "to_pandas",
+    "trend",
 ]
 __version__ = "0.1.0"
 
@@ -32,9 +37,13 @@ _HOMES = {
     "compare_judgments": "ndcg_spark.agreement.api",
     "compare_lists": "ndcg_spark.lists.api",
     "evaluate": "ndcg_spark.library",
+    "explain": "ndcg_spark.report.api",
+    "gate_night": "ndcg_spark.report.api",
     "open_session": "ndcg_spark.library",
-    "read_scores": "ndcg_spark.nights.read",
+    "read_scores": "ndcg_spark.nights.api",
+    "report_night": "ndcg_spark.report.api",
     "to_pandas": "ndcg_spark.pandas_tables",
+    "trend": "ndcg_spark.report.api",
 }
 
 

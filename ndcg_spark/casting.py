@@ -22,6 +22,12 @@ def is_dataframe(table: object) -> bool:
     return isinstance(table, DataFrame)
 
 
+def quoted(name: str) -> str:
+    """A column's name, quoted so that Spark takes every character of it literally."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
 def as_type(column: Column, kind: DataType, source: str) -> Column:
     """A column of the type `source`, cast to the schema's type; null where a value does not fit.
 

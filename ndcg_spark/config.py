@@ -196,18 +196,18 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     return _loaded(_read(file) if file else {}, file, overrides)
 
 
-def load_gate(file: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """As `load`, for the gate of a published night: the file need not name judgments and results.
+def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> EvaluationConfig:
+    """As `load`, for the gate of a published night: the file, or what it says, need not name judgments and results.
 
     Without cutoffs, those of the checks are used; the gate itself finds out whether the night has them.
     """
-    settings = _read(file)
+    settings = dict(file) if isinstance(file, Mapping) else _read(file)
     gate = settings.get("gate")
     checks = [gate.get(name) for name in ("check", "lists")] if isinstance(gate, dict) else []
     listed = [check for of_kind in checks if isinstance(of_kind, list) for check in of_kind]
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
     absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
-    return _loaded({**absent, **settings}, file, overrides)
+    return _loaded({**absent, **settings}, None if isinstance(file, Mapping) else file, overrides)
 
 
 def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
@@ -249,11 +249,11 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
 
 
 def _contradictions(config: EvaluationConfig) -> list[str]:
-    """Problems of the gate with the rest of the configuration, or of tables that only a gate uses."""
-    tables = {name: getattr(config, name) is not None for name in ("query_attributes", "query_weights")}
+    """Problems of the gate with the rest of the configuration, or of a table that only a gate uses."""
+    has_weights = config.query_weights is not None
     if config.gate:
-        return contradictions(config.gate, config.cutoffs, *tables.values())
-    return [f"{name}: only a gate uses it; add [gate], or remove it" for name, is_there in tables.items() if is_there]
+        return contradictions(config.gate, config.cutoffs, config.query_attributes is not None, has_weights)
+    return ["query_weights: only a gate uses it; add [gate], or remove it"] if has_weights else []
 
 
 def _read(file: Path) -> dict[str, Any]:

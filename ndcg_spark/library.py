@@ -14,13 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.casting import conform_rows, is_dataframe
+from ndcg_spark import slices as slicing
+from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import frame
+from ndcg_spark.inputs.dataframes import dataframes_in, frame
 from ndcg_spark.inputs.dictionaries import RUN
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, scores_of
@@ -29,6 +30,7 @@ from ndcg_spark.scoring.gains import gain
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
+from ndcg_spark.slices import Slices
 
 #: The columns that every table has.
 _IDS = ["query_id", "doc_id"]
@@ -69,6 +71,7 @@ def evaluate(
     measures: Iterable[object] | str = ("ndcg",),
     bounds: bool = False,
     relevance: float | None = None,
+    attributes: Any = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
@@ -76,8 +79,9 @@ def evaluate(
 
     Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
     dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and runs of these,
-    {run: {query: ...}}. Without a DataFrame of Spark among them, they go to the running session or to a new one
-    (`open_session`).
+    {run: {query: ...}}. Results may also be a dictionary with a table for each run, {run: table}, of any of these
+    kinds; its key is the run, whatever run the table names. Without a DataFrame of Spark among them, they go to the
+    running session or to a new one (`open_session`).
 
     A table may have one row per query with a list of its documents, and lists of their scores or grades beside it, or
     one list of both, as `recommendForAllUsers` of Spark's ALS gives it. A document's place in the list is its rank.
@@ -103,6 +107,9 @@ def evaluate(
         give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
+    attributes : table, optional
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. It is
+        read at once. dataset_scores then has rows of each slice, too.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -111,7 +118,8 @@ def evaluate(
     Returns
     -------
     Scores
-        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run and cutoff; both
+        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run, cutoff and
+        slice (attribute and value, null for all queries); both
         lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
         a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is not a number, a
         document returned or judged twice within the deepest cutoff, or anything that the convention refuses. The
@@ -142,7 +150,7 @@ def evaluate(
     >>> [row["ndcg"] for row in evaluate(judgments, frame, [1, None], "trec_eval").query_scores.collect()][0]
     0.5
     """
-    session = session_of(judgments, results)
+    session = session_of(judgments, results, attributes)
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(options, Convention):
         raise ConfigurationError(
@@ -152,7 +160,7 @@ def evaluate(
     parsed = parse_measures(measures, ranks, DEFAULT_CUTOFFS)
     options = options.replace(**parsed.options)
     good_judgments = checked_judgments(judgments, session, options, relevance)
-    results = frame(results, RESULTS.names, session, "results", needed=_IDS)
+    results = results_with_runs(results, session)
     options = options.replace(**rules.options_without_scores(options, results.columns))
     evaluation = Evaluation(
         options,
@@ -163,8 +171,6 @@ def evaluate(
         list_by_list if is_sail(session) else by_window,
         dataclasses.replace(parsed.measure_set, bounds=bounds),
     )
-    if "run" not in results.columns:
-        results = results.withColumn("run", F.lit(RUN))
     typed_results = conform_rows(results, RESULTS, "results")
     rules.require_columns(good_judgments.columns, typed_results.columns, options)
     broken = rules.broken_results(dict(typed_results.dtypes), options)
@@ -172,7 +178,9 @@ def evaluate(
     runs = count_unjudged_queries(good_judgments, good_results)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
-    means = dataset_scores(per_query, runs, evaluation)
+    given = None if attributes is None else frame(attributes, None, session, "query_attributes")
+    slices = Slices() if given is None else slicing.read(given)
+    means = dataset_scores(per_query, runs, evaluation, slices)
     return scores_of(per_query, means, evaluation.measures)
 
 
@@ -180,12 +188,14 @@ def checked_judgments(
     judgments: Any, session: SparkSession, convention: Convention, relevance: float | None = None
 ) -> DataFrame:
     """The table JUDGMENTS of what people have; it fails at rows that break a rule."""
-    typed = conform_rows(_graded(judgments, session, convention, relevance), JUDGMENTS, "judgments")
+    typed = conform_rows(graded_judgments(judgments, session, convention, relevance), JUDGMENTS, "judgments")
     grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
     return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
 
 
-def _graded(judgments: Any, session: SparkSession, convention: Convention, relevance: float | None) -> DataFrame:
+def graded_judgments(
+    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None
+) -> DataFrame:
     """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
     needs_grades = relevance is None and convention.gain != "judged"
     known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
@@ -196,6 +206,12 @@ def _graded(judgments: Any, session: SparkSession, convention: Convention, relev
     return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
 
 
+def results_with_runs(results: Any, session: SparkSession, where: str = "results") -> DataFrame:
+    """The results, which are one run if they name none."""
+    table = frame(results, RESULTS.names, session, where, needed=_IDS)
+    return table if "run" in table.columns else table.withColumn("run", F.lit(RUN))
+
+
 def _finite(relevance: Any) -> float:
     if isinstance(relevance, numbers.Real) and not isinstance(relevance, bool) and math.isfinite(relevance):
         return float(relevance)
@@ -204,7 +220,7 @@ def _finite(relevance: Any) -> float:
 
 def session_of(*tables: Any) -> SparkSession:
     """The session of the first table that has one, else the running session, else a new one."""
-    session = next((table.sparkSession for table in tables if is_dataframe(table)), None)
+    session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
     return session or SparkSession.getActiveSession() or open_session()
 
 

@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
+from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import resolve
-from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.library import evaluate
 
 

@@ -1,19 +1,25 @@
 """Tables of scores and comparisons as pandas frames, and as notebooks show them."""
 
-import weakref
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-_WHOLE_NUMBERS = {kind: pd.Int64Dtype() for kind in (pa.int16(), pa.int32(), pa.int64())}
-#: How many rows a notebook shows.
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many rows a notebook shows, and the columns that they are sorted by.
 _SHOWN = 20
+_KEY = (
+    *("dataset", "evaluated_on", "evaluation_id", "run", "baseline", "query_id", "cutoff"),
+    *("measure", "attribute", "value", "rank", "doc_id"),
+)
 
 
-def to_pandas(table: DataFrame) -> pd.DataFrame:
+def to_pandas(table: DataFrame | pa.Table) -> "pd.DataFrame":
     """All rows of a table as a pandas DataFrame, in no order. Runs a Spark job.
 
     Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
@@ -21,8 +27,8 @@ def to_pandas(table: DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : DataFrame
-        A Spark DataFrame: the scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
+    table : DataFrame or pyarrow.Table
+        The scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
 
     Examples
     --------
@@ -31,32 +37,69 @@ def to_pandas(table: DataFrame) -> pd.DataFrame:
     >>> to_pandas(scores.query_scores)["cutoff"].sort_values().tolist()
     [1, <NA>]
     """
-    frame: pd.DataFrame = table.toArrow().to_pandas(types_mapper=_WHOLE_NUMBERS.get, date_as_object=False)
+    # Here, as commands that read nights without an engine do without it.
+    import pandas as pd
+
+    whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
+    arrow = table if isinstance(table, pa.Table) else table.toArrow()
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper=whole.get, date_as_object=False)
     return frame
 
 
-def with_html(table: DataFrame, html: Callable[[DataFrame], str]) -> DataFrame:
-    """The same table, which a notebook shows as the HTML that is made of it; it stays lazy until then."""
-    # A table that refers to itself would keep its plan, and the engine its rows, until Python looks for cycles.
-    itself = weakref.proxy(table)
+class Table(DataFrame):
+    """A lazy DataFrame that a notebook shows as a table. What is made of it, by `where` or `select`, is a plain one."""
 
-    def display() -> None:
-        from IPython.display import HTML
-        from IPython.display import display as shown
+    #: A DataFrame of Spark Connect returns a column for any attribute; notebooks ask it for HTML only if this is None.
+    _ipython_canary_method_should_not_exist_ = None
+    _html: Callable[[DataFrame], str]
 
-        shown(HTML(html(itself)))
+    def to_pandas(self) -> "pd.DataFrame":
+        """All rows, in no order, as `ndcg_spark.to_pandas` has them. Runs a Spark job."""
+        return to_pandas(self)
 
-    # A DataFrame of Spark Connect returns a column for any attribute. IPython does not ask such objects for a display
-    # method, and recognizes them by the first of these attributes.
-    vars(table).update(_ipython_canary_method_should_not_exist_=None, _ipython_display_=display)
-    return table
+    #: Spark's own has NaN, and 10.0 for 10, where some cutoffs are the whole ranking.
+    toPandas = to_pandas  # noqa: N815  # the name of Spark
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, in no order; the cutoff of the whole ranking is null. Runs a Spark job."""
+        return self.toArrow()
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it. Runs a Spark job."""
+        return self._html(self)
 
 
-def first_rows(table: DataFrame, key: Sequence[str], columns: Sequence[str]) -> str:
-    """The first rows of a table by its key, with those of the columns that are not empty, as HTML. Runs a Spark job."""
-    frame = to_pandas(table.orderBy(*(F.col(name).asc_nulls_last() for name in key)).limit(_SHOWN + 1))
+def first_rows(table: DataFrame, columns: Collection[str] = ()) -> str:
+    """The first rows of a table by its key, without columns that are empty, as HTML. Runs a Spark job.
+
+    All queries (no attribute) come before the slices, the whole ranking (no cutoff) after the ranks.
+    Only these columns of the table, in this order, or all of them.
+    """
+    slices = [F.col(name).asc_nulls_first() for name in ("attribute", "value") if name in table.columns]
+    key = [*slices, *(F.col(name).asc_nulls_last() for name in _KEY if name in table.columns)]
+    return rows_as_html(to_pandas(table.orderBy(*key).limit(_SHOWN + 1)), columns)
+
+
+def rows_as_html(frame: "pd.DataFrame", columns: Collection[str] = ()) -> str:
+    """As `first_rows`, of rows that are here, in their order."""
     rows = frame.head(_SHOWN)
-    named = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))[list(columns)]
-    page = named.dropna(axis="columns", how="all").to_html(index=False, na_rep="", float_format="{:.4f}".format)
+    if "cutoff" in rows:
+        rows = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))
+    named = rows[list(columns or rows.columns)].dropna(axis="columns", how="all")
+    page = named.to_html(index=False, na_rep="", float_format="{:.4f}".format)
     more = f"<p>The first {_SHOWN} rows; to_pandas gives all.</p>" if len(frame) > _SHOWN else ""
     return f"<div>{page}{more}</div>"
+
+
+def with_html(table: DataFrame, html: Callable[[DataFrame], str] = first_rows) -> Table:
+    """The same table, which a notebook shows as the HTML that is made of it; it stays lazy until then."""
+    # Whether it is a DataFrame of classic Spark or of Spark Connect is known only now.
+    kind: Any = type(table)
+    table.__class__ = _kind(kind)
+    vars(table)["_html"] = html
+    return cast("Table", table)
+
+
+@functools.cache
+def _kind(kind: type) -> type:
+    return kind if issubclass(kind, Table) else type("Table", (Table, kind), {})

@@ -93,15 +93,19 @@ QUERY_SCORES = _table(
     *_MEASURES,
 )
 
-#: One row per run and cutoff; key (dataset, evaluated_on, run, cutoff). `ndcg` is the mean over `queries` queries,
-#: `ndcg_pooled` their sum of DCG over their sum of ideal DCG, `ndcg_stddev` the sample standard deviation,
-#: `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
+#: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value), the last two null for
+#: all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their sum of DCG over their sum of ideal DCG,
+#: `ndcg_stddev` the sample standard deviation and `ndcg_stderr` the standard error of the mean, both null for a single
+#: query, `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
+#: `unjudged_queries` are in no slice, so that it is null there.
 #: The measures beside NDCG are means over `relevant_queries` queries; all these are null unless computed.
 DATASET_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
     ("run", _TEXT),
     ("cutoff", _WHOLE),
+    ("attribute", _TEXT),
+    ("value", _TEXT),
     ("queries", _COUNT),
     ("missing_queries", _COUNT),
     ("no_relevant_queries", _COUNT),
@@ -113,6 +117,7 @@ DATASET_SCORES = _table(
     ("ndcg", _NUMBER),
     ("ndcg_pooled", _NUMBER),
     ("ndcg_stddev", _NUMBER),
+    ("ndcg_stderr", _NUMBER),
     ("dcg", _NUMBER),
     ("judged_rate", _NUMBER),
     *_MEASURES,
@@ -322,7 +327,7 @@ def measure_first(schema: StructType, measures: Collection[str] = ()) -> tuple[s
     shown = [name for name in COLUMNS if name in measures]
     hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
     others = [name for name in schema.names if name not in hidden]
-    after = others.index("cutoff") + 1
+    after = others.index("value" if "value" in others else "cutoff") + 1
     return (*others[:after], "ndcg", *shown, *others[after:])
 
 

@@ -99,9 +99,10 @@ def test_an_evaluation_prints_its_table_on_stdout_and_its_steps_on_stderr(folder
     done = evaluate(folder, "--cutoffs", "1,all")
     assert done.returncode == 0
     assert done.stdout.splitlines()[0].split() == [
-        *("run", "ndcg@1", "ndcg@all", "queries", "missing", "no", "relevant", "unjudged", "judged", "rate")
+        *("run", "ndcg@1", "std", "error", "ndcg@all", "queries"),
+        *("missing", "no", "relevant", "unjudged", "judged", "rate"),
     ]
-    assert done.stdout.splitlines()[1].split() == ["bm25", "1.0000", "1.0000", "2", "0", "0", "0", "1.0000"]
+    assert done.stdout.splitlines()[1].split() == ["bm25", "1.0000", "0.0000", "1.0000", "2", "0", "0", "0", "1.0000"]
     # The grade 2 is worth a note, as nobody chose a convention.
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read", "note"]
     assert "3 judgments of 2 queries" in done.stderr

@@ -16,7 +16,17 @@ from embedded import examples_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import Convention, compare, evaluate, library, open_session, pandas_tables, to_pandas
+from ndcg_spark import (
+    Convention,
+    compare,
+    compare_judgments,
+    compare_lists,
+    evaluate,
+    library,
+    open_session,
+    pandas_tables,
+    to_pandas,
+)
 from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.dataframes import frame
@@ -196,6 +206,8 @@ def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, caps
             "doc_id; it has qid, doc, label; rename the columns",
         ),
         (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename all but one"),
+        (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty; check what should have filled it"),
+        ({}, "the table is empty"),
         ({"q": [0.5]}, "query 'q': 0.5 in a list of documents; ids are text or whole numbers"),
         ({"q": {"a": 1}, "p": ["a"]}, "some queries have a list of documents and some have numbers"),
     ],
@@ -284,6 +296,30 @@ def test_scores_show_the_measures_that_were_asked_for(evaluate_embedded):
     assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
 
 
+def of_slices(_):
+    attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
+    judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
+    scores = evaluate(judged, returned, [10], "trec_eval", attributes=attributes)
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        scores.show()
+    return [row.asDict() for row in scores.dataset_scores.collect()], shown.getvalue(), scores._repr_html_()
+
+
+def test_attributes_of_queries_cut_the_scores_into_slices(evaluate_embedded):
+    rows, shown, page = evaluate_embedded.call(of_slices)
+    both = (pytest.approx((EXPECTED + 1) / 2), pytest.approx((1 - EXPECTED) / 2))
+    assert {(row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in rows} == {
+        (None, None): both,
+        ("size", "big"): both,
+        ("language", "de"): (pytest.approx(EXPECTED), None),
+        ("language", "(none)"): (1.0, None),
+    }
+    assert [line.split()[:2] for line in shown.splitlines()[-3:]] == [
+        [slice_, "run"] for slice_ in ("language=(none)", "language=de", "size=big")
+    ]
+    assert page.count("<table") == 2
+
+
 def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
     _, page = evaluate_embedded.call(shown, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
     assert "&lt;b&gt;" in page
@@ -338,6 +374,8 @@ def test_so_it_is_on_classic_spark(spark):
     )
     assert "<td>all</td>" in notebooks.shown(table.query_scores)
     assert to_pandas(table.dataset_scores)["cutoff"].isna().sum() == 1
+    assert table.to_pandas().equals(table.dataset_scores.toPandas())
+    assert table.to_arrow().num_rows == 2
 
 
 def test_a_session_that_runs_is_the_one_that_is_opened(spark):
@@ -348,3 +386,86 @@ def test_a_session_that_runs_is_the_one_that_is_opened(spark):
 def test_the_examples_of_the_docstrings_run(evaluate_embedded, module, least):
     failed, attempted, said = evaluate_embedded.call(examples_of, module.__name__)
     assert (failed, attempted >= least) == (0, True), said
+
+
+def named_runs(session):
+    """Runs of one table each, of every kind; all have the same documents."""
+    alone = {name: column for name, column in COLUMNS.items() if name != "run"}
+    return {
+        "pandas": pd.DataFrame(COLUMNS),
+        "arrow": pa.table(alone),
+        "columns": alone,
+        "nested": RETURNED,
+        "lists": pd.DataFrame(LISTS),
+        "structs": pa.table({"user": [1], "recommendations": RECOMMENDED}),
+        "spark": session.createDataFrame(pa.table(alone)),
+    }
+
+
+def scores_of_named_runs(session, kinds=None):
+    runs = {name: table for name, table in named_runs(session).items() if kinds is None or name in kinds}
+    scores = evaluate(JUDGED, runs, 10, "trec_eval").query_scores
+    return {row["run"]: row["ndcg"] for row in scores.collect()}, sorted(runs)
+
+
+def test_a_dictionary_of_tables_of_any_kind_names_their_runs(evaluate_embedded):
+    found, runs = evaluate_embedded.call(scores_of_named_runs)
+    assert found == dict.fromkeys(runs, pytest.approx(EXPECTED))
+
+
+def test_so_does_one_on_classic_spark(spark):
+    found, _ = scores_of_named_runs(spark, ("arrow", "nested", "spark"))
+    assert found == dict.fromkeys(("arrow", "nested", "spark"), pytest.approx(EXPECTED))
+
+
+def evaluated_frame_of_spark(session, columns):
+    evaluate(JUDGED, {"a": session.createDataFrame(pa.table(columns))}, 10)
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
+        ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(COLUMNS).head(0)}, "run 'b': the table is empty; check what"),
+        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, and run 'b' has not; give all the same"),
+        ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
+        ({"a": pd.DataFrame(COLUMNS).drop(columns="doc_id")}, "run 'a': 1 column(s) missing, doc_id"),
+    ],
+    ids=["several runs", "no rows", "no scores", "no table", "no documents"],
+)
+def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(evaluate_embedded, runs, words):
+    with pytest.raises(InputError, match=r"^results: ") as refused:
+        evaluate_embedded(JUDGED, runs, 10)
+    assert words in str(refused.value)
+
+
+def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(evaluate_embedded):
+    with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
+        evaluate_embedded.call(evaluated_frame_of_spark, COLUMNS)
+
+
+def all_that_is_returned(_):
+    runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
+    scores, lists = evaluate(JUDGED, runs, [1, None]), compare_lists(runs, "old", 1)
+    judgments = compare_judgments(JUDGED, {"1": {"10": 1, "11": 1}}, runs)
+    pages = [notebooks.shown(each) for each in (scores, lists, judgments)]
+    frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas(), **judgments.to_pandas()}
+    return pages, frames, scores.to_arrow(), judgments.to_arrow()
+
+
+def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(evaluate_embedded):
+    pages, frames, scores, judgments = evaluate_embedded.call(all_that_is_returned)
+    assert all("<table" in page for page in pages)
+    assert "<h4>swapped_runs" not in pages[2]
+    assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
+    assert sorted(scores["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
+    assert frames["lists"]["run"].tolist() == ["new"]
+    assert len(frames["agreements"]) == judgments["agreements"].num_rows > 0
+
+
+def cutoffs_of_spark(_):
+    return evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()["cutoff"].sort_values().tolist()
+
+
+def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(evaluate_embedded):
+    assert evaluate_embedded.call(cutoffs_of_spark) == [1, pd.NA]

@@ -26,6 +26,7 @@ from ndcg_spark.schemas import (
     SWAPPED_RUNS,
     query_key,
 )
+from ndcg_spark.scores import Tables
 
 _OF_RUNS = {"ranked_runs": RANKED_RUNS, "swapped_runs": SWAPPED_RUNS}
 _SCHEMAS = {"agreements": AGREEMENTS, "grade_pairs": GRADE_PAIRS, **_OF_RUNS, "change_parts": CHANGE_PARTS}
@@ -42,7 +43,7 @@ def compare_judgments(
     *,
     before: Any = None,
     dataset: str = "default",
-) -> dict[str, pa.Table]:
+) -> Tables:
     """How far two sets of judgments agree and, with results, how they rank the runs. Runs Spark jobs.
 
     Parameters
@@ -62,9 +63,10 @@ def compare_judgments(
 
     Returns
     -------
-    dict of pyarrow.Table
-        `agreements`, `grade_pairs`, `ranked_runs`, `swapped_runs` and `change_parts`, in the schemas of these names;
-        JUDGMENTS.md describes them. Those of runs are empty without results. Raises as `evaluate`, and InputError if
+    Tables
+        A dictionary of pyarrow Tables, which a notebook shows and `to_pandas` converts: `agreements`, `grade_pairs`,
+        `ranked_runs`, `swapped_runs` and `change_parts`, in the schemas of these names; JUDGMENTS.md describes them.
+        Those of runs are empty without results. Raises as `evaluate`, and InputError if
         the judgments of `before` are not A.
 
     Examples
@@ -102,7 +104,7 @@ def compare_judgments(
                 parts.append(("change_parts", change_parts(ndcg[2], ndcg[0], ndcg[1])))
         for of, part in parts:
             found[of].append(_table(part.assign(dataset=name), of))
-    return {table: pa.concat_tables(parts) for table, parts in found.items()}
+    return Tables((table, pa.concat_tables(parts)) for table, parts in found.items())
 
 
 def _by_query(scores: DataFrame, cutoff: Cutoff) -> pd.DataFrame:

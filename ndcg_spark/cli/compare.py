@@ -9,8 +9,6 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.errors import ConfigurationError
 
-_SLICES = "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
-
 
 def _default(option: str, metavar: str, words: str, default: str) -> Callable[[Any], Any]:
     return click.option(option, metavar=metavar, help=words, default=default, show_default=True)
@@ -20,11 +18,13 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @options.output
 @options.night
 @options.dataset
-@click.option("--baseline", metavar="RUN", help="Run to compare every other run with.")
+@click.option(
+    "--baseline", "baselines", multiple=True, metavar="RUN", help="Run to compare the others with. May be repeated."
+)
 @click.option("--baseline-date", metavar="YYYY-MM-DD|last_good", help="Night to compare this one with, run by run.")
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
 @_default("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", "ndcg")
-@click.option("--slices", metavar="FILE", help=_SLICES)
+@options.slices
 @click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for a weighted row of each.")
 @_default("--correction", "holm|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
 @_default("--test", "t|randomization", "Significance test; t is replaced where it cannot be trusted.", "t")
@@ -57,7 +57,7 @@ def compare(
 ) -> None:
     """Compare published runs with a baseline.
 
-    Prints differences, confidence intervals, p values and conclusions. The baseline is a run of the same night, another
+    Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. With --margin, runs that differ by less are found to be the same.
     """
     from ndcg_spark.comparison.options import ComparisonOptions, measures_of
@@ -88,7 +88,18 @@ def compare(
 
 def _refuse_others(context: click.Context, lists: bool) -> None:
     """ConfigurationError for an option that only a comparison of scores has, or only one of lists."""
-    of_both = ("output", "date", "dataset", "baseline", "baseline_date", "runs", "queries", "style", "engine", "remote")
+    of_both = (
+        "output",
+        "date",
+        "dataset",
+        "baselines",
+        "baseline_date",
+        "runs",
+        "queries",
+        "style",
+        "engine",
+        "remote",
+    )
     for name in context.params:
         is_default = context.get_parameter_source(name) is click.core.ParameterSource.DEFAULT
         if not is_default and name not in of_both and (name in ("lists", "persistence")) is not lists:

@@ -50,6 +50,7 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
         "set",
         "config",
         "mlflow",
+        "slices",
     }
     return load(
         arguments.get("config"),
@@ -57,6 +58,7 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
             **{name: value for name, value in arguments.items() if name not in elsewhere},
             **{name: {**tables[name], "columns": columns.get(name), "as_of": versions.get(name)} for name in _TABLES},
             "convention": convention,
+            "query_attributes": {"path": arguments.get("slices")},
             "sinks": {"mlflow": {"uri": arguments["mlflow"]}} if arguments.get("mlflow") else {},
         },
     )

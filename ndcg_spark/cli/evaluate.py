@@ -34,6 +34,7 @@ _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 @options.accept_baseline
 @options.junit
 @click.option("--baseline", metavar="RUN", help="Compare every other run with this one.")
+@options.slices
 @click.option(
     "--metrics-file", metavar="FILE", help="Also write the means for Prometheus, to a file that ends in .prom."
 )

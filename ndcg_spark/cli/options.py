@@ -63,6 +63,9 @@ remote = _text("--remote", "URL", "Spark Connect server, sc://host:port.")
 accept_baseline = _text(
     "--accept-baseline", "REASON", "Accept this night as a baseline of later nights, for this reason."
 )
+slices = _text(
+    "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
+)
 junit = _text("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
 #: The engine of commands with a configuration, which decides if the option is not given and validates it.
 config_engine = _text("--engine", "ENGINE", "Engine: auto, embedded or spark. [default: auto]")

@@ -1,6 +1,5 @@
 """The command `report`."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -54,5 +53,5 @@ def report(
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     set_outcome("run it again")
     with Progress().running() as progress:
-        written: list[Path] = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
+        _, written = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
     echo(map(str, written))

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from ndcg_spark.comparison.moments import Moments
 from ndcg_spark.comparison.pairing import REJUDGED, STATUSES
 from ndcg_spark.comparison.places import Place
-from ndcg_spark.comparison.slices import ALL
 from ndcg_spark.errors import InputError
+from ndcg_spark.slices import ALL
 
 Row = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.library import as_list, session_of
-from ndcg_spark.pandas_tables import with_html
+from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores
 from ndcg_spark.tables.comparisons import comparison_table
@@ -29,7 +29,7 @@ def compare(
     query_scores: Any,
     baseline: Any,
     *,
-    measure: str = "ndcg",
+    measure: str | Iterable[object] = "ndcg",
     cutoffs: int | Iterable[int | None] | None = None,
     alpha: float = 0.05,
     correction: str = "holm",
@@ -40,7 +40,7 @@ def compare(
     seed: int = 0,
     margin: float | None = None,
     unchanged_queries: bool = False,
-) -> DataFrame:
+) -> Table:
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
     Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
@@ -49,14 +49,15 @@ def compare(
     Parameters
     ----------
     query_scores : table
-        What `evaluate` returns, QUERY_SCORES of `read_scores`, or any table with the columns run, query_id and the
-        measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and judgments_hash. Each query once
-        per run, cutoff and night.
-    baseline : str or table
-        The name of one of its runs, which every other one is compared with; or such a table of another night, whose
-        runs are paired by name.
-    measure : str
-        A column of numbers, or measures as the field writes them, each at its cutoff: `nDCG@10`, `P@5 AP`.
+        What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
+        run, query_id and the measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and
+        judgments_hash. Each query once per run, cutoff and night.
+    baseline : str, several of them, or table
+        The name of one of its runs, which every other one is compared with; a list of several, with each of which all
+        others are; or such a table of another night, whose runs are paired by name.
+    measure : str or several of them
+        A column of numbers, or measures as the command line has them, perhaps each at its cutoff: `ndcg@10,dcg`,
+        `P@5 AP`; also the measures of ir_measures.
     cutoffs : int, None or several of them
         The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all at
         which the measure has values.
@@ -71,7 +72,7 @@ def compare(
         Queries whose scores differ by at most this are ties.
     attributes : table, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. In
-        every table query_id may have the name that other tools give it (qid, user_id).
+        every table columns may have the names that other tools give them (qid, user_id; slice; frequency).
     weights : table, optional
         query_id and weight, perhaps dataset. Every comparison then has a second row, with `weight_effective_n`.
     seed : int
@@ -83,9 +84,10 @@ def compare(
 
     Returns
     -------
-    DataFrame
-        The table COMPARISONS, one row per dataset, date, run, measure, cutoff and slice; its columns are described in
-        COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its intervals drawn.
+    Table
+        The table COMPARISONS, one row per dataset, date, run, baseline, measure, cutoff and slice; its columns are
+        described in COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its
+        intervals drawn; `to_pandas` and `to_arrow` have all rows.
 
     Raises
     ------
@@ -109,8 +111,10 @@ def compare(
         table.query_scores if isinstance(table, Scores) else table for table in (query_scores, baseline)
     )
     tables = [query_scores, attributes, weights]
-    named = isinstance(baseline, str)
-    session = session_of(*tables, *([] if named else [baseline]))
+    if not isinstance(measure, str):
+        measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))
+    baseline_runs = _names(baseline)
+    session = session_of(*tables, *([] if baseline_runs else [baseline]))
     # All scores that there may be, so that a message can name those that there are.
     wanted = list(dict.fromkeys([*_COLUMNS, measure, *_measures(measure), *SCORES]))
     scores = frame(query_scores, wanted, session, "query_scores")
@@ -123,8 +127,8 @@ def compare(
         measures = dict.fromkeys(measures, ascending(as_list(cutoffs)))
     found = compare_tables(
         scores,
-        None if named else frame(baseline, wanted, session, "baseline"),
-        baseline if named else None,
+        None if baseline_runs else frame(baseline, wanted, session, "baseline"),
+        baseline_runs,
         ComparisonOptions(
             measures, alpha, correction, test, tie, seed=seed, margin=margin, unchanged_queries=unchanged_queries
         ),
@@ -132,10 +136,19 @@ def compare(
         weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
     )
     if not found.rows:
-        raise ConfigurationError("query_scores: there is no run to compare with the baseline; give the scores of two")
+        raise ConfigurationError(
+            "query_scores: there is no run to compare with the baseline; give the scores of another"
+        )
     # The table is small and computed, so a notebook shows it at once.
     table = comparison_table(found.rows, correction, alpha).first(_MOST_ROWS, "rows")
     return with_html(as_table(found.rows, session), lambda _: html(table))
+
+
+def _names(baseline: Any) -> list[str]:
+    """The names of runs that are given as the baseline; none if it is a table."""
+    names = [baseline] if isinstance(baseline, str) else baseline
+    is_list = isinstance(names, list | tuple) and bool(names) and all(isinstance(name, str) for name in names)
+    return list(dict.fromkeys(names)) if is_list else []
 
 
 def _measures(measure: str) -> dict[str, list[Cutoff] | None]:

@@ -7,18 +7,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ndcg_spark import slices as slicing
 from ndcg_spark.comparison import pairing, second_pass
-from ndcg_spark.comparison import slices as slicing
 from ndcg_spark.comparison import table as comparisons
 from ndcg_spark.comparison import weights as weighing
 from ndcg_spark.comparison.aggregates import Aggregate, aggregated, aggregates
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.partitions import SIMPSON, contradictions, slices_differ
 from ndcg_spark.comparison.places import places
-from ndcg_spark.comparison.slices import ALL, Slices
 from ndcg_spark.comparison.table import Estimate
 from ndcg_spark.comparison.weights import Weights
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.slices import ALL, Slices
 
 _DEFAULT = ComparisonOptions()
 
@@ -49,7 +49,7 @@ class Comparison:
 def compare_tables(
     query_scores: DataFrame,
     baseline_scores: DataFrame | None = None,
-    baseline_run: str | None = None,
+    baseline_runs: Sequence[str] = (),
     options: ComparisonOptions = _DEFAULT,
     *,
     runs: Sequence[str] | None = None,
@@ -65,11 +65,12 @@ def compare_tables(
         A table QUERY_SCORES of one night per dataset: columns run, query_id and the measures, and if there are any
         dataset, evaluated_on, cutoff, status, evaluation_id.
     baseline_scores : DataFrame, optional
-        Such a table of another night. Without `baseline_run`, runs are paired by name.
-    baseline_run : str, optional
-        The run that every other one is compared with: of `baseline_scores` if there are any, else of `query_scores`.
+        Such a table of another night. Without `baseline_runs`, runs are paired by name.
+    baseline_runs : sequence of str
+        The runs with each of which the others are compared: of `baseline_scores` if there are any, else of
+        `query_scores`.
     runs : sequence of str, optional
-        The runs to compare; by default all but the baseline.
+        The runs to compare; by default all but the baselines.
     attributes, weights : DataFrame, optional
         QUERY_ATTRIBUTES and QUERY_WEIGHTS.
     queries : int
@@ -78,7 +79,7 @@ def compare_tables(
     Returns
     -------
     Comparison
-        One row per dataset, run, measure, cutoff and slice.
+        One row per dataset, run, baseline, measure, cutoff and slice.
 
     Raises
     ------
@@ -92,9 +93,9 @@ def compare_tables(
     measures = options.names
     own = pairing.scores(query_scores, measures, "query_scores")
     other = None if baseline_scores is None else pairing.scores(baseline_scores, measures, "baseline")
-    if other is None and baseline_run is None:
+    if other is None and not baseline_runs:
         raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
-    found = places(own, other, baseline_run, runs, options.cutoffs)
+    found = places(own, other, baseline_runs, runs, options.cutoffs)
     if not found:
         return Comparison([], [], [], [])
     paired = pairing.paired(own, other, found, measures, options.unchanged_queries)
@@ -114,14 +115,14 @@ def compare_tables(
     for aggregate, sentence in contradictions(every, slices.names, measures):
         warnings.append(sentence)
         next(each for each in plain if each.aggregate is aggregate).flags.append(SIMPSON)
-    of_kinds = [comparisons.rows(kind, slices.names, baseline_run, options) for kind in (plain, weighted)]
-    extremes = second_pass.extremes(paired, found, measures, queries, baseline_run) if queries else []
+    of_kinds = [comparisons.rows(kind, slices.names, options) for kind in (plain, weighted)]
+    extremes = second_pass.extremes(paired, found, measures, queries) if queries else []
     return Comparison(
         [row for both in zip_longest(*of_kinds) for row in both if row is not None],
-        _transitions(every, measures, baseline_run),
+        _transitions(every, measures),
         [row for row in extremes if options.has(row["measure"], row["cutoff"])],
         warnings,
-        slices_differ(every, slices.names, measures, baseline_run, options.min_queries),
+        slices_differ(every, slices.names, measures, options.min_queries),
         [
             {loss: int(each.aggregate.total(f"lost_{size}")) for size, loss in enumerate(options.losses)}
             for both in zip_longest(plain, weighted)
@@ -202,15 +203,13 @@ def _other_judgments(aggregates: Iterable[Aggregate]) -> list[str]:
     return [*sentences.values()]
 
 
-def _transitions(
-    aggregates: Iterable[Aggregate], measures: Sequence[str], baseline: str | None
-) -> list[dict[str, Any]]:
+def _transitions(aggregates: Iterable[Aggregate], measures: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             "dataset": each.place.own.dataset,
             "evaluated_on": each.place.night,
             "run": each.place.own.run,
-            "baseline": baseline or each.place.own.run,
+            "baseline": each.place.baseline_run,
             "measure": measures[each.measure],
             "cutoff": each.place.cutoff,
             "baseline_status": theirs,

@@ -6,8 +6,8 @@ from typing import Any
 
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.aggregates import Aggregate
-from ndcg_spark.comparison.slices import ALL, Slice
 from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.slices import ALL, Slice
 
 #: The flag of a comparison on all queries that every slice of an attribute contradicts.
 SIMPSON = "simpson"
@@ -39,7 +39,6 @@ def slices_differ(
     aggregates: Iterable[Aggregate],
     slices: Mapping[int, Slice],
     measures: Sequence[str],
-    baseline: str | None,
     min_queries: int,
 ) -> list[dict[str, Any]]:
     """The rows `Comparison.slices_differ`, in the order of the aggregates; see `statistics.slices_differ`."""
@@ -54,7 +53,7 @@ def slices_differ(
                 "dataset": place.own.dataset,
                 "evaluated_on": place.night,
                 "run": place.own.run,
-                "baseline": baseline or place.own.run,
+                "baseline": place.baseline_run,
                 "measure": measures[whole.measure],
                 "cutoff": place.cutoff,
                 "attribute": attribute,

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -35,6 +36,8 @@ class Place:
     baseline_night: datetime.date | None
     #: Of the run's scores.
     evaluation_id: str | None
+    #: The run that it is compared with.
+    baseline_run: str
 
     @property
     def cutoff(self) -> Cutoff:
@@ -55,19 +58,20 @@ def date_of(night: datetime.date) -> datetime.date | None:
 def places(
     own: DataFrame,
     baseline: DataFrame | None,
-    baseline_run: str | None,
+    baseline_runs: Sequence[str],
     runs: Sequence[str] | None,
     cutoffs: Sequence[Cutoff] | None,
 ) -> list[Place]:
-    """Everything that is compared, sorted by dataset, night, run and cutoff. Runs a job for each table.
+    """Everything that is compared, sorted by dataset, night, run, baseline and cutoff. Runs a job for each table.
 
-    `own` and `baseline` are as of `pairing.scores`; without `baseline` the baseline is a run of the same night. A run
-    has a place wherever the baseline has scores, also if it has none there.
+    `own` and `baseline` are as of `pairing.scores`; without `baseline` the baselines are runs of the same night, which
+    are not compared with each other; without `baseline_runs` every run is compared with that of its name. A run has a
+    place wherever a baseline has scores, also if it has none there.
 
     Raises
     ------
     ConfigurationError
-        The baseline or a cutoff has no scores.
+        A baseline or a cutoff has no scores.
     InputError
         The baseline has scores of several nights.
     """
@@ -75,18 +79,18 @@ def places(
     of_baseline = ids if baseline is None else _inventory(baseline)
     chosen = [each for each in ids if runs is None or each.run in runs]
     if baseline is None:
-        chosen = [each for each in chosen if each.run != baseline_run]
-    theirs = [
-        each for each in of_baseline if (each.run == baseline_run if baseline_run else runs is None or each.run in runs)
-    ]
+        chosen = [each for each in chosen if each.run not in baseline_runs]
+    known = baseline_runs or runs
+    theirs = [each for each in of_baseline if known is None or each.run in known]
     if cutoffs is not None:
         _refuse_cutoffs(cutoffs, {each.cutoff or None for each in (*chosen, *theirs)})
         chosen, theirs = ([each for each in side if (each.cutoff or None) in cutoffs] for side in (chosen, theirs))
-    if not theirs:
-        raise _no_baseline(baseline_run, {each.run for each in of_baseline})
+    _refuse_absent(baseline_runs, {each.run for each in theirs}, {each.run for each in of_baseline})
     if baseline is not None:
         _refuse_nights(theirs)
-    pairs: dict[Scored, Scored | None] = dict.fromkeys(chosen)
+    pairs: dict[tuple[Scored, str], Scored | None] = {
+        (each, other): None for each in chosen for other in baseline_runs or [each.run]
+    }
     runs_of: dict[tuple[str, datetime.date], set[str]] = {}
     for each in chosen:
         runs_of.setdefault((each.dataset, each.night), set()).add(each.run)
@@ -96,15 +100,17 @@ def places(
     every = set().union(*runs_of.values())
     for other in theirs:
         for night in [other.night] if baseline is None else nights_of.get(other.dataset, [NO_NIGHT]):
-            for run in runs_of.get((other.dataset, night), every) if baseline_run else {other.run}:
-                pairs[Scored(other.dataset, night, run, other.cutoff)] = other
-    order = sorted(
-        pairs, key=lambda scored: (scored.dataset, scored.night, scored.run, by_depth(scored.cutoff or None))
-    )
+            for run in runs_of.get((other.dataset, night), every) if baseline_runs else {other.run}:
+                pairs[Scored(other.dataset, night, run, other.cutoff), other.run] = other
+
+    def key(pair: tuple[Scored, str]) -> tuple[Any, ...]:
+        own, name = pair
+        return own.dataset, own.night, own.run, name, by_depth(own.cutoff or None)
+
     return [
-        Place(scored, other, date_of(other.night) if other and baseline is not None else None, ids.get(scored))
-        for scored in order
-        for other in [pairs[scored]]
+        Place(scored, other, date_of(other.night) if other and baseline is not None else None, ids.get(scored), name)
+        for scored, name in sorted(pairs, key=key)
+        for other in [pairs[scored, name]]
     ]
 
 
@@ -115,10 +121,16 @@ def _inventory(scores: DataFrame) -> dict[Scored, str | None]:
     return {Scored(*(row[name] for name in names)): row["evaluation_id"] for row in rows}
 
 
-def _no_baseline(baseline_run: str | None, known: Collection[str]) -> ConfigurationError:
-    if baseline_run is not None and known and baseline_run not in known:
-        return unknown_name("baseline", "run", baseline_run, known)
-    return ConfigurationError("baseline: it has no scores to compare with; check the night, the runs and the cutoffs")
+def _refuse_absent(baseline_runs: Iterable[str], there: Collection[str], known: Collection[str]) -> None:
+    """ConfigurationError unless all baselines are there; `known` are the runs that have scores at any cutoff."""
+    absent = [run for run in baseline_runs if run not in there]
+    unknown = [run for run in absent if known and run not in known]
+    if unknown:
+        raise unknown_name("baseline", "run", unknown[0], known)
+    if absent or not there:
+        raise ConfigurationError(
+            "baseline: it has no scores to compare with; check the night, the runs and the cutoffs"
+        )
 
 
 def _refuse_cutoffs(cutoffs: Iterable[Cutoff], known: Collection[Cutoff]) -> None:

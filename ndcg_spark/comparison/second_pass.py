@@ -54,9 +54,7 @@ def randomized(
     return list(zip(p_values["apart"], p_values["weighted"], strict=True))
 
 
-def extremes(
-    paired: DataFrame, places: Sequence[Place], measures: Sequence[str], queries: int, baseline: str | None
-) -> list[dict[str, Any]]:
+def extremes(paired: DataFrame, places: Sequence[Place], measures: Sequence[str], queries: int) -> list[dict[str, Any]]:
     """The rows `Comparison.queries`: of each place and measure at most `queries` that lost and that won. Runs a job."""
     ends = [_end(paired, number, is_loss) for number in range(len(measures)) for is_loss in (True, False)]
     largest = Window.partitionBy("place", "measure", "is_loss").orderBy(
@@ -69,7 +67,7 @@ def extremes(
             "dataset": place.own.dataset,
             "evaluated_on": place.night,
             "run": place.own.run,
-            "baseline": baseline or place.own.run,
+            "baseline": place.baseline_run,
             "measure": measures[row["measure"]],
             "cutoff": place.cutoff,
             "query_id": row["query_id"],

@@ -12,8 +12,8 @@ from ndcg_spark.comparison.aggregates import Aggregate
 from ndcg_spark.comparison.conclusions import conclusion
 from ndcg_spark.comparison.families import adjust
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.comparison.slices import ALL, Slice
 from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.slices import ALL, Slice
 from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 #: The flags with which the randomization test takes the place of t.
@@ -126,12 +126,9 @@ def weighted(plain: Estimate, squares: float, cubes: float) -> Estimate:
 
 
 def rows(
-    estimates: Sequence[Estimate], slices: Mapping[int, Slice], baseline: str | None, options: ComparisonOptions
+    estimates: Sequence[Estimate], slices: Mapping[int, Slice], options: ComparisonOptions
 ) -> list[dict[str, Any]]:
-    """A dictionary with the columns of COMPARISONS for each estimate; p values are adjusted within their families.
-
-    `baseline` is the name of the baseline's run, None where each run is compared with the one of its own name.
-    """
+    """A dictionary with the columns of COMPARISONS for each estimate; p values are adjusted within their families."""
     t = statistics.paired_t(
         [each.n for each in estimates],
         [each.mean for each in estimates],
@@ -156,7 +153,7 @@ def rows(
             "dataset": place.own.dataset,
             "evaluated_on": place.night,
             "run": place.own.run,
-            "baseline": baseline or place.own.run,
+            "baseline": place.baseline_run,
             "baseline_night": place.baseline_night,
             "measure": options.names[aggregate.measure],
             "cutoff": place.cutoff,

@@ -205,7 +205,8 @@ class _GateRun:
             seed=gate.seed,
         )
         tables = {"attributes": self.attributes, "weights": self.weights}
-        return compare_tables(ours, theirs, baseline_run, options, runs=runs, queries=lost, **tables)
+        baseline_runs = [] if baseline_run is None else [baseline_run]
+        return compare_tables(ours, theirs, baseline_runs, options, runs=runs, queries=lost, **tables)
 
     def _queries(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         """The run and the id of the queries that lost by the measure of the first check, at its cutoff."""

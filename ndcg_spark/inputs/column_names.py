@@ -21,6 +21,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "score": ("score", "scores", "prediction", "rating"),
     "rank": ("rank",),
     "run": ("run", "run_id", "runid", "tag", "system", "model", "snapshot_name"),
+    "attribute": ("attribute", "attribute_name", "slice"),
+    "value": ("value", "attribute_value", "slice_value"),
+    "weight": ("weight", "weights", "query_weight", "frequency", "traffic"),
 }
 #: The names that count only where a table has none of those above, as they are also names of other things: the texts of
 #: queries in Quepid, OpenSearch and RAGAS, and positions, which are not ranks where there are scores.
@@ -79,6 +82,20 @@ def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str], folders:
     """
     column = columns.get("run", "run")
     return column if _plain(column) in _DOUBTFUL_RUNS and "run" not in mapped and column not in folders else None
+
+
+def of_attributes(
+    mapped: Mapping[str, str], has: Iterable[str], where: str, advice: str | None = None
+) -> dict[str, str]:
+    """As `resolve`, of a table of attributes, every other column of which may be an attribute.
+
+    It has the columns attribute and value, under any name, only where it has both.
+    """
+    columns = list(has)
+    pair = {name: _called(name, columns) for name in ("attribute", "value")}
+    is_long = all(len(found) == 1 or name in columns for name, found in pair.items())
+    names = ["dataset", "query_id", *(pair if is_long or set(pair) & {*mapped} else ())]
+    return resolve(mapped, names, columns, where, advice)
 
 
 def is_known(name: str, column: str) -> bool:

@@ -8,24 +8,22 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import is_dataframe, refuse_alike
+from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import tool_exports
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
-from ndcg_spark.inputs.column_names import is_known, is_of_quepid, resolve
+from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
 from ndcg_spark.inputs.dictionaries import is_nested, table_of_dictionaries
-from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.inputs.lists import explode, unpack
+from ndcg_spark.inputs.named_runs import is_of_runs, together
 
 _KNOWN = (
-    "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, {query: {document: number}} or "
-    "{query: [document, ...]}"
+    "a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, {query: {document: number}}, "
+    "{query: [document, ...]} or, of results, {run: table}"
 )
 _GRADES = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
 _LEAVE_ONE = "drop or rename all but one"
-#: The columns of a table of attributes that may have other names; every other column may be an attribute.
-_OF_ATTRIBUTES = ("dataset", "query_id")
 
 
 def frame(
@@ -43,24 +41,29 @@ def frame(
     `lists.explode` has it, with its columns for lists that differ in length.
 
     `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
-    `dictionaries.table_of_dictionaries`.
+    `dictionaries.table_of_dictionaries`; where runs are wanted, also {run: table}.
 
     Raises
     ------
     InputError
         It is not a table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
+    if wanted is not None and is_of_runs(table, wanted):
+        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in table.items()}
+        return together(runs, [run for run, one in table.items() if is_dataframe(one)], where)
     if is_dataframe(table):
         own, has = table, table.columns
     else:
         arrow, has = _arrow(table, wanted, where)
+        if not arrow.num_rows:
+            raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
         own = session.createDataFrame(arrow)
     if is_classic(session) and own.isLocal():
         # The driver has the rows, so there are few. One partition needs no shuffle later, and Spark's optimizer leaves
         # its rows alone, of which it would make a copy for every use.
         own = own.coalesce(1)
     if wanted is None:
-        found = resolve({}, _OF_ATTRIBUTES, own.columns, where, _LEAVE_ONE)
+        found = of_attributes({}, own.columns, where, _LEAVE_ONE)
         renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
         return renamed
     aliased = wanted if known is None else known
@@ -81,6 +84,11 @@ def frame(
     if is_of_quepid(has):
         named = named.where(F.col("relevance" if "relevance" in wanted else "doc_id").isNotNull())
     return explode(named, "rank" in wanted, where)
+
+
+def dataframes_in(table: Any) -> list[DataFrame]:
+    """The DataFrames of Spark in a table: itself, or those of a dictionary of runs."""
+    return [each for each in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(each)]
 
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Table, list[str]]:

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failures, reason_of
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError, first_line
 from ndcg_spark.inputs import table_logs
@@ -115,12 +116,6 @@ def far_file(engine: Engine, path: str, where: str) -> File:
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
             table_logs.refuse((row["path"] for row in found), where)
     return File(path, sum(sizes))
-
-
-def quoted(name: str) -> str:
-    """A column's name, quoted so that Spark takes every character of it literally."""
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"
 
 
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:

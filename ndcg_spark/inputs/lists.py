@@ -6,10 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from ndcg_spark.casting import refuse_alike
+from ndcg_spark.casting import quoted, refuse_alike
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import names_in, resolve
-from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.schemas import FAULT, LINE, RESULTS
 from ndcg_spark.table_config import TableConfig
 

@@ -131,9 +131,9 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
 
     def schema(has: Sequence[str]) -> StructType:
         """All columns as text, the query under our own name, unless the table has a row per attribute."""
-        if {"attribute", "value"} & {*has, *config.columns}:
+        key = column_names.of_attributes(config.columns, has, "query_attributes")
+        if {"attribute", "value"} & {*has, *key}:
             return QUERY_ATTRIBUTES
-        key = column_names.resolve(config.columns, ["dataset", "query_id"], has, "query_attributes")
         names = [*key, *(name for name in has if name not in key.values())]
         return StructType([StructField(name, StringType()) for name in names])
 

@@ -45,7 +45,7 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
             parts = scores_by_part(engine, checked, deepest)
             means = (dataset_scores(scores, runs, deepest).select(*_RATE) for scores, runs in parts)
             rates = [row for of_part in means for row in of_part.collect()]
-    rows = sorted_rows(rates, _RATE)
+    rows, _ = sorted_rows(rates, _RATE)
     refuse_unjudged(context, rows)
     counts = {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")}
     return {

@@ -30,7 +30,8 @@ class ComparisonRequest:
     #: Of the night; None for the newest.
     date: datetime.date | None = None
     dataset: str | None = None
-    baseline: str | None = None
+    #: The runs with each of which the others are compared.
+    baselines: Sequence[str] = ()
     #: A date, or LAST_GOOD.
     baseline_date: str | None = None
     runs: Sequence[str] | None = None
@@ -42,7 +43,7 @@ class ComparisonRequest:
     remote: str | None = None
 
     def __post_init__(self) -> None:
-        if self.baseline is None and self.baseline_date is None:
+        if not self.baselines and self.baseline_date is None:
             raise ConfigurationError(
                 f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {LAST_GOOD}"
             )
@@ -89,7 +90,7 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)
     for night in tonight:
-        run = f"run {request.baseline}" if request.baseline else "the runs of the same names"
+        run = f"run {' and run '.join(request.baselines)}" if request.baselines else "the runs of the same names"
         of_date = f" of {baselines[night.dataset].evaluated_on}" if night.dataset in baselines else ""
         report_step("compared", f"{night.dataset} of {night.evaluated_on} with {run}{of_date}")
     for sentence in comparison.warnings:
@@ -117,7 +118,7 @@ def _compared(
     return compare_tables(
         read_nights(tonight, "query_scores", engine.session),
         read_nights([*baselines.values()], "query_scores", engine.session) if baselines else None,
-        request.baseline,
+        request.baselines,
         request.options,
         runs=request.runs,
         attributes=read_attributes(engine, [request.slices]) if request.slices else None,
@@ -148,11 +149,12 @@ def _refuse_unknown_runs(
     request: ComparisonRequest, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
 ) -> None:
     """ConfigurationError for a run that these nights do not have, according to their dataset scores."""
-    if request.baseline_date is None and request.baseline in (request.runs or ()):
-        raise ConfigurationError(f"run: {request.baseline!r} is the baseline itself; name another --run or --baseline")
+    both = set(request.runs or ()).intersection(request.baselines)
+    if request.baseline_date is None and both:
+        raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
     for option, runs, nights in (
         ("run", request.runs or (), tonight),
-        ("baseline", (request.baseline,) if request.baseline else (), [*baselines.values()] or tonight),
+        ("baseline", request.baselines, [*baselines.values()] or tonight),
     ):
         known = {row["run"] for rows in read_dataset_scores(nights) for row in rows} if runs else set()
         for run in runs:

@@ -111,8 +111,11 @@ def compare_lists_of_nights(
 ) -> ListComparison:
     """Compare the lists that published nights keep with those of a baseline. Raises as `compare_nights`.
 
-    ConfigurationError if a night does not keep its lists, or those of two nights mean different things.
+    ConfigurationError if a night does not keep its lists, those of two nights mean different things, or there are
+    several baselines.
     """
+    if len(request.baselines) > 1:
+        raise ConfigurationError("arguments: --lists compares with one --baseline, and several are given; name one")
     return read_again_if_replaced(lambda: _compare_nights(request, queries, persistence, report_step))
 
 
@@ -145,11 +148,12 @@ def _changes_of_night(
     """The table LIST_CHANGES of a night and its baseline, which is the night itself if a run of it is."""
     new = KeptLists.of(night, engine.session)
     old = new if other is night else KeptLists.of(other, engine.session)
-    runs = compared_runs(new.runs, old.runs, request.baseline)
+    baseline = next(iter(request.baselines), None)
+    runs = compared_runs(new.runs, old.runs, baseline)
     runs = [run for run in runs if request.runs is None or run in request.runs]
     if not runs:
         raise unknown_name("run", "run", (request.runs or ("",))[0], new.runs)
-    return changes_of_nights(new, old, runs, request.baseline, persistence)
+    return changes_of_nights(new, old, runs, baseline, persistence)
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:

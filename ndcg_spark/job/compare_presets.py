@@ -53,8 +53,9 @@ def compare_presets(config: EvaluationConfig, report_step: ReportStep) -> list[P
 
 
 def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
+    changed = {"convention": convention, "query_attributes": None}
     try:
-        outcome = evaluate_on(engine, config.model_copy(update={"convention": convention}), lambda *_: None, Clock())
+        outcome = evaluate_on(engine, config.model_copy(update=changed), lambda *_: None, Clock())
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, convention.replace(ties="doc_id_asc"))

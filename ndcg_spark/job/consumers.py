@@ -26,8 +26,11 @@ class Consumer(Protocol):
     def check_runs(self, runs: list[str]) -> None:
         """Called with the runs once the input is checked, before anything is scored; may refuse them."""
 
-    def consume(self, scores: DataFrame, published: bool) -> None:
-        """Called with the rows of QUERY_SCORES, read back if they were published. Runs Spark jobs."""
+    def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
+        """Called with the rows of QUERY_SCORES, read back if they were published, and perhaps QUERY_ATTRIBUTES.
+
+        Runs Spark jobs.
+        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +45,7 @@ class QueryScores:
     def check_runs(self, runs: list[str]) -> None:
         """Accept all runs."""
 
-    def consume(self, scores: DataFrame, published: bool) -> None:
+    def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
         """Sort the scores and write them."""
         rows = scores.orderBy(*self._sort_keys())
         self.write(row.asDict() for row in rows.toLocalIterator())
@@ -73,8 +76,8 @@ class InlineComparison:
         if self.baseline not in runs:
             raise unknown_name("baseline", "run", self.baseline, runs)
 
-    def consume(self, scores: DataFrame, published: bool) -> None:
-        """Compare the scores; `result` has what comes out."""
+    def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
+        """Compare the scores, also in slices; `result` has what comes out."""
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.comparison.compare import compare_tables
         from ndcg_spark.comparison.options import ComparisonOptions
@@ -88,4 +91,4 @@ class InlineComparison:
             # They come to this process first, or they would be computed three times.
             rows = scores.select(*_COMPARED, *measures).toArrow()
             scores = scores.sparkSession.createDataFrame(rows)
-        self.result = compare_tables(scores, None, self.baseline, ComparisonOptions(measures))
+        self.result = compare_tables(scores, None, [self.baseline], ComparisonOptions(measures), attributes=attributes)

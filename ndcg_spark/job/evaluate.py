@@ -5,10 +5,10 @@ import dataclasses
 import functools
 import io
 from collections.abc import Callable
-from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import exclusions
 from ndcg_spark.contract.check import check_tables, typed_tables
@@ -33,6 +33,7 @@ from ndcg_spark.job.progress import (
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
+    MeansOf,
     counted_refusals,
     refuse_scores,
     scores_by_part,
@@ -104,6 +105,9 @@ def evaluate_on(
     with clock.step("read", "looking at the inputs"):
         context = context_of(engine, config, report_step, clock)
         slices = slice_tables(engine, config)
+        if slices.attributes is not None:
+            with translated_failures(()):
+                slices = dataclasses.replace(slices, of_queries=slicing.read(slices.attributes))
     context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
     sources = context.sources
     with clock.step("check", reading(sources)), translated_failures(sources):
@@ -141,22 +145,24 @@ def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
     output = context.config.dated(context.config.output) if context.config.output else None
     verdicts: list[Verdict] = []
     with counted_refusals(context, checked, context.evaluation):
-        rows, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
-    return outcome_of(context, checked, rows, output, verdicts)
+        means, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
+    return outcome_of(context, checked, means, output, verdicts)
 
 
-def _collected(context: Context, checked: CheckedTables) -> list[dict[str, Any]]:
+def _collected(context: Context, checked: CheckedTables) -> MeansOf:
     """The dataset scores of checked tables, not published."""
     evaluation = context.evaluation
     with context.clock.step("evaluate", evaluating(checked)):
         parts = scores_by_part(context.engine, checked, evaluation)
-        means = [row for scores, runs in parts for row in dataset_scores(scores, runs, evaluation).collect()]
-    rows = sorted_rows(means, shown_columns(context))
-    refuse_scores(context, checked, rows)
+        of_queries = context.slices.of_queries
+        tables = (dataset_scores(scores, runs, evaluation, of_queries) for scores, runs in parts)
+        rows = [row for table in tables for row in table.collect()]
+    means = sorted_rows(rows, shown_columns(context))
+    refuse_scores(context, checked, means)
     if context.consumer:
         per_query = functools.reduce(DataFrame.unionByName, (scores for scores, _ in parts))
-        context.consumer.consume(per_query, published=False)
-    return rows
+        context.consumer.consume(per_query, False, context.slices.attributes)
+    return means
 
 
 def explain_plan(config: EvaluationConfig) -> str:

@@ -17,7 +17,7 @@ from ndcg_spark.explanation.request import Explained, ExplainRequest
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep, report_rows_read
 from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
-from ndcg_spark.job.setup import context_of, engine_for
+from ndcg_spark.job.setup import Sources, context_of, engine_for
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
@@ -29,8 +29,10 @@ from ndcg_spark.text import unknown_name
 _NEAR = 20
 
 
-def explain_query(config: EvaluationConfig, request: ExplainRequest, report_step: ReportStep) -> Explained:
-    """The explanations of a query as the evaluation of this configuration scores it.
+def explain_query(
+    config: EvaluationConfig, request: ExplainRequest, report_step: ReportStep, sources: Sources | None = None
+) -> Explained:
+    """The explanations of a query as the evaluation of this configuration scores it, of its inputs or of these tables.
 
     Both tables are validated first, so nothing is explained that would not be scored.
 
@@ -43,7 +45,7 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, report_step
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        context = context_of(engine, config, report_step)
+        context = context_of(engine, config, report_step, sources=sources)
         sources, config = context.sources, context.config
         cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
         evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)

@@ -27,8 +27,8 @@ class EvaluationOutcome:
     convention: str
     formula: str
     engine: str
-    #: The rows of the table DATASET_SCORES, by dataset, run and cutoff, the whole ranking last; ndcg after the key.
-    #: They have only the requested measures beside NDCG.
+    #: The rows of the table DATASET_SCORES of all queries, by dataset, run and cutoff, the whole ranking last; ndcg
+    #: after the key. They have only the requested measures beside NDCG.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
@@ -44,6 +44,8 @@ class EvaluationOutcome:
     verdicts: Sequence[Verdict] = ()
     #: What the runs are ordered by, such as ndcg@10.
     headline: str | None = None
+    #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which are of all queries.
+    slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
@@ -59,18 +61,21 @@ class EvaluationOutcome:
 def outcome_of(
     context: Context,
     checked: CheckedTables,
-    rows: list[dict[str, Any]],
+    means: tuple[list[dict[str, Any]], list[dict[str, Any]]],
     output: str | None,
     verdicts: Sequence[Verdict],
 ) -> EvaluationOutcome:
-    """The outcome of an evaluation with these rows of DATASET_SCORES, published in `output` if it names a folder."""
+    """The outcome of an evaluation, published in `output` if it names a folder.
+
+    `means` are the rows of DATASET_SCORES of all queries, and those of slices.
+    """
     config = context.config
     return EvaluationOutcome(
         context.evaluation.evaluation_id,
         config.convention.label,
         config.convention.formula,
         context.engine.name,
-        rows,
+        means[0],
         checked.counts(len(config.cutoffs)),
         [dataclasses.asdict(breach) for breach in checked.breaches],
         output,
@@ -79,6 +84,7 @@ def outcome_of(
         config.bounds,
         verdicts,
         config.headline,
+        means[1],
     )
 
 

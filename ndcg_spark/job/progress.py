@@ -12,6 +12,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, plausibility
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.inputs.read import Source
+from ndcg_spark.slices import NONE
 
 #: Called when a step is done, with the name of the step and a sentence for the user.
 ReportStep = Callable[[str, str], None]
@@ -101,6 +102,17 @@ def warn_of_input(
 def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig, report_step: ReportStep) -> None:
     """Report which runs returned no judged documents; `rows` have their judged_rate."""
     _report("warning", plausibility.of_judged_rates(rows, config.cutoffs[-1]), report_step)
+
+
+def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]], report_step: ReportStep) -> None:
+    """Report attributes of which no judged query of a dataset has a value; `of_slices` are its dataset scores."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for row in of_slices:
+        values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])
+    for (dataset, attribute), found in values.items():
+        if found == {NONE}:
+            sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
+            report_step("warning", f"query_attributes: {sentence}")
 
 
 def _report(step: str, sentence: str | None, report_step: ReportStep) -> None:

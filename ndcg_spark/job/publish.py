@@ -1,7 +1,8 @@
 """The scores of checked tables are staged and verified, decided on by the gate if there is one, and published."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.outcome import night_record
 from ndcg_spark.job.progress import evaluating
 from ndcg_spark.job.scores import (
+    MeansOf,
     refuse_scores,
     results_to_score,
     runs_table,
@@ -46,7 +48,7 @@ _LIST = ["dataset", "run", "query_id"]
 _MOST_LOST = 50
 
 
-def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list[dict[str, Any]], list[Verdict]]:
+def publish(context: Context, checked: CheckedTables, output: str) -> tuple[MeansOf, list[Verdict]]:
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
@@ -58,14 +60,14 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
     with _abandoning(publication):
         with interrupts.cleaned_up_by(publication.abandon):
             counts = checked.counts(len(evaluation.cutoffs))
-            rows = _stage(context, checked, publication, counts)
-            refuse_scores(context, checked, rows)
+            means = _stage(context, checked, publication, counts)
+            refuse_scores(context, checked, means)
             lists: Mapping[str, ComparedLists] = {}
             if config.documents == "lists":
                 from ndcg_spark.job.list_changes import stage_list_changes
 
                 with context.clock.step("lists", "comparing the lists with those of an earlier night"):
-                    lists = stage_list_changes(context, checked, publication, output, rows)
+                    lists = stage_list_changes(context, checked, publication, output, means[0])
             if config.gate is not None:
                 # Imported here, because an evaluation without a gate need not wait for statistics.
                 from ndcg_spark.job.gate import gate_staged
@@ -73,13 +75,14 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
                 with context.clock.step("compare", "comparing with the baselines of the gate"):
                     worst = _MOST_LOST if config.documents == "worst" else 0
                     verdicts, of_records, lost = gate_staged(
-                        config.gate, context, checked, publication, output, rows, worst, lists
+                        config.gate, context, checked, publication, output, means[0], worst, lists
                     )
                 if lost:
                     with context.clock.step("documents", "keeping the documents of the queries that lost most"):
                         _stage_documents(publication, checked, evaluation, session, _lists_table(lost, session))
                     context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
+        scores += f", {len(means[1]):,} slice scores" if means[1] else ""
         context.report_step("scored", scores)
         if not publication.needs_engine:
             context.release()
@@ -97,8 +100,9 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[list
 
         report_verdicts(verdicts, context.report_step)
     if context.consumer:
-        context.consumer.consume(read_evaluation(output, evaluation.evaluation_id, session), published=True)
-    return rows, verdicts
+        scores_read = read_evaluation(output, evaluation.evaluation_id, session)
+        context.consumer.consume(scores_read, True, context.slices.attributes)
+    return means, verdicts
 
 
 def publication_of(output: str, context: Context) -> Publication:
@@ -114,9 +118,7 @@ def publication_of(output: str, context: Context) -> Publication:
     return TablePublication(Sink(output), staging or str(engine.scratch.folder()), context.evaluation.evaluation_id)
 
 
-def _stage(
-    context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]
-) -> list[dict[str, Any]]:
+def _stage(context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]) -> MeansOf:
     """Stage and verify every table that needs no gate; returns the dataset scores, read back from staging."""
     evaluation, clock, session = context.evaluation, context.clock, context.engine.session
     runs = runs_table(context.engine, checked)
@@ -128,9 +130,9 @@ def _stage(
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         staged = publication.read("query_scores", session, QUERY_SCORES)
-        publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation))
-        publication.verify("dataset_scores", counts["dataset_scores"])
-        rows = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
+        publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation, context.slices.of_queries))
+        means = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
+        publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
     if context.config.documents in ("top", "lists"):
         with clock.step("documents", "keeping the documents"):
             every = context.config.documents == "lists"
@@ -139,7 +141,14 @@ def _stage(
         with clock.step("reject", "keeping the rejected rows"):
             publication.stage("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
             publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
-    return rows
+    return means
+
+
+def _rows_of_slices(context: Context, checked: CheckedTables, rows: Iterable[Mapping[str, Any]]) -> int:
+    """How many dataset scores the slices of these rows must have: each has every run of its dataset at every cutoff."""
+    runs = Counter(run.dataset or context.config.dataset for run in checked.result_counts.runs)
+    slices = {(row["dataset"], row["attribute"], row["value"]) for row in rows}
+    return sum(runs[dataset] * len(context.evaluation.cutoffs) for dataset, _, _ in slices)
 
 
 def _stage_documents(

@@ -12,20 +12,22 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
-from ndcg_spark.job.progress import warn_of_unjudged_runs
+from ndcg_spark.job.progress import warn_of_unjudged_runs, warn_of_unknown_queries
 from ndcg_spark.job.setup import Context
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, repartitioned_by_query
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
+from ndcg_spark.tables.sorting import without_slices
 
 _Result = TypeVar("_Result")
+#: The rows of DATASET_SCORES of all queries, and those of slices.
+MeansOf = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 #: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
 _NOT_WORTH_A_SCAN = 0.1
 
@@ -136,9 +138,9 @@ def _counted(
     return InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1))
 
 
-def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of dataset scores as dictionaries of these columns, sorted by dataset, run and cutoff."""
-    return sorted(({name: row[name] for name in columns} for row in rows), key=by_run)
+def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) -> MeansOf:
+    """Rows of dataset scores as dictionaries of these columns: of all queries and of slices, each sorted."""
+    return without_slices({name: row[name] for name in columns} for row in rows)
 
 
 def shown_columns(context: Context) -> tuple[str, ...]:
@@ -146,11 +148,16 @@ def shown_columns(context: Context) -> tuple[str, ...]:
     return measure_first(DATASET_SCORES, context.evaluation.measures.columns)
 
 
-def refuse_scores(context: Context, checked: CheckedTables, rows: list[dict[str, Any]]) -> None:
-    """InputError if the scores are not of the tables that were checked, or if too few documents are judged."""
+def refuse_scores(context: Context, checked: CheckedTables, means: MeansOf) -> None:
+    """InputError if the scores are not of the tables that were checked, or if too few documents are judged.
+
+    A warning for attributes that no query has.
+    """
+    rows, of_slices = means
     refuse_changed(context.sources, context.stamps)
     limits.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(context, rows)
+    warn_of_unknown_queries(of_slices, context.report_step)
 
 
 def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:

@@ -25,6 +25,7 @@ from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.slices import Slices
 from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
@@ -34,10 +35,12 @@ _Table = TypeVar("_Table", bound=TableConfig)
 
 @dataclasses.dataclass(frozen=True)
 class SliceTables:
-    """The tables that define the slices and the weights of comparisons, if there are any."""
+    """The tables that define the slices and the weights of queries, if there are any."""
 
     attributes: DataFrame | None = None
     weights: DataFrame | None = None
+    #: Of the attributes, once they are read.
+    of_queries: Slices = dataclasses.field(default_factory=Slices)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,10 +72,17 @@ def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
 
 
 def context_of(
-    engine: Engine, config: EvaluationConfig, report_step: ReportStep, clock: Clock | None = None
+    engine: Engine,
+    config: EvaluationConfig,
+    report_step: ReportStep,
+    clock: Clock | None = None,
+    sources: Sources | None = None,
 ) -> Context:
-    """The context of a command: its inputs are found and opened but not read. Raises InputError, ConventionError."""
-    sources = sources_of(engine, config)
+    """The context of a command: its inputs are found and opened but not read, unless these are they.
+
+    Raises InputError, ConventionError.
+    """
+    sources = sources or sources_of(engine, config)
     config = effective_config(config, sources, report_step)
     return Context(
         engine, config, sources, evaluation_of(engine, config), stamps_of(sources), report_step, clock or Clock()

@@ -12,11 +12,10 @@ from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import ascending
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import frame
-from ndcg_spark.inputs.dictionaries import RUN
-from ndcg_spark.library import as_list, session_of
+from ndcg_spark.library import as_list, results_with_runs, session_of
 from ndcg_spark.lists.changes import PERSISTENCE, list_changes, ranked_lists, refuse_cutoffs
 from ndcg_spark.lists.pairs import compared_runs, paired
+from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
 from ndcg_spark.scoring.refusals import refuse_rows
 
@@ -29,7 +28,7 @@ def compare_lists(
     *,
     persistence: float = PERSISTENCE,
     dataset: str = "default",
-) -> DataFrame:
+) -> Table:
     """How much the list of every query changed, judged or not, without judgments.
 
     Parameters
@@ -50,7 +49,7 @@ def compare_lists(
 
     Returns
     -------
-    DataFrame
+    Table
         The table LIST_CHANGES, one row per run, query of either side and cutoff, in no order; LISTS.md describes its
         columns. Lazy, except that the names of the runs are read. A row that breaks a rule makes it fail when it is
         computed, as of `evaluate`.
@@ -76,9 +75,9 @@ def compare_lists(
     ranks = refuse_cutoffs(ascending(as_list(cutoffs)), persistence)
     tables, sides = [(results, "results"), *([] if named else [(baseline, "baseline")])], []
     for given, where in tables:
-        table = frame(given, RESULTS.names, session, where, needed=["query_id", "doc_id"])
+        table = results_with_runs(given, session, where)
         order = options.replace(**rules.options_without_scores(options, table.columns))
-        typed = conform_rows(table if "run" in table.columns else table.withColumn("run", F.lit(RUN)), RESULTS, where)
+        typed = conform_rows(table, RESULTS, where)
         rules.require_columns(typed.columns, typed.columns, order)
         good = refuse_rows(typed, rules.broken_results(dict(typed.dtypes), order), where)
         sides.append(ranked_lists(good, query_key(good.columns), order, ranks[-1]))
@@ -89,7 +88,7 @@ def compare_lists(
     run = baseline if named else None
     pair = paired(new, old, compared_runs(runs[0], runs[-1], run), run)
     found = list_changes(*pair, ["run", *query_key(new.columns)], options, ranks, persistence)
-    return as_list_changes(found, run, dataset)
+    return with_html(as_list_changes(found, run, dataset))
 
 
 def as_list_changes(

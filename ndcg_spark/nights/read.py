@@ -15,52 +15,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import AT_ONCE, FAILURES, TABLES, Store, folder_of
+from ndcg_spark.nights.layout import AT_ONCE, FAILURES, Store, folder_of
 from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_format import Where
 from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
-from ndcg_spark.text import did_you_mean
+from ndcg_spark.tables.sorting import without_slices
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
 #: Up to this many nights are each read from their own files alone.
 _FEW = 10
-
-
-def read_scores(output: str, table: str = "dataset_scores", session: SparkSession | None = None) -> DataFrame:
-    """The rows of all nights in one table, in its schema and in no order.
-
-    They are read lazily: rows of a night that is evaluated again in the meantime may be missing.
-
-    Parameters
-    ----------
-    output : str
-        The folder with the published scores, as the engine names it.
-    table : str
-        One of `TABLES`, such as `query_scores`.
-    session : SparkSession, optional
-        The session to read with; by default the active one.
-
-    Raises
-    ------
-    StorageError
-        There is no session, table or night of that name, the output cannot be read, or files of a night are missing.
-    """
-    reader = session or SparkSession.getActiveSession()
-    if reader is None:
-        raise StorageError("read_scores: there is no active session; give one with session=")
-    if table not in TABLES:
-        near = did_you_mean(table, TABLES)
-        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")
-    nights = committed(output)
-    if not nights:
-        raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
-    return read_nights(nights, table, reader)
 
 
 def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:
@@ -219,9 +187,9 @@ def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[
 
 
 def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of each night, by run and cutoff, with ndcg and the other measures after the key.
+    """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
 
-    Raises as `read_rows`.
+    Those of slices are left out. Raises as `read_rows`.
     """
     if not nights:
         return []
@@ -236,7 +204,7 @@ def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
         key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
         files = [_whole_file(night.in_folder, path) for path in night.files("dataset_scores")]
-        return sorted(({**empty, **row, **key} for file in files for row in file.to_pylist()), key=by_run)
+        return without_slices({**empty, **row, **key} for file in files for row in file.to_pylist())[0]
 
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(rows_of, nights))
@@ -248,7 +216,7 @@ def _by_night(nights: Sequence[CommittedNight], rows: Sequence[Row], columns: Se
     for row in rows:
         date = row["evaluated_on"].isoformat()
         of_nights[row["dataset"], date].append({**dict.fromkeys(columns), **row, "evaluated_on": date})
-    return [sorted(of_night, key=by_run) for of_night in of_nights.values()]
+    return [without_slices(of_night)[0] for of_night in of_nights.values()]
 
 
 def _whole_file(store: Store, path: str) -> pa.Table:

@@ -164,7 +164,7 @@ def _compare(
         output,
         datetime.date.fromisoformat(night.evaluated_on),
         night.dataset,
-        baseline.run,
+        [baseline.run] if baseline.run else [],
         baseline.date,
         options=options,
         slices=baseline.slices,

@@ -67,14 +67,15 @@ def print_with_comparison(outcome: EvaluationOutcome, found: Comparison, style: 
     by_key = {_key(row): row for row in reversed(flat(found.rows))}
     nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
     rows = (
-        {**{name: by_key.get(_key(row), nothing)[name] for name in _BESIDE}, **row} for row in ordered(outcome, order)
+        {**{name: by_key.get(_key(row), nothing)[name] for name in _BESIDE}, **row}
+        for row in [*ordered(outcome, order), *outcome.slice_scores]
     )
     columns = [*measure_first(DATASET_SCORES, outcome.measure_set.columns), *_BESIDE]
     print_result(style, tables, lambda: {**outcome_value(outcome, order), **_value(found)}, columns, rows)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["dataset"], row["run"], row["cutoff"]
+    return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
 
 
 def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -10,15 +10,24 @@ from ndcg_spark.explanation.diff import Change, changed_documents
 from ndcg_spark.explanation.model import Explanation, Facts, RankLine
 from ndcg_spark.explanation.request import Explained
 from ndcg_spark.report.console import print_result
+from ndcg_spark.scores import View
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, shortest, text_table
 
 
 def print_explanations(explained: Explained, style: str) -> None:
     """Print the explanations, one after another."""
-    print_result(
-        style,
-        lambda: [table for each in explained.explanations for table in explanation_tables(each, explained.baseline)],
-        lambda: [_value(each, explained.baseline) for each in explained.explanations],
+    view = explanation_view(explained)
+    print_result(style, view.tables, view.json)
+
+
+def explanation_view(explained: Explained) -> View:
+    """The explanations, a row for each run and rank."""
+    every = explained.explanations
+    return View(
+        lambda: [table for each in every for table in explanation_tables(each, explained.baseline)],
+        lambda: [_value(each, explained.baseline) for each in every],
+        ("run", *(field.name for field in dataclasses.fields(RankLine))),
+        lambda: ({"run": each.facts.run, **dataclasses.asdict(line)} for each in every for line in each.lines),
     )
 
 

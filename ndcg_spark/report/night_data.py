@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
+import pyarrow.compute as pc
+
 from ndcg_spark.agreement.spent import SpentJudgments, spent_judgments
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
@@ -14,11 +16,11 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.read import NightRows, read_dataset_scores
+from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
 from ndcg_spark.nights.records import CommittedNight, committed
 from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
-from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
+from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs, without_slices
 from ndcg_spark.text import unknown_name
 
 #: Number of queries shown of those that lost most, and of those that won most.
@@ -63,6 +65,8 @@ class NightData:
     baseline_row: Row | None
     trend: Sequence[TrendLine]
     spent: SpentJudgments
+    #: The rows of DATASET_SCORES of the run at the cutoff of each slice, by attribute and value; otherwise as `means`.
+    slices: Sequence[Row]
     #: The rows of LIST_CHANGES of the run at the cutoff; of the whole ranking, at the cutoff nearest to 10.
     lists: Sequence[Row] = ()
 
@@ -170,8 +174,16 @@ def night_data(
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
         spent=spent_judgments(night, committed(output), column, cutoff),
+        slices=_with_intervals(_slices(night, chosen, cutoff), column),
         lists=NightRows(night).list_changes(chosen, ranks) if ranks else [],
     )
+
+
+def _slices(night: CommittedNight, run: str, cutoff: Cutoff) -> Sequence[Row]:
+    """The dataset scores of the slices of a run at a cutoff."""
+    rows = read_rows([night], "dataset_scores", where=pc.field("attribute").is_valid() & (pc.field("run") == run))
+    _, of_slices = without_slices(row for row in rows.to_pylist() if row["cutoff"] == cutoff)
+    return of_slices
 
 
 def _chosen(

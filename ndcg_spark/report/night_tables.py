@@ -48,6 +48,16 @@ def runs_table(data: NightData) -> TextTable:
     return text_table([*columns, *counts, number("judged rate")], data.means)
 
 
+def slices_table(data: NightData) -> TextTable | None:
+    """A row per slice of the queries, with the score of the run and its interval; None without slices."""
+    columns = [name("slice", lambda row: f"{row['attribute']}={row['value']}"), number(data.measure, data.place[0])]
+    if any(row["low"] is not None for row in data.slices):
+        columns.append(number("std error", "ndcg_stderr"))
+        columns.append(number(f"95 % interval of {data.measure}", _interval_of_mean, str))
+    columns += [number("queries", form=counted), number("missing", "missing_queries", counted), number("judged rate")]
+    return text_table(columns, data.slices) if data.slices else None
+
+
 def queries_table(data: NightData) -> TextTable:
     """All queries with their scores, of very many those at both ends; the largest loss, or the lowest score, first."""
     columns = [name("query", "query_id")]

@@ -24,7 +24,9 @@ from ndcg_spark.report.explanations import explanation_tables
 from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.night_data import NightData, headline, night_data
 from ndcg_spark.report.queries import MOST_RANKS, MOST_ROWS
-from ndcg_spark.tables.table import rounded, signed
+from ndcg_spark.schemas import DATASET_SCORES
+from ndcg_spark.scores import View
+from ndcg_spark.tables.table import TextTable, rounded, signed
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import printable
 
@@ -34,7 +36,7 @@ _LONGEST_ANCHOR = 200
 
 def write_report(
     output: str,
-    html: Path,
+    html: Path | None,
     date: str | None = None,
     dataset: str | None = None,
     run: str | None = None,
@@ -42,8 +44,8 @@ def write_report(
     baseline: Baseline = _ANY_BASELINE,
     png: Path | None = None,
     report_step: ReportStep = lambda *_: None,
-) -> list[Path]:
-    """Write the report of a night, the newest if no date is named, and return the files that were written.
+) -> tuple[View, list[Path]]:
+    """The report of a night, the newest if no date is named, and the files that it was written to, if to any.
 
     Without a named baseline, the night is shown beside what its gate has compared it with, if it had one, else beside
     the newest earlier night with the same judgments and convention.
@@ -56,7 +58,8 @@ def write_report(
         The output cannot be read, a file cannot be written, or there is no such night to compare with.
     """
     require_extra()
-    refuse_unwritable("html", html)
+    if html is not None:
+        refuse_unwritable("html", html)
     if png is not None:
         refuse_unwritable("png", png / "runs.png")
 
@@ -74,10 +77,27 @@ def write_report(
     if absent:
         report_step("note", absent)
     pictures = [] if png is None else _pictures(png, nights)
-    write_file("report", html, _page(nights, absent).encode())
-    for path, content in pictures:
+    page = _page(nights, absent)
+    files = [*([] if html is None else [(html, page.encode())]), *pictures]
+    for path, content in files:
         write_file("report", path, content)
-    return [html, *(path for path, _ in pictures)]
+    return _view(nights, page), [path for path, _ in files]
+
+
+def _view(nights: Sequence[NightData], page: str) -> View:
+    """The page for a notebook; the answer and the table of runs for people; rows of DATASET_SCORES."""
+
+    def frame() -> str:
+        from markupsafe import escape
+
+        # A document of its own, as its style and its script are for a whole page.
+        return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 80vh"></iframe>'
+
+    def tables() -> list[TextTable]:
+        return [dataclasses.replace(night_tables.runs_table(data), title=summary.answer(data)) for data in nights]
+
+    rows = [row for data in nights for of_run in data.runs for row in of_run]
+    return View(tables, lambda: rows, DATASET_SCORES.names, lambda: rows, frame)
 
 
 @contextlib.contextmanager

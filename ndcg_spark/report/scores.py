@@ -12,7 +12,7 @@ from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.masking import masked
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
-from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
+from ndcg_spark.tables.scores import paper_table, preset_tables, score_table, slice_table
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.tables.table import TextTable, cells, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
@@ -27,7 +27,8 @@ def print_outcome(outcome: EvaluationOutcome, style: str, order: Order | None = 
     """Print the dataset scores of an evaluation and the verdicts of its gate; in JSON, all there is to say about it."""
     columns = measure_first(DATASET_SCORES, outcome.measure_set.columns)
     value = functools.partial(outcome_value, outcome, order)
-    print_result(style, lambda: outcome_tables(outcome, style, order), value, columns, ordered(outcome, order))
+    rows = [*ordered(outcome, order), *outcome.slice_scores]
+    print_result(style, lambda: outcome_tables(outcome, style, order), value, columns, rows)
 
 
 def ordered(outcome: EvaluationOutcome, order: Order | None) -> list[Mapping[str, Any]]:
@@ -50,7 +51,8 @@ def outcome_tables(outcome: EvaluationOutcome, style: str, order: Order | None) 
     table = paper_table if style == "latex" else score_table
     notes = [f"{outcome.convention}: {outcome.formula}"]
     verdicts = [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-    return [table(outcome.dataset_scores, order, notes, outcome.measure_set), *verdicts]
+    sliced = [slice_table(outcome.slice_scores, order, outcome.measure_set)] if outcome.slice_scores else []
+    return [table(outcome.dataset_scores, order, notes, outcome.measure_set), *sliced, *verdicts]
 
 
 def print_presets(compared: Sequence[PresetScores], style: str, asked: MeasureSet = NDCG_ONLY) -> None:

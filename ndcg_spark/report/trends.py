@@ -11,6 +11,7 @@ from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import print_result, printing
+from ndcg_spark.scores import View
 from ndcg_spark.tables.sorting import best_first
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
@@ -36,8 +37,18 @@ def print_trends(lines: Sequence[TrendLine], style: str) -> None:
         with printing():
             _print_picture(lines, style)
         return
-    rows = (row for line in lines for row in _rows(line))
-    print_result(style, lambda: trend_tables(lines), lambda: list(map(dataclasses.asdict, lines)), _COLUMNS, rows)
+    view = trend_view(lines)
+    print_result(style, view.tables, view.json, view.columns, view.rows())
+
+
+def trend_view(lines: Sequence[TrendLine]) -> View:
+    """The trends, a row for each line and night."""
+    return View(
+        lambda: trend_tables(lines),
+        lambda: list(map(dataclasses.asdict, lines)),
+        _COLUMNS,
+        lambda: (row for line in lines for row in _rows(line)),
+    )
 
 
 def trend_tables(lines: Sequence[TrendLine]) -> list[TextTable]:

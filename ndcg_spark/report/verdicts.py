@@ -9,6 +9,7 @@ from ndcg_spark.errors import DONE, ConfigurationError
 from ndcg_spark.gate.verdict import Effect, Finding, Verdict, counted
 from ndcg_spark.report import files
 from ndcg_spark.report.console import print_result
+from ndcg_spark.scores import View
 from ndcg_spark.tables.verdicts import rehearsal_table, verdict_table
 from ndcg_spark.text import message
 
@@ -25,10 +26,16 @@ _COLUMNS = (
 
 def print_verdicts(verdicts: Sequence[Verdict], style: str) -> None:
     """Print verdicts; in CSV there is a row for each finding."""
+    view = verdict_view(verdicts)
+    print_result(style, view.tables, view.json, view.columns, view.rows())
+
+
+def verdict_view(verdicts: Sequence[Verdict]) -> View:
+    """The verdicts, a row for each finding."""
     values = [verdict.as_json() for verdict in verdicts]
-    findings = ({**value, **finding} for value in values for finding in value["findings"])
-    print_result(
-        style, lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, findings
+    findings = [{**value, **finding} for value in values for finding in value["findings"]]
+    return View(
+        lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, lambda: findings
     )
 
 

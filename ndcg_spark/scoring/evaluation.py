@@ -17,6 +17,7 @@ from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, R
 from ndcg_spark.scoring import aggregation, bounds, counted_queries, documents, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
+from ndcg_spark.slices import Slices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,9 +105,11 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
     return _with_evaluation(unjudged, key, evaluation).select(*TO_JUDGE.names)
 
 
-def dataset_scores(per_query: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table DATASET_SCORES from a table QUERY_SCORES: one row per run and cutoff, in no order."""
-    aggregated = aggregation.means(per_query, evaluation.measures)
+def dataset_scores(
+    per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices = aggregation.ALL_QUERIES
+) -> DataFrame:
+    """The table DATASET_SCORES from a table QUERY_SCORES: one row per run, cutoff and slice, in no order."""
+    aggregated = aggregation.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
     convention = evaluation.convention

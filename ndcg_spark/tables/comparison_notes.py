@@ -91,9 +91,8 @@ def notes_of_test(rows: Rows, correction: str) -> list[str]:
     adjusted = f", adjusted for {several} comparisons ({_CORRECTIONS[correction]})" if is_adjusted else ""
     meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if any(map(stars, rows)) else ""
     baselines = sorted({_baseline(row) for row in rows})
-    notes = [
-        f"baseline: {baselines[0]}" if len(baselines) == 1 else f"baseline: the run of the same name{_night(rows)}"
-    ]
+    is_of_same_name = len(baselines) != 1 and all(row["baseline"] == row["run"] for row in rows)
+    notes = [f"baseline: {f'the run of the same name{_night(rows)}' if is_of_same_name else ', '.join(baselines)}"]
     found = {row["test"].removeprefix("weighted ") for row in rows if row["test"]}
     *others, last = [words for test, words in _TESTS.items() if test in found] or [""]
     tests = f"{', '.join(others)} or {last}" if others else last

@@ -125,13 +125,15 @@ def _in_order(rows: Rows, order: Order | None) -> list[Row]:
         return row["dataset"], kinds[row["measure"], row["cutoff"]], row["attribute"] or "", value(row) is None
 
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
-    by_name = sorted(rows, key=lambda row: (row["run"], row["value"] or "", row["weight_effective_n"] is not None))
+    by_name = sorted(
+        rows, key=lambda row: (row["run"], row["baseline"], row["value"] or "", row["weight_effective_n"] is not None)
+    )
     valued = sorted((r for r in by_name if value(r) is not None), key=value, reverse=is_descending)
     return sorted([*valued, *(row for row in by_name if value(row) is None)], key=place)
 
 
 def _key(row: Row) -> tuple[Any, ...]:
-    names = ("dataset", "evaluated_on", "run", "baseline_night", "measure", "cutoff", "attribute", "value")
+    names = ("dataset", "evaluated_on", "run", "baseline", "baseline_night", "measure", "cutoff", "attribute", "value")
     return tuple(row[name] for name in names)
 
 
@@ -150,7 +152,7 @@ def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
     sliced = any(row["attribute"] is not None for row in rows)
     return [
         *([name("dataset")] if several else []),
-        *(name("run"), name("measure", _measure)),
+        *(*_runs(rows), name("measure", _measure)),
         *([name("slice", _slice)] * sliced),
         *(number("queries", form=counted), number("mean"), number("baseline", "baseline_mean")),
         *(number("difference", form=signed), name("", stars), name("interval", drawn)),
@@ -163,9 +165,15 @@ def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
     ]
 
 
+def _runs(rows: Rows) -> list[TextColumn]:
+    """The runs and, where one is compared with several, the baseline of each row."""
+    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
+    return [name("run"), *([name("against", "baseline")] if several else [])]
+
+
 def differing_slices_table(rows: Rows) -> TextTable:
     """Whether the slices of attributes differ."""
-    columns = [name("run"), name("measure", _measure), name("attribute"), number("slices", form=counted)]
+    columns = [*_runs(rows), name("measure", _measure), name("attribute"), number("slices", form=counted)]
     note = "p: that all slices of the attribute have the same difference (Brown and Forsythe)"
     return text_table([*columns, number("p", "p_value", p_value)], rows, [note])
 
@@ -173,14 +181,14 @@ def differing_slices_table(rows: Rows) -> TextTable:
 def query_table(rows: Rows) -> TextTable:
     """The queries that lost and won most, of each run."""
     scores = [number("baseline", "baseline_score"), number("score"), number("difference", form=signed)]
-    return text_table([name("run"), name("measure", _measure), name("query", "query_id"), *scores], rows)
+    return text_table([*_runs(rows), name("measure", _measure), name("query", "query_id"), *scores], rows)
 
 
 def transition_table(rows: Rows) -> TextTable | None:
     """What queries of each pair of statuses do to the means, and the sum; None where all statuses are as they were."""
     of_places: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        place = tuple(row[each] for each in ("dataset", "evaluated_on", "run", "measure", "cutoff"))
+        place = tuple(row[each] for each in ("dataset", "evaluated_on", "run", "baseline", "measure", "cutoff"))
         of_places.setdefault(place, []).append(row)
     shown: list[Row] = []
     for parts in of_places.values():
@@ -189,7 +197,8 @@ def transition_table(rows: Rows) -> TextTable | None:
             total = {"baseline_status": "all", "status": "all", "queries": sum(part["queries"] for part in parts)}
             shown += [*parts, {**parts[0], **total, "change": math.fsum(changes) if changes else None}]
     columns = [
-        *(name("run"), name("measure", _measure), name("was", "baseline_status", status), name("is", "status", status)),
+        *(*_runs(rows), name("measure", _measure)),
+        *(name("was", "baseline_status", status), name("is", "status", status)),
         *(number("queries", form=counted), number("change of the mean", "change", signed)),
     ]
     note = "change of the mean: each score counts as its distance from the baseline's mean"

@@ -16,7 +16,8 @@ _Cell = tuple[str, str, str, int | None]
 #: A row of these tables: its name, and rows of DATASET_SCORES of one run, by cutoff.
 _Scored = tuple[str, Rows]
 
-_COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "unjudged_queries": "unjudged"}
+_COUNTS_OF_SLICES = {"missing_queries": "missing", "no_relevant_queries": "no relevant"}
+_COUNTS = {**_COUNTS_OF_SLICES, "unjudged_queries": "unjudged"}
 
 
 def score_table(
@@ -27,7 +28,18 @@ def score_table(
     It has the requested measures, and NDCG at every cutoff if none was.
     """
     runs = [("", of_run) for of_run in sorted_runs(rows, order, measure_set)]
-    return text_table([*_names(rows), *_scores(rows, measure_set), *_counts(measure_set)], runs, notes)
+    columns = [*_names(rows), *_scores(rows, measure_set, with_error=True), *_counts(measure_set)]
+    return text_table(columns, runs, notes)
+
+
+def slice_table(rows: Rows, order: Order | None = None, measure_set: MeasureSet = NDCG_ONLY) -> TextTable:
+    """One row per slice, dataset and run, for rows of slices; by slice, then as in `score_table`."""
+    slices: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        slices.setdefault(f"{row['attribute']}={row['value']}", []).append(row)
+    runs = [(each, of_run) for each in slices for of_run in sorted_runs(slices[each], order, measure_set)]
+    columns = [*_names(rows), *_scores(rows, measure_set, with_error=True), *_counts(measure_set, _COUNTS_OF_SLICES)]
+    return text_table([name("slice", lambda row: row[0]), *columns], runs)
 
 
 def preset_tables(scored: Mapping[str, Rows], measure_set: MeasureSet = NDCG_ONLY) -> list[TextTable]:
@@ -124,11 +136,18 @@ def _pairs(rows: Rows, measure_set: MeasureSet) -> Sequence[tuple[str, int | Non
     return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
 
 
-def _scores(rows: Rows, measure_set: MeasureSet) -> list[TextColumn]:
-    """A column per measure and cutoff; that of NDCG with its bounds, if they were requested."""
+def _scores(rows: Rows, measure_set: MeasureSet, with_error: bool = False) -> list[TextColumn]:
+    """A column per measure and cutoff; that of NDCG with its bounds, if they were requested.
+
+    The standard error stands beside the headline, if that is NDCG and any run has one.
+    """
     columns = []
+    headline = measure_set.headline(row["cutoff"] for row in rows) if with_error and rows else None
+    has_errors = any(row.get("ndcg_stderr") is not None for row in rows)
     for measure, cutoff in _pairs(rows, measure_set):
         columns.append(number(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
+        if (measure, cutoff) == headline and measure == "ndcg" and has_errors:
+            columns.append(number("std error", _score("ndcg_stderr", cutoff)))
         bounds = ("low", "high") if measure == "ndcg" and measure_set.bounds else ()
         columns += [number(f"{bound}@{format_cutoff(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
     return columns
@@ -138,14 +157,14 @@ def _score(column: str, cutoff: int | None) -> Callable[[_Scored], float | None]
     return lambda row: next((each.get(column) for each in row[1] if each["cutoff"] == cutoff), None)
 
 
-def _counts(measure_set: MeasureSet) -> list[TextColumn]:
+def _counts(measure_set: MeasureSet, counts: Mapping[str, str] = _COUNTS) -> list[TextColumn]:
     """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
     columns = [number("queries", _deepest("queries"), counted)]
     if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in measure_set.pairs):
         # The means of NDCG and of other measures can be of other queries. At the deepest cutoff these are not counted
         # if no such measure was requested there.
         columns.append(number("relevant queries", _relevant_queries, counted))
-    columns += [number(heading, _deepest(count), counted) for count, heading in _COUNTS.items()]
+    columns += [number(heading, _deepest(count), counted) for count, heading in counts.items()]
     return [*columns, number("judged rate", _deepest("judged_rate"))]
 
 

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
+from ndcg_spark.convention.cutoffs import by_depth, by_run, format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
@@ -15,7 +15,7 @@ _DIRECTIONS = {"asc": False, "desc": True}
 
 #: The columns by which rows of each kind can be sorted. By default text is ascending and numbers are descending.
 OF_DATASETS = (
-    *("run", "ndcg", *COLUMNS, "ndcg_pooled", "ndcg_stddev", "dcg", "judged_rate"),
+    *("run", "ndcg", *COLUMNS, "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate"),
     *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
 )
 OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
@@ -82,6 +82,23 @@ def order_of(
     return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
 
 
+def without_slices(
+    rows: Iterable[Mapping[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of dataset scores of all queries, by dataset, run and cutoff; and those of slices, first by slice.
+
+    Rows of earlier versions have no slices.
+    """
+    of_slices: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    whole = []
+    for row in sorted(rows, key=by_run):
+        if row.get("attribute") is None:
+            whole.append(dict(row))
+        else:
+            of_slices.setdefault((row["attribute"], row["value"]), []).append(dict(row))
+    return whole, [row for each in sorted(of_slices) for row in of_slices[each]]
+
+
 def sorted_runs(
     rows: Iterable[Mapping[str, Any]], order: Order | None = None, measure_set: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
@@ -89,11 +106,11 @@ def sorted_runs(
 
     Without an order the best by the headline of the `measure_set` comes first. Runs without a value come last.
     """
-    by_run: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: by_depth(row["cutoff"])):
-        by_run.setdefault((row["dataset"], row["run"]), []).append(row)
+        grouped.setdefault((row["dataset"], row["run"]), []).append(row)
     # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
-    runs = [by_run[key] for key in sorted(by_run)]
+    runs = [grouped[key] for key in sorted(grouped)]
     every = [row for of_run in runs for row in of_run]
     headline, depth = measure_set.headline(row["cutoff"] for row in every)
     effective = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)

@@ -65,8 +65,9 @@ def folder(tmp_path_factory):
         assert done.returncode == 0, done.stderr
     rows = "".join(f"{query},{('de', 'en')[at % 2]}\n" for at, query in enumerate(QUERIES))
     (folder / "slices.csv").write_text("qid,language\n" + rows, encoding="utf-8")
+    (folder / "long.csv").write_text("qid,slice,slice_value\n" + rows.replace(",", ",language,"), encoding="utf-8")
     (folder / "weights.jsonl").write_text(
-        "".join(f'{{"query_id": "{query}", "weight": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
+        "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
         encoding="utf-8",
     )
     return folder
@@ -157,11 +158,15 @@ def test_a_margin_says_which_runs_are_the_same_and_what_it_takes_to_see_it(folde
 
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
-    done = compare(
-        folder, "--baseline", "old", "--slices", "slices.csv", "--weights", "weights.jsonl", "--format", "csv"
+    asked = ("--baseline", "old", "--weights", "weights.jsonl", "--format", "csv")
+    # A column for each attribute, and a row for each.
+    wide, long = (compare(folder, *asked, "--slices", name).stdout for name in ("slices.csv", "long.csv"))
+    rows, again = ([row for row in csv.DictReader(io.StringIO(out)) if row["cutoff"] == "3"] for out in (wide, long))
+    keys, same = (
+        [(row["attribute"], row["value"], bool(row["weight_effective_n"])) for row in of] for of in (rows, again)
     )
-    rows = [row for row in csv.DictReader(io.StringIO(done.stdout)) if row["cutoff"] == "3"]
-    assert [(row["attribute"], row["value"], bool(row["weight_effective_n"])) for row in rows] == [
+    assert same == keys
+    assert keys == [
         ("", "", False),
         ("", "", True),
         ("language", "de", False),
@@ -239,6 +244,21 @@ def test_what_cannot_be_compared_is_refused_in_words(folder, arguments, code, wo
     assert done.returncode == code, done.stderr
     assert words in done.stderr
     assert done.stdout == ""
+
+
+def test_several_baselines_are_corrected_together_and_none_of_them_may_be_a_run(folder):
+    (folder / "third.run").write_text(run_file("third", OLD[::-1]), encoding="utf-8")
+    done = evaluate(folder, "third.run", "--output", "three", "--date", "2026-11-20")
+    assert done.returncode == 0, done.stderr
+    several = ("compare", "three", "--baseline", "old", "--baseline", "third", "--measures", "ndcg@3")
+    done = ndcg_spark(folder, *several, "--format", "json")
+    assert "compared default of 2026-11-20 with run old and run third" in done.stderr
+    found = json.loads(done.stdout)
+    rows = [(row["run"], row["baseline"], row["family_size"]) for row in found["comparisons"]]
+    assert rows == [("new", "old", 2), ("new", "third", 2)]
+    assert {row["baseline"] for row in found["transitions"]} == {"old", "third"}
+    done = ndcg_spark(folder, *several, "--run", "third")
+    assert (done.returncode, "run: 'third' is the baseline itself" in done.stderr) == (2, True)
 
 
 def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):

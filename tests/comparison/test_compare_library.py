@@ -11,7 +11,6 @@ from embedded import examples_of
 from ndcg_spark import compare, evaluate, to_pandas
 from ndcg_spark.comparison import api
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.report.notebook import show_comparison
 from ndcg_spark.schemas import COMPARISONS
 
 COLUMNS = {
@@ -65,28 +64,18 @@ def test_a_measure_is_compared_at_the_cutoffs_at_which_it_was_evaluated(evaluate
     assert [row["cutoff"] for row in rows] == [10, None]
 
 
-def shown(_):
-    comparison = show_comparison(compare(COLUMNS, "old", correction="none"), correction="none")
-    return str(comparison), comparison._repr_html_()
-
-
 def in_a_notebook(_):
     comparison = compare(COLUMNS, "old")
-    return notebooks.shown(comparison), to_pandas(comparison)
+    # A table that nothing else refers to has its methods too.
+    return notebooks.shown(comparison), to_pandas(comparison), compare(COLUMNS, "old").to_pandas()
 
 
 def test_a_comparison_shows_itself_in_a_notebook_and_goes_to_pandas(evaluate_embedded):
-    page, frame = evaluate_embedded.call(in_a_notebook)
+    page, frame, again = evaluate_embedded.call(in_a_notebook)
+    pd.testing.assert_frame_equal(frame, again)
     assert "ndcg@10" in page
     assert "+0.1667" in page
     assert (frame["cutoff"].tolist(), str(frame["cutoff"].dtype)) == ([10], "Int64")
-
-
-def test_a_notebook_shows_a_comparison_as_a_table(evaluate_embedded):
-    text, page = evaluate_embedded.call(shown)
-    assert "<td" in page
-    # The new run wins twice by 0.25 and ties once.
-    assert [word in text.splitlines()[2].split() for word in ("new", "ndcg@10", "+0.1667")] == [True] * 3
 
 
 def test_so_are_frames_of_polars_with_slices_and_weights(evaluate_embedded):
@@ -125,6 +114,32 @@ def test_the_examples_of_the_docstring_run(evaluate_embedded):
     assert (failed, attempted > 3) == (0, True), said
 
 
+def test_several_baselines_are_each_compared_with_every_other_run_in_one_family(evaluate_embedded):
+    means = {"old": 0.25, "older": 0.5, "new": 0.75, "newest": 0.5}
+    apart = [at / 100 for at in range(-5, 6)]
+    scores = pd.DataFrame(
+        [(run, f"q{at}", mean + each * len(run)) for run, mean in means.items() for at, each in enumerate(apart)],
+        columns=["run", "query_id", "ndcg"],
+    )
+    _, rows = evaluate_embedded.call(compared, scores, ["old", "older"])
+    assert [(row["run"], row["baseline"], round(row["difference"], 9)) for row in rows] == [
+        ("new", "old", 0.5),
+        ("new", "older", 0.25),
+        ("newest", "old", 0.25),
+        ("newest", "older", 0.0),
+    ]
+    # The mean of the last did not change, but its queries did; the first has one difference for all queries.
+    assert [(row["family"], row["family_size"]) for row in rows] == [("primary", 4)] * 4
+    alone = [row for name in ("old", "older") for row in evaluate_embedded.call(compared, scores, name)[1]]
+    known = {(row["run"], row["baseline"]): row["p_value"] for row in alone}
+    assert [row["p_value"] for row in rows] == [known[row["run"], row["baseline"]] for row in rows]
+    assert rows[0]["p_adjusted"] == pytest.approx(min(row["p_value"] for row in rows) * 4)
+    with pytest.raises(ConfigurationError, match="baseline: no run is called 'oldest'"):
+        evaluate_embedded.call(compared, scores, ["old", "oldest"])
+    with pytest.raises(ConfigurationError, match="there is no run to compare with the baseline"):
+        evaluate_embedded.call(compared, scores, list(means))
+
+
 def test_a_baseline_alone_is_nothing_to_compare(evaluate_embedded):
     alone = pd.DataFrame({"run": ["old"] * 2, "query_id": ["1", "2"], "ndcg": [0.5, 0.25]})
     with pytest.raises(ConfigurationError, match="there is no run to compare with the baseline"):
@@ -152,6 +167,29 @@ def test_attributes_and_weights_name_queries_as_other_tools_do(evaluate_embedded
     assert next(row["difference"] for row in rows if row["weight_effective_n"]) == pytest.approx((0.25 + 2 * 0.25) / 4)
 
 
+SLICED = {
+    "a row per attribute, in capitals": {"User_Id": [1, 2, 3], "Attribute": ["kind"] * 3, "Value": ["a", "a", "b"]},
+    "names of slices": {"qid": [1, 2, 3], "slice": ["kind"] * 3, "slice_value": ["a", "a", "b"]},
+    "an attribute that is called slice": {"qid": [1, 2, 3], "slice": ["a", "a", "b"]},
+}
+
+
+@pytest.mark.parametrize("names", SLICED)
+def test_attributes_and_weights_have_the_names_of_other_tools_in_every_column(evaluate_embedded, names):
+    weights = {"user_id": [1, 2, 3], "Frequency": [1, 1, 2]}
+    _, rows = evaluate_embedded.call(compared, COLUMNS, attributes=SLICED[names], weights=weights)
+    found = [(row["attribute"], row["value"], row["queries"]) for row in rows if row["weight_effective_n"] is None]
+    name = "slice" if "called slice" in names else "kind"
+    assert found == [(None, None, 3), (name, "a", 2), (name, "b", 1)]
+    assert next(row["difference"] for row in rows if row["weight_effective_n"]) == pytest.approx((0.25 + 2 * 0.25) / 4)
+
+
+def test_runs_to_compare_may_be_a_dictionary_of_tables(evaluate_embedded):
+    scores = pd.DataFrame(COLUMNS)
+    runs = {name: scores[scores["run"] == name].drop(columns="run") for name in ("old", "new")}
+    assert evaluate_embedded.call(compared, runs) == evaluate_embedded.call(compared, scores)
+
+
 MEASURED = {
     "run": ["old", "old", "new", "new"],
     "query_id": [1, 1, 1, 1],
@@ -166,6 +204,8 @@ MEASURED = {
     [
         ("P@5", [("precision", 5, 0.6 - 0.2)]),
         ("nDCG@10", [("ndcg", 10, 0.7 - 0.2)]),
+        (["P@5", "nDCG@10"], [("precision", 5, 0.6 - 0.2), ("ndcg", 10, 0.7 - 0.2)]),
+        ("precision@5,ndcg@10", [("precision", 5, 0.6 - 0.2), ("ndcg", 10, 0.7 - 0.2)]),
         ("P@5 ndcg@10", [("precision", 5, 0.6 - 0.2), ("ndcg", 10, 0.7 - 0.2)]),
     ],
 )

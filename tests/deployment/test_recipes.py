@@ -95,6 +95,6 @@ def test_a_pull_request_gets_the_scores_and_the_verdict_as_its_comment(tmp_path)
         (tmp_path / name).write_text("\n".join(rows) + "\n", encoding="utf-8")
     done = command_line(*arguments, cwd=tmp_path)
     assert done.returncode == 5, done.stderr
-    assert "| main | 1.0000 | 50 |" in done.stdout
-    assert "| branch | 0.4307 | 50 |" in done.stdout
+    assert "| main | 1.0000 | 0.0000 | 50 |" in done.stdout
+    assert "| branch | 0.4307 | 0.0000 | 50 |" in done.stdout
     assert "\nfail: ndcg@10 of branch" in done.stdout

@@ -3,7 +3,14 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, refuse_list_as_text, resolve
+from ndcg_spark.inputs.column_names import (
+    doubtful_run,
+    is_known,
+    is_of_quepid,
+    of_attributes,
+    refuse_list_as_text,
+    resolve,
+)
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
@@ -155,3 +162,22 @@ def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_
     columns, given, folders, doubtful
 ):
     assert doubtful_run(columns, given, folders) == doubtful
+
+
+@pytest.mark.parametrize(
+    ("has", "columns"),
+    [
+        ("qid Attribute Value", {"query_id": "qid", "attribute": "Attribute", "value": "Value"}),
+        ("qid slice slice_value", {"query_id": "qid", "attribute": "slice", "value": "slice_value"}),
+        ("attribute value slice", {"attribute": "attribute", "value": "value"}),
+        ("user_id slice lang", {"query_id": "user_id"}),
+        ("dataset qid value lang", {"dataset": "dataset", "query_id": "qid"}),
+    ],
+)
+def test_attributes_are_in_rows_only_where_both_columns_of_rows_are_there(has, columns):
+    assert of_attributes({}, has.split(), "query_attributes") == columns
+
+
+@pytest.mark.parametrize("name", ["weight", "Weights", "Query Weight", "frequency", "traffic"])
+def test_weights_of_the_field_are_found_under_their_names(name):
+    assert found(QUERY_WEIGHTS, ["qid", name])["weight"] == name

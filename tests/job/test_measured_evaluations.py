@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 
 import pyarrow.parquet as pq
 import pytest
@@ -51,9 +52,11 @@ def test_the_table_has_the_measures_in_their_order_and_the_best_by_the_first_on_
     assert [row[4:6] for row in runs] == [["2", "2"], ["2", "2"]]
     skipping = ["--set", "missing_query=skip"]
     _, *runs, _ = table(evaluate(folder, "--measures", "nDCG@5 R(rel=2)@4 RR(rel=2)@4", *skipping).stdout)
-    assert [[row[0], *row[2:6]] for row in runs] == [
-        ["first", "1.0000", "1.0000", "2", "1"],
-        ["second", "1.0000", "0.2500", "1", "1"],
+    # After the score its standard error, of two values half their distance; one has none.
+    discount = 1 / math.log2(3)
+    assert [[row[0], *row[2:7]] for row in runs] == [
+        ["first", f"{abs(3 / (3 + discount) - discount) / 2:.4f}", "1.0000", "1.0000", "2", "1"],
+        ["second", "-", "1.0000", "0.2500", "1", "1"],
     ]
 
 
@@ -64,8 +67,8 @@ def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_
     assert found["convention"] == "standard rbp_persistence=0.5 max_grade=2"
     assert "persistence 0.5 in RBP; the highest grade that RBP and ERR know is 2" in found["formula"]
     first, second = found["dataset_scores"]
-    assert list(first)[:8] == [
-        *("dataset", "evaluated_on", "run", "cutoff", "ndcg"),
+    assert list(first)[:10] == [
+        *("dataset", "evaluated_on", "run", "cutoff", "attribute", "value", "ndcg"),
         *("precision", "rbp", "rbp_residual"),
     ]
     assert first["precision"] == (1 / 2 + 1 / 2) / 2
@@ -136,7 +139,8 @@ def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
     lines += ['judgments.path = "qrels.txt"', 'results.path = "runs.txt"']
     (folder / "night.toml").write_text("\n".join(lines), encoding="utf-8")
     heading, *_ = table(run(folder, "evaluate", "--config", "night.toml").stdout)
-    assert heading[:4] == ["run", "ndcg@3", "judged@2", "ap@all"]
+    assert heading[:4] == ["run", "ndcg@3", "std", "error"]
+    assert heading[4:6] == ["judged@2", "ap@all"]
     heading, *_ = table(run(folder, "evaluate", "--config", "night.toml", "--measures", "success").stdout)
     assert heading[:3] == ["run", "success@3", "queries"]
     found = json.loads(run(folder, "check", "--config", "night.toml", "--format", "json").stdout)

@@ -62,6 +62,18 @@ def test_120_nights_are_read_though_a_plan_may_only_be_100_expressions_deep(tmp_
     assert Embedded().call(rows_of, str(tmp_path), "rejected_rows", "evaluation_id") == []
 
 
+def test_a_night_of_a_version_without_slices_has_scores_of_all_queries(tmp_path):
+    later = ["attribute", "value", "ndcg_stderr"]
+    kept_night(tmp_path, 0, {"a": 0.5}, without=later)
+    kept_night(tmp_path, 1, {"a": 0.25})
+    found = [row for rows in read_dataset_scores(committed(str(tmp_path))) for row in rows]
+    assert [(row["ndcg"], *(row[name] for name in later)) for row in found] == [(0.5, *[None] * 3), (0.25, *[None] * 3)]
+    by_engine = Embedded().call(rows_of, str(tmp_path), "dataset_scores", "ndcg", *later)
+    assert sorted(by_engine, key=str) == [(0.25, *[None] * 3), (0.5, *[None] * 3)]
+    by_us = read_rows(committed(str(tmp_path)), "dataset_scores", ["ndcg", *later]).to_pylist()
+    assert sorted(row["ndcg"] for row in by_us) == [0.25, 0.5]
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [("missing", "is missing"), ("truncated", "is damaged"), ("another night's", "is damaged")],
@@ -243,7 +255,9 @@ def compared_while_it_is_evaluated_again(folder, when):
 
     again()
     with mock.patch.object(compare_job, "compare_tables", compare):
-        found = compare_job.compare_nights(ComparisonRequest(night["output"], baseline="bm25", engine="embedded"), told)
+        found = compare_job.compare_nights(
+            ComparisonRequest(night["output"], baselines=["bm25"], engine="embedded"), told
+        )
     return [[row["run"] for row in found.rows], committed(night["output"])[0].evaluation_id == ids[-1], len(ids)]
 
 

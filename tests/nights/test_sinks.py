@@ -29,6 +29,8 @@ def output(request, tmp_path, monkeypatch):
     (tmp_path / "warehouse").mkdir()
     for name, value in iceberg_environment(tmp_path).items():
         monkeypatch.setenv(name, value)
+    # A session that other tests of this process have opened is not one of these tests'.
+    monkeypatch.setattr("ndcg_spark.nights.table_outputs.SparkSession.getActiveSession", lambda: None)
     place = f"delta:{tmp_path}/tables" if request.param == "delta" else "iceberg:ice.ndcg"
     assert Sink(place).create() == list(TABLES)
     return place

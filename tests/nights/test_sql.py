@@ -24,12 +24,12 @@ def test_the_queries_of_the_guide_answer_from_the_evaluations_that_count(tmp_pat
         settings(tmp_path, date, **more, cutoffs=[10], gate={"check": [CHECK]}) for date, more in NIGHTS
     )
     told = evaluated(tmp_path, {**first, "accepted": "the first night"}, {**again, "accepted": "again"}, worse)
-    *views, verdicts, seconds, trend, lost, changed = statements(tmp_path / "out")
+    *views, verdicts, seconds, trend, means, lost, changed = statements(tmp_path / "out")
     days = [datetime.date.fromisoformat(date) for date in DATES]
     with duckdb.connect() as connection:
         for view in views:
             connection.execute(view)
-        found = [connection.execute(query).fetchall() for query in (verdicts, seconds, trend, lost, changed)]
+        found = [connection.execute(query).fetchall() for query in (verdicts, seconds, trend, lost, changed, means)]
     assert [row[1:3] for row in found[0]] == [(days[1], told[2]["verdict"]), (days[0], told[1]["verdict"])]
     assert [row[4] for row in found[0]] == [None, "again"]
     assert [row[0] for row in found[1]] == days
@@ -39,6 +39,9 @@ def test_the_queries_of_the_guide_answer_from_the_evaluations_that_count(tmp_pat
     ]
     assert ("hybrid", "q4", days[1]) in [row[1:4] for row in found[3]]
     assert all(difference < 0 for *_, difference in found[3])
+    assert [row[:3] for row in found[5]] == [row[:3] for row in found[2]]
+    assert all(mean == pytest.approx(row[3]) for row, (*_, mean, _, _) in zip(found[2], found[5], strict=True))
+    assert all(low < mean < high for *_, mean, low, high in found[5])
     assert [row[1:] for row in found[4]] == [(days[1], 120, 8 * 60)]
 
 

@@ -40,7 +40,7 @@ def read_csv(text):
 
 def test_csv_has_the_measure_right_after_the_key_and_every_digit(capsys):
     text = printed(capsys, "csv", score(ndcg=1 / 3), score(cutoff=None, ndcg=None))
-    assert text.startswith("dataset,evaluated_on,run,cutoff,ndcg,")
+    assert text.startswith("dataset,evaluated_on,run,cutoff,attribute,value,ndcg,")
     assert [(row["cutoff"], row["ndcg"]) for row in read_csv(text)] == [("10", repr(1 / 3)), ("all", "")]
 
 

@@ -10,17 +10,18 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pandas as pd
 import pytest
 from kept_nights import date, night
 from programs import forked
 from staying import command_line
 
+from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import picture, trend_chart
-from ndcg_spark.report.notebook import show_trend
 from ndcg_spark.report.trends import best_runs, drawn, print_trends
 
 ROOT = Path(__file__).parents[2]
@@ -62,11 +63,29 @@ def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsy
 
 def test_a_notebook_shows_the_chart_and_the_table(output):
     pytest.importorskip("vl_convert")
-    shown = show_trend(str(output), run="dense")
+    shown = trend_of(str(output), run="dense")
     cell = shown._repr_html_()
     assert cell.startswith("<svg ")
     assert "<table" in cell
     assert date(60) in str(shown)
+
+
+def test_a_trend_in_python_has_the_rows_of_the_command_and_whole_cutoffs(output, capsys):
+    _, printed, _ = trend(capsys, output, "--run", "dense", "--measures", "nDCG@10", "--last", "3", "--format", "csv")
+    shown = trend_of(str(output), run="dense", measures="nDCG@10", last=3)
+    frame, rows = shown.to_pandas(), list(csv.DictReader(io.StringIO(printed)))
+    assert list(frame) == list(rows[0])
+    assert frame["value"].tolist() == [float(row["value"]) for row in rows]
+    assert (frame["cutoff"].tolist(), str(frame["cutoff"].dtype)) == ([10] * 3, "Int64")
+
+
+def test_the_whole_ranking_is_no_number_in_pandas(tmp_path):
+    night(tmp_path, 0, {"a": 0.5}, cutoff=None)
+    shown = trend_of(str(tmp_path))
+    assert (shown.to_pandas()["cutoff"].tolist(), str(shown.to_arrow().schema.field("cutoff").type)) == (
+        [pd.NA],
+        "int32",
+    )
 
 
 def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):

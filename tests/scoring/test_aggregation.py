@@ -1,6 +1,7 @@
 """Query scores become dataset scores, and every run is told of."""
 
 import datetime
+import math
 import statistics
 
 import pytest
@@ -40,6 +41,7 @@ def test_the_mean_and_the_deviation_are_over_queries_that_have_an_ndcg(evaluate_
     assert row["queries"] == 3
     assert row["ndcg"] == pytest.approx((1.0 + 0.5 + 0.0) / 3)
     assert row["ndcg_stddev"] == pytest.approx(statistics.stdev([1.0, 0.5, 0.0]))
+    assert row["ndcg_stderr"] == pytest.approx(statistics.stdev([1.0, 0.5, 0.0]) / math.sqrt(3))
 
 
 def test_pooled_is_the_sum_of_dcg_over_the_sum_of_ideal_dcg_of_the_queries_in_the_mean(evaluate_embedded):
@@ -56,7 +58,7 @@ def test_a_query_that_scores_0_without_an_ideal_weighs_in_the_mean_and_not_in_th
 def test_without_a_query_in_the_mean_every_score_is_null_and_never_0(evaluate_embedded):
     row = evaluate_embedded.call(aggregated, scored(None, 0.0, 0.0, "no_relevant"), scored(None, 0.0, 3.0, "missing"))
     assert row["queries"] == 0
-    assert [row[name] for name in ("ndcg", "ndcg_pooled", "ndcg_stddev", "dcg")] == [None] * 4
+    assert [row[name] for name in ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg")] == [None] * 5
 
 
 def test_the_pool_is_null_where_the_ideal_adds_up_to_0(evaluate_embedded):
@@ -66,7 +68,8 @@ def test_the_pool_is_null_where_the_ideal_adds_up_to_0(evaluate_embedded):
 
 def test_one_query_has_no_deviation_and_without_results_no_judged_rate(evaluate_embedded):
     row = evaluate_embedded.call(aggregated, scored(0.0, status="missing", returned=0, judged=0))
-    assert (row["queries"], row["ndcg"], row["ndcg_stddev"], row["judged_rate"]) == (1, 0.0, None, None)
+    assert (row["queries"], row["ndcg"]) == (1, 0.0)
+    assert [row[name] for name in ("ndcg_stddev", "ndcg_stderr", "judged_rate")] == [None] * 3
 
 
 def test_queries_are_counted_by_status_whether_they_are_in_the_mean_or_not(evaluate_embedded):
@@ -89,8 +92,8 @@ def test_each_dataset_run_and_cutoff_has_a_row_and_null_is_a_cutoff(evaluate_emb
 
 
 def test_a_run_without_a_judged_query_has_a_row_of_zeros_and_nulls_at_every_cutoff(evaluate_embedded):
-    columns = f"{KEY}, {COUNTS}, ndcg double"
-    rows = [("web", NIGHT, "r", 10, 4, 2, 1, 0.5), ("web", NIGHT, "r", None, 4, 2, 1, 0.6)]
+    columns = f"{KEY}, attribute string, {COUNTS}, ndcg double"
+    rows = [("web", NIGHT, "r", 10, None, 4, 2, 1, 0.5), ("web", NIGHT, "r", None, None, 4, 2, 1, 0.6)]
     runs = [("web", NIGHT, "r", 3), ("web", NIGHT, "idle", 7)]
     found = evaluate_embedded.call(with_runs, runs, [10, None], rows, columns)
     names = ["run", "cutoff", *(count.split()[0] for count in COUNTS.split(", ")), "unjudged_queries", "ndcg"]

@@ -34,7 +34,7 @@ def _print_hashes(folder, *names):
     from ndcg_spark.engine import open_engine
     from ndcg_spark.job.evaluate import evaluate_on
     from ndcg_spark.job.progress import Clock
-    from ndcg_spark.nights.read import read_scores
+    from ndcg_spark.nights.api import read_scores
 
     found = []
     with open_engine("embedded") as engine:

@@ -42,7 +42,8 @@ def compared_on(session: SparkSession, *tables: Any, **options: Any) -> Comparis
     names = {field.name for field in dataclasses.fields(ComparisonOptions)}
     options = {name: value for name, value in optional.items() if name in names}
     others = {name: value for name, value in optional.items() if name not in names}
-    return compare_tables(*[*made, *[None] * (3 - len(made))], ComparisonOptions(**options), **others)
+    own, other, *runs = [*made, *[None] * (2 - len(made))]
+    return compare_tables(own, other, [run for run in runs if run], ComparisonOptions(**options), **others)
 
 
 class Elsewhere:

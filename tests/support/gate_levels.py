@@ -18,15 +18,15 @@ from ndcg_spark.comparison import randomization, table
 from ndcg_spark.comparison.aggregates import NOISE, Aggregate
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.places import Place, Scored
-from ndcg_spark.comparison.slices import ALL
 from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decision import decide
 from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.slices import ALL
 
 Scores = np.ndarray
 Noise = Callable[[np.random.Generator, int, float], Scores]
-_PLACE = Place(Scored("web", datetime.date.fromisoformat(TONIGHT), "hybrid", 10), None, None, "e")
+_PLACE = Place(Scored("web", datetime.date.fromisoformat(TONIGHT), "hybrid", 10), None, None, "e", "hybrid")
 #: The number of the one slice, and the names of both.
 SLICE = 1
 _SLICES = {ALL: (None, None), SLICE: ("language", "de")}
@@ -58,7 +58,7 @@ def compared(run: Scores, baseline: Scores, config: GateConfig, number: int = AL
     if estimate.needs_randomization(config.test):
         estimate.randomized = randomization.p_value(apart, config.seed)
     options = ComparisonOptions(alpha=config.alpha, test=config.test, min_queries=config.min_queries)
-    (found,) = table.rows([estimate], _SLICES, None, options)
+    (found,) = table.rows([estimate], _SLICES, options)
     return found
 
 

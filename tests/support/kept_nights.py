@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,9 @@ def night(
     cutoff: int | None = 10,
     options: Mapping[str, Any] | None = None,
     verdict: str | None = None,
+    without: Sequence[str] = (),
 ) -> None:
-    """A night with the ndcg of these runs."""
+    """A night with the ndcg of these runs; `without` are columns that an earlier version did not write."""
     night = f"dataset={dataset}/evaluated_on={date(number)}"
     folder = output / "dataset_scores" / night / f"evaluation_id=e{number}"
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
@@ -53,7 +54,7 @@ def night(
         for run, ndcg in scores.items()
     ]
     folder.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), folder / "part.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA).drop_columns([*without]), folder / "part.parquet")
     size = (folder / "part.parquet").stat().st_size
     own = record(
         evaluation_id=f"e{number}",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.tables.comparisons import PLAIN_SIGNS, SORT_COLUMNS, comparison_table
+from ndcg_spark.tables.comparisons import PLAIN_SIGNS, SORT_COLUMNS, comparison_table, transition_table
 from ndcg_spark.tables.sorting import order_of
 from ndcg_spark.tables.writers import text
 
@@ -130,3 +130,32 @@ def test_below_100_characters_each_comparison_has_two_lines():
     _, lines = shown(MANY, 99)
     assert lines[2].split() == ["a-run-with-a-long-name", "ndcg@10", "-0.2000", "**", "0.0040"]
     assert lines[3] == "  -0.2500 to -0.1500  11 queries: 0 won, 11 tied, 0 lost  few_changed  skewed"
+
+
+def test_a_run_with_several_baselines_names_the_one_of_each_row():
+    both = [{**UNCHANGED, "baseline": name, "p_adjusted": p} for name, p in (("old", 1.0), ("older", 0.5))]
+    weighted = [{**row, "weight_effective_n": 5.0} for row in both]
+    table = comparison_table([both[0], weighted[0], both[1], weighted[1]], "holm", 0.05)
+    assert table.headings[:3] == ["run", "against", "measure"]
+    assert [row[1:3] for row in table.rows] == [
+        [name, f"ndcg@10{kind}"] for name in ("old", "older") for kind in ("", " weighted")
+    ]
+    assert table.notes[0] == "baseline: old, older"
+    # A run that is compared with that of its own name has one.
+    alone = comparison_table([UNCHANGED, {**UNCHANGED, "run": "old", "baseline": "old"}], "holm", 0.05)
+    assert alone.headings[:2] == ["run", "measure"]
+    assert alone.notes[0] == "baseline: the run of the same name"
+
+
+def test_the_changes_of_status_of_two_baselines_are_summed_up_apart():
+    part = {name: UNCHANGED[name] for name in ("dataset", "evaluated_on", "run", "measure", "cutoff")}
+    parts = [
+        {**part, "baseline": name, "baseline_status": was, "status": "scored", "queries": 2, "change": change}
+        for name, change in (("old", 0.25), ("older", 0.5))
+        for was in ("scored", "missing")
+    ]
+    shown = transition_table(parts).rows
+    assert [(row[1], row[3], row[-1]) for row in shown if row[3] == "all"] == [
+        ("old", "all", "+0.5000"),
+        ("older", "all", "+1.0000"),
+    ]

@@ -11,9 +11,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import conform, refuse_alike
+from ndcg_spark.casting import conform, quoted, refuse_alike
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.engine_files import quoted
 from ndcg_spark.schemas import QUERY_ATTRIBUTES, query_key
 
 WHERE = "query_attributes"
@@ -59,6 +58,20 @@ class Slices:
             F.col("slices").isNotNull().alias("attributed"),
             F.explode(F.coalesce("slices", nothing)).alias("slice"),
         )
+
+    def named(self, table: DataFrame) -> DataFrame:
+        """The table with the columns attribute and value in place of slice."""
+        if self.table is None:
+            nothing = F.lit(None).cast("string")
+            return table.withColumns({"attribute": nothing, "value": nothing}).drop("slice")
+        attributes, values = zip(*self.names.values(), strict=True)
+        columns = {
+            "slice": pa.array(self.names, pa.int32()),
+            "attribute": pa.array(attributes, pa.string()),
+            "value": pa.array(values, pa.string()),
+        }
+        names = F.broadcast(table.sparkSession.createDataFrame(pa.table(columns)))
+        return table.join(names, on=["slice"], how="inner").drop("slice")
 
 
 def long(table: DataFrame) -> DataFrame:

@@ -1,0 +1,210 @@
+"""The commands on published nights as functions, for Python and notebooks; and `explain`, also of tables."""
+
+import dataclasses
+import datetime
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
+from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
+from ndcg_spark.config import NOT_READ, load_gate, validate
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.request import ExplainRequest
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.job.explain import explain_query
+from ndcg_spark.job.explain_night import explain_night
+from ndcg_spark.job.gate import gate_published, newest_date
+from ndcg_spark.library import graded_judgments, results_with_runs, session_of
+from ndcg_spark.report.baseline import Baseline
+from ndcg_spark.report.charts import drawing, trend_chart
+from ndcg_spark.report.explanations import explanation_view
+from ndcg_spark.report.reports import write_report
+from ndcg_spark.report.trends import trend_view
+from ndcg_spark.report.verdicts import verdict_view
+from ndcg_spark.scores import View
+
+_Date = datetime.date | str | None
+_Path = str | os.PathLike[str]
+
+
+def trend(
+    output: _Path,
+    *,
+    dataset: str | None = None,
+    run: str | None = None,
+    measures: str | None = None,
+    last: int = 60,
+    since: _Date = None,
+    max_drop: float = ALLOWED_DROP,
+    floor: float = FLOOR,
+) -> View:
+    """The nights of an output as lines, with unusual nights, as the command `trend` has them.
+
+    Arguments are the options of the command: `measures` is such as ``ndcg@10,judged_rate`` or ``P@5 AP``, by default
+    the headline of the newest night; `last` nights are shown, and statistics use all; `since` is the date of an anchor.
+
+    Returns
+    -------
+    View
+        Tables for `print` and a notebook, with a chart where the extra `report` is installed; `to_pandas` and
+        `to_arrow` have a row per dataset, run, measure, cutoff and night, in the columns of ``--format csv``.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such dataset, run, measure or night.
+    StorageError
+        The output cannot be read.
+    """
+    request = TrendRequest(dataset, run, (), measures, last, _text(since), max_drop, floor)
+    found = lines(str(output), request)
+    return dataclasses.replace(trend_view(found), page=lambda: _chart(found))
+
+
+def report_night(
+    output: _Path,
+    file: _Path | None = None,
+    *,
+    date: _Date = None,
+    dataset: str | None = None,
+    run: str | None = None,
+    measure: str | None = None,
+    baseline: str | None = None,
+    baseline_date: _Date = None,
+    slices: str | None = None,
+    png: _Path | None = None,
+) -> View:
+    """The report of a night as a page, as the command `report` writes it. Needs the extra `report`.
+
+    It is written to the HTML `file`, and its plots to the folder `png`, if these are given. Other arguments are the
+    options of the command: by default the newest night, compared as its gate did, else with the newest comparable one;
+    `slices` is a file of attributes, and needs a baseline.
+
+    Returns
+    -------
+    View
+        The page in a notebook; the answer and the runs for `print`; `to_pandas` and `to_arrow` have the rows of
+        DATASET_SCORES of the night.
+
+    Raises
+    ------
+    NdcgSparkError
+        As the command fails: ConfigurationError, StorageError, EngineError.
+    """
+    requested = Baseline(baseline, _text(baseline_date), slices)
+    if slices and not requested.is_named:
+        raise ConfigurationError("slices: they need a comparison; give baseline or baseline_date too")
+    html, folder = (None if path is None else Path(path) for path in (file, png))
+    view, _ = write_report(str(output), html, _text(date), dataset, run, measure, requested, folder)
+    return view
+
+
+def gate_night(
+    output: _Path,
+    config: _Path | Mapping[str, Any],
+    *,
+    date: _Date = None,
+    dataset: str | None = None,
+    accept_baseline: str | None = None,
+) -> View:
+    """The verdicts of a gate on a published night, as the command `gate` has them. The scores stay as they are.
+
+    `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
+    By default the night is the newest. `accept_baseline` is why it is accepted as a baseline of later nights; its
+    record keeps the reason.
+
+    Returns
+    -------
+    View
+        A table of findings per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason` and
+        `exit_code`; `to_pandas` and `to_arrow` have a row per finding.
+
+    Raises
+    ------
+    NdcgSparkError
+        As the command fails. A night that fails its gate is a verdict, and raises nothing.
+    """
+    source = config if isinstance(config, Mapping) else Path(config)
+    settings = load_gate(source, {"date": _text(date) or newest_date(str(output), dataset)})
+    return verdict_view(gate_published(settings, str(output), dataset, _quiet, accept_baseline))
+
+
+def explain(
+    *source: Any,
+    query: str,
+    run: str | None = None,
+    baseline: str | None = None,
+    cutoff: int | str | None = None,
+    dataset: str | None = None,
+    date: _Date = None,
+    convention: Convention | str | None = None,
+    relevance: float | None = None,
+) -> View:
+    """The score of one query document by document, as the command `explain` has it.
+
+    Parameters
+    ----------
+    *source : path, or two tables
+        The folder of a night that keeps its documents; or judgments and results as `evaluate` takes them, all of which
+        are checked. Runs Spark jobs for tables.
+    query, run, baseline, dataset : str
+        The query, the run to explain (by default every one), and the run to show the changes since.
+    cutoff : int or str, optional
+        A rank, or `all`; by default that of the headline, or 10.
+    date : date or str, optional
+        The night of the folder, by default the newest.
+    convention, relevance : optional
+        Of tables, as `evaluate` takes them. A night has its own.
+
+    Returns
+    -------
+    View
+        Tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank, `json()` all.
+
+    Raises
+    ------
+    NdcgSparkError
+        As the command fails: ConfigurationError if there is no such query or run, InputError if a table is refused.
+
+    Examples
+    --------
+    >>> judgments = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
+    >>> results = {"q1": {"d3": 0.9, "d1": 0.8, "d2": 0.1}}
+    >>> found = explain(judgments, results, query="q1", convention="trec_eval")
+    >>> [round(adds, 4) for adds in found.to_pandas()["contribution"]]  # 1, and 2 / log2(3)
+    [1.0, 1.2619, 0.0]
+    """
+    request = ExplainRequest(query, run, baseline, dataset, None if cutoff is None else str(cutoff))
+    if len(source) == 1 and isinstance(source[0], (str, os.PathLike)):
+        if convention is not None or relevance is not None:
+            raise ConfigurationError("convention: a night has its own; leave out convention and relevance")
+        return explanation_view(explain_night(str(source[0]), _text(date), request))
+    if len(source) != 2 or date is not None:
+        raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
+    absent = {name: {"path": NOT_READ} for name in ("judgments", "results")}
+    config = validate({**absent, "convention": convention or Convention()}, "arguments")
+    session = session_of(*source)
+    tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
+    judgments, results = (
+        Source(table, name, "a table", []) for table, name in zip(tables, ("judgments", "results"), strict=True)
+    )
+    return explanation_view(explain_query(config, request, _quiet, (judgments, results)))
+
+
+def _chart(found: list[TrendLine]) -> str:
+    try:
+        return drawing(trend_chart(found), "trend")
+    except ConfigurationError:
+        # The extra is not installed, and the table says the same.
+        return ""
+
+
+def _text(date: _Date) -> str | None:
+    return None if date is None else str(date)
+
+
+def _quiet(_step: str, _sentence: str) -> None:
+    """Steps are for a terminal."""

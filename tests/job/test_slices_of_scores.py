@@ -1,0 +1,190 @@
+"""Evaluations whose queries are cut into slices: what is printed, kept, read again, shown and refused."""
+
+import csv
+import io
+import json
+import math
+import re
+import statistics
+from unittest import mock
+
+import pytest
+from staying import command_line, returned
+
+from ndcg_spark import config
+from ndcg_spark.errors import StorageError
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.read import read_dataset_scores, read_rows
+from ndcg_spark.nights.records import committed
+
+DISCOUNTED = 1 / math.log2(3)
+#: The document of each query is at rank 1 or 2, or not returned.
+RANKS = {"first": {"q1": 1, "q2": 2, "q3": None}, "second": {"q1": 2, "q2": 2, "q3": 1}}
+NDCG = {None: 0.0, 1: 1.0, 2: DISCOUNTED}
+#: q1 has two values of an attribute, q3 has none of the other; q9 is not judged.
+SLICES = "query_id,attribute,value\nq1,language,de\nq1,language,en\nq2,language,de\nq3,language,en\nq1,size,big\n"
+#: By slice, its queries.
+QUERIES = {
+    ("language", "de"): ["q1", "q2"],
+    ("language", "en"): ["q1", "q3"],
+    ("size", "(none)"): ["q2", "q3"],
+    ("size", "big"): ["q1"],
+}
+
+
+def results():
+    for run, ranks in RANKS.items():
+        for query, rank in ranks.items():
+            if rank is not None:
+                listed = ["x", "a"] if rank == 2 else ["a"]
+                yield from (f"{query} Q0 {doc} {at} {9 - at} {run}\n" for at, doc in enumerate(listed, 1))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slices")
+    (folder / "qrels.txt").write_text("".join(f"q{n} 0 a 1\n" for n in (1, 2, 3)), encoding="utf-8")
+    (folder / "runs.txt").write_text("".join(results()), encoding="utf-8")
+    (folder / "slices.csv").write_text(SLICES, encoding="utf-8")
+    (folder / "unknown.csv").write_text("query_id,language\nq8,de\nq9,en\n", encoding="utf-8")
+    (folder / "broken.csv").write_text("query_id,attribute,value\nq1,language,de\nq1,language,de\n", encoding="utf-8")
+    return folder
+
+
+def run(folder, *arguments, code=0):
+    done = command_line(*arguments, cwd=folder, COLUMNS="120", NO_COLOR="1")
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def evaluate(folder, *arguments, slices="slices.csv", code=0):
+    tables = ("evaluate", "qrels.txt", "runs.txt", "--cutoffs", "1,2", "--engine", "embedded", "--slices", slices)
+    return run(folder, *tables, *arguments, code=code)
+
+
+@pytest.fixture(scope="module")
+def kept(folder):
+    """The night with slices, published."""
+    done = evaluate(folder, "--output", "out", "--date", "2026-11-20", "--format", "json")
+    return json.loads(done.stdout), done.stderr, folder / "out"
+
+
+def expected(run, queries):
+    """The mean NDCG@2 of a run over these queries, and its standard error."""
+    values = [NDCG[RANKS[run][query]] for query in queries]
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+    return pytest.approx(statistics.mean(values)), error and pytest.approx(error)
+
+
+def at_2(rows):
+    return {(row["run"], row["attribute"], row["value"]): row for row in rows if row["cutoff"] == 2}
+
+
+def test_each_slice_has_a_row_of_every_run_beside_those_of_all_queries(kept):
+    outcome, told, out = kept
+    whole, sliced = at_2(outcome["dataset_scores"]), at_2(outcome["slice_scores"])
+    assert set(whole) == {(run, None, None) for run in RANKS}
+    assert set(sliced) == {(run, *each) for run in RANKS for each in QUERIES}
+    for (run, *each), row in (whole | sliced).items():
+        queries = QUERIES[tuple(each)] if each[0] else list(RANKS[run])
+        assert (row["ndcg"], row["ndcg_stderr"], row["queries"]) == (*expected(run, queries), len(queries)), each
+        assert row["missing_queries"] == sum(RANKS[run][query] is None for query in queries)
+        assert row["unjudged_queries"] == (None if each[0] else 0)
+    assert "4 dataset scores, 16 slice scores" in told
+    assert len(read_rows(committed(str(out)), "dataset_scores").to_pylist()) == 2 * 2 * (1 + len(QUERIES))
+
+
+def test_who_reads_the_scores_of_nights_reads_those_of_all_queries(folder, kept):
+    (rows,) = read_dataset_scores(committed(str(kept[2])))
+    assert [(row["run"], row["cutoff"], row["attribute"]) for row in rows] == [
+        (run, cutoff, None) for run in RANKS for cutoff in (1, 2)
+    ]
+    (night,) = json.loads(run(folder, "nights", "out", "--format", "json").stdout)
+    assert len(night["dataset_scores"]) == 2 * 2
+    trends = json.loads(run(folder, "trend", "out", "--format", "json").stdout)
+    assert [(line["run"], len(line["points"]), line["queries"]) for line in trends] == [(run, 1, [3]) for run in RANKS]
+
+
+def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folder):
+    lines = [line.split() for line in evaluate(folder).stdout.splitlines()]
+    heading = ["ndcg@1", "ndcg@2", "std", "error", "queries"]
+    assert lines[0][:6] == ["run", *heading]
+    second = expected("second", RANKS["second"])
+    assert lines[1][:5] == ["second", f"{1 / 3:.4f}", *(f"{each.expected:.4f}" for each in second), "3"]
+    sliced = next(at for at, line in enumerate(lines) if line[:2] == ["slice", "run"])
+    assert lines[sliced][2:7] == heading
+    assert "unjudged" not in lines[sliced]
+    assert [line[:2] for line in lines[sliced + 1 :]][:3] == [
+        ["language=de", "first"],
+        ["language=de", "second"],
+        ["language=en", "second"],
+    ]
+    assert ["size=big", "first", "1.0000", "1.0000", "-", "1"] in [line[:6] for line in lines]
+
+
+def test_csv_has_the_slice_in_the_key_of_each_row(folder):
+    rows = list(csv.DictReader(io.StringIO(evaluate(folder, "--format", "csv").stdout)))
+    assert [row["attribute"] for row in rows[:4]] == [""] * 4
+    assert {(row["attribute"], row["value"]) for row in rows[4:]} == set(QUERIES)
+    assert len(rows) == 2 * 2 * (1 + len(QUERIES))
+
+
+def test_a_baseline_is_compared_in_the_slices_too(folder):
+    rows = list(csv.DictReader(io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout)))
+    found = {(row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"}
+    assert [found["first", value] for value in ("", "de", "en", "(none)", "big")] == [""] * 5
+    assert [float(found["second", value]) for value in ("", "de", "en", "(none)", "big")] == [
+        pytest.approx((DISCOUNTED - 1 + 1) / 3),
+        pytest.approx((DISCOUNTED - 1) / 2),
+        pytest.approx((DISCOUNTED - 1 + 1) / 2),
+        pytest.approx(1 / 2),
+        pytest.approx(DISCOUNTED - 1),
+    ]
+
+
+def test_a_configuration_names_the_slices_and_an_option_replaces_their_file(folder):
+    config = 'query_attributes = "slices.csv"\njudgments = "qrels.txt"\nresults = "runs.txt"\ncutoffs = [2]\n'
+    (folder / "night.toml").write_text(config, encoding="utf-8")
+    base = ("evaluate", "--config", "night.toml", "--engine", "embedded", "--format", "json")
+    assert len(json.loads(run(folder, *base).stdout)["slice_scores"]) == 2 * len(QUERIES)
+    done = run(folder, *base, "--slices", "unknown.csv")
+    assert {row["value"] for row in json.loads(done.stdout)["slice_scores"]} == {"(none)"}
+    assert "no judged query of default has a value of language; check the query_id" in done.stderr
+
+
+def test_a_table_that_breaks_its_contract_is_refused_before_anything_is_scored(folder):
+    done = evaluate(folder, "--output", "refused", slices="broken.csv", code=3)
+    assert "query_attributes: 1 row(s) are repeated, e.g. of query_id=q1" in done.stderr
+    assert not (folder / "refused").exists()
+
+
+def evaluated_with_a_lost_row(settings):
+    stage = Publication.stage
+
+    def losing(publication, name, table):
+        lost = "run = 'first' AND cutoff = 1 AND value <=> 'de'"
+        stage(publication, name, table.where(f"NOT ({lost})") if name == "dataset_scores" else table)
+
+    with mock.patch.object(Publication, "stage", losing):
+        job.evaluate(settings, lambda *_: None)
+
+
+def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder):
+    tables = {"judgments": "qrels.txt", "results": "runs.txt", "query_attributes": "slices.csv"}
+    paths = {name: {"path": str(folder / file)} for name, file in tables.items()}
+    more = {"cutoffs": [1, 2], "engine": "embedded", "output": str(folder / "lost")}
+    with pytest.raises(StorageError, match="19 of 20 rows of dataset_scores were read back"):
+        returned(evaluated_with_a_lost_row, config.validate({**paths, **more}, "test"))
+    assert committed(str(folder / "lost")) == []
+
+
+def test_the_report_has_the_slices_of_its_run(folder, kept):
+    pytest.importorskip("vl_convert", reason="needs the extra report")
+    run(folder, "report", "out", "--run", "second", "--html", "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    section = page.partition('<h2 id="slices">')[2].partition("<h2 ")[0]
+    cells = re.findall(r'data-label="(slice|ndcg@2|std error|queries)">([^<]*)<', section)
+    mean, error = expected("second", QUERIES["language", "en"])
+    assert [text for _, text in cells[4:8]] == ["language=en", f"{mean.expected:.4f}", f"{error.expected:.4f}", "2"]
+    assert len(cells) == 4 * len(QUERIES)

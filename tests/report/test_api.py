@@ -1,0 +1,158 @@
+"""The commands on published nights as functions of the library: what they show, and that it is what is printed."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import notebooks
+import pandas as pd
+import pytest
+from embedded import examples_of
+from gated_nights import GATE, evaluated, settings
+from staying import command_line
+
+from ndcg_spark import explain, gate_night, read_scores, report_night
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report import api
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    """Two nights with their documents: one that was accepted, and one that is worse."""
+    folder = tmp_path_factory.mktemp("nights")
+    first = {**settings(folder, "2026-11-01", documents="top"), "accepted": "the first night"}
+    found = evaluated(folder, first, settings(folder, "2026-11-02", worse=30, documents="top"))
+    assert [night["verdict"] for night in found] == ["none", "fail"]
+    return folder / "out"
+
+
+TOML = """
+[[gate.baseline]]
+night = "last_good"
+[[gate.check]]
+runs = ["hybrid"]
+cutoff = 3
+max_drop = 0.01
+"""
+
+
+def both(_, function, *arguments, **named):
+    """What a view prints and shows, its JSON and its rows."""
+    view = function(*arguments, **named)
+    return str(view), view._repr_html_(), view.json(), view.to_pandas(), view.to_arrow()
+
+
+def printed(output, *arguments):
+    """What the command prints."""
+    return command_line(*arguments, cwd=output.parent).stdout
+
+
+def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(evaluate_embedded, output):
+    toml = output.parent / "gate.toml"
+    toml.write_text(
+        '[[gate.baseline]]\nnight = "last_good"\n[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n'
+    )
+    words, page, (verdict,), frame, table = evaluate_embedded.call(both, gate_night, str(output), {"gate": GATE})
+    assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 5)
+    assert words == printed(output, "gate", "out", "--config", "gate.toml").rstrip("\n")
+    assert "<td" in page
+    rows = list(csv.DictReader(io.StringIO(printed(output, "gate", "out", "--config", "gate.toml", "--format", "csv"))))
+    assert [list(frame), table.column_names] == [list(rows[0])] * 2
+    assert frame["value"].tolist() == [float(row["value"]) for row in rows]
+    assert evaluate_embedded.call(both, gate_night, str(output), toml)[2] == [verdict]
+    assert evaluate_embedded.call(both, gate_night, output, toml, date="2026-11-01")[2][0]["code"] == "no_baseline"
+
+
+def test_a_query_in_python_is_explained_as_the_command_does(evaluate_embedded, output):
+    words, page, (value,), frame, _ = evaluate_embedded.call(
+        both, explain, str(output), query="q0", run="hybrid", cutoff=3
+    )
+    command = ("explain", "out", "--query", "q0", "--run", "hybrid", "--cutoff", "3")
+    assert words == printed(output, *command).rstrip("\n")
+    assert json.loads(printed(output, *command, "--format", "json")) == [value]
+    assert "<table" in page
+    assert frame["contribution"].tolist() == [line["contribution"] for line in value["lines"]]
+
+
+JUDGED = {"q": {"a": 2, "b": 1}, "p": {"a": 1}}
+RUNS = {
+    "old": {"q": {"b": 2.0, "a": 1.0}},
+    "new": pd.DataFrame({"qid": ["q", "q"], "docno": ["a", "b"], "score": [2, 1]}),
+}
+
+
+def test_tables_are_explained_without_a_night(evaluate_embedded):
+    options = {"query": "q", "run": "new", "baseline": "old", "convention": "trec_eval"}
+    words, _, (value,), frame, _ = evaluate_embedded.call(both, explain, JUDGED, RUNS, **options)
+    assert (value["run"], value["ndcg"], value["convention"]) == ("new", 1.0, "trec_eval")
+    assert "Compared with old" in words
+    assert frame["doc_id"].tolist() == ["a", "b"]
+    clicks = {"q": ["a"]}
+    (value,) = evaluate_embedded.call(both, explain, clicks, {"q": ["b", "a"]}, query="q", relevance=1)[2]
+    assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((JUDGED,), "give the folder of a night, and perhaps its date; or judgments and results"),
+        (("out", JUDGED, RUNS), "give the folder of a night"),
+    ],
+    ids=["one table", "three"],
+)
+def test_what_is_neither_a_night_nor_two_tables_is_not_explained(arguments, words):
+    with pytest.raises(ConfigurationError, match=words):
+        explain(*arguments, query="q")
+
+
+def test_a_night_has_a_convention_of_its_own():
+    with pytest.raises(ConfigurationError, match="a night has its own; leave out convention"):
+        explain("out", query="q", convention="trec_eval")
+
+
+def shown_tables(_, output):
+    tables = [read_scores(Path(output)), *(read_scores(output, name) for name in ("evaluations", "ranked_documents"))]
+    compared = read_scores(output, "comparisons", date="2026-11-02")
+    return [notebooks.shown(table) for table in (*tables, compared)], compared.to_pandas()
+
+
+def test_what_is_read_of_nights_shows_itself_in_a_notebook(evaluate_embedded, output):
+    (scores, evaluations, documents, compared), frame = evaluate_embedded.call(shown_tables, str(output))
+    assert scores.count("<tr>") == 2 * 2
+    assert "2026-11-01" in scores
+    assert "the first night" in evaluations
+    assert "The first 20 rows" in documents
+    # The comparisons of one night are shown as `compare` shows them.
+    assert "ndcg@3" in compared
+    assert frame["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
+
+
+def test_a_date_without_a_night_is_refused(evaluate_embedded, output):
+    with pytest.raises(ConfigurationError, match="there is no night of 2026-10-01"):
+        evaluate_embedded.call(shown_of, str(output), date="2026-10-01")
+
+
+def shown_of(_, output, **named):
+    return notebooks.shown(read_scores(output, **named))
+
+
+def test_a_report_in_python_shows_the_page_and_writes_it(evaluate_embedded, output):
+    pytest.importorskip("vl_convert")
+    file = output.parent / "report.html"
+    words, page, _, frame, _ = evaluate_embedded.call(both, report_night, str(output), file, date="2026-11-02")
+    assert page.startswith("<iframe srcdoc=")
+    assert page.count("<iframe") == 1
+    assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert words.splitlines()[1].split()[:2] == ["run", "difference"]
+    assert sorted(frame["run"]) == ["bm25", "hybrid"]
+
+
+def test_slices_of_a_report_need_a_baseline(output):
+    with pytest.raises(ConfigurationError, match="slices: they need a comparison"):
+        report_night(str(output), slices="slices.csv")
+
+
+def test_the_examples_of_the_docstrings_run(evaluate_embedded):
+    failed, attempted, said = evaluate_embedded.call(examples_of, api.__name__)
+    assert (failed, attempted >= 4) == (0, True), said
