@@ -203,8 +203,8 @@ def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> E
     """
     settings = dict(file) if isinstance(file, Mapping) else _read(file)
     gate = settings.get("gate")
-    checks = gate.get("check") if isinstance(gate, dict) else None
-    listed = checks if isinstance(checks, list) else []
+    checks = [gate.get(name) for name in ("check", "lists")] if isinstance(gate, dict) else []
+    listed = [check for of_kind in checks if isinstance(of_kind, list) for check in of_kind]
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
     absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
     return _loaded({**absent, **settings}, None if isinstance(file, Mapping) else file, overrides)

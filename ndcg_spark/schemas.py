@@ -264,9 +264,11 @@ KEPT_JUDGMENTS = _table(
 )
 
 #: One row per run, baseline, query that either returned something for, and cutoff; key (dataset, evaluated_on, run,
-#: baseline, baseline_night, query_id, cutoff). Dates are null for results that are of no night. `returned` and
+#: baseline, baseline_night, query_id, cutoff). Dates, `judged` and `evaluation_id` are null for results that
+#: are of no night. `returned` and
 #: `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and `left` are the
-#: others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1 (LISTS.md).
+#: others of either. `same_order`: the same documents in the same order. `judged`: whether the night judges the query.
+#: The measures are from 0 to 1 (LISTS.md).
 LIST_CHANGES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -282,6 +284,8 @@ LIST_CHANGES = _table(
     ("left", _COUNT),
     ("top_changed", BooleanType()),
     ("same_order", BooleanType()),
+    ("judged", BooleanType()),
+    ("evaluation_id", _TEXT),
     ("overlap", _NUMBER),
     ("jaccard", _NUMBER),
     ("average_overlap", _NUMBER),
@@ -322,6 +326,7 @@ KEPT = {
     "ranked_documents": RANKED_DOCUMENTS,
     "judgments": KEPT_JUDGMENTS,
     "comparisons": COMPARISONS,
+    "list_changes": LIST_CHANGES,
     "evaluations": EVALUATIONS,
 }
 

@@ -35,6 +35,7 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option("--top", metavar="N", type=click.IntRange(min=1), help="Show the first N comparisons of a table.")
 @options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
 @click.option("--lists", is_flag=True, help="Compare the lists that the nights keep, not their scores.")
+@options.number("--persistence", "P", "With --lists, that of rank-biased overlap, between 0 and 1.", float, 0.9)
 @options.output_format(*options.FORMATS)
 @options.engine
 @options.remote
@@ -51,6 +52,7 @@ def compare(
     sort: str | None,
     top: int | None,
     lists: bool,
+    persistence: float,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -65,6 +67,7 @@ def compare(
     from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
+    _refuse_others(click.get_current_context(), lists)
     chosen = ComparisonOptions(
         measures_of(measures), alpha, correction, test, margin=margin, unchanged_queries=unchanged_queries
     )
@@ -74,9 +77,8 @@ def compare(
         from ndcg_spark.job.compare_lists import compare_lists_of_nights
         from ndcg_spark.report.lists import print_lists
 
-        _refuse_of_scores(click.get_current_context())
         with Progress(style).running() as progress:
-            changed = compare_lists_of_nights(request, request.queries, progress.report_step)
+            changed = compare_lists_of_nights(request, request.queries, persistence, progress.report_step)
         print_lists(changed, style)
         return
     with Progress(style).running() as progress:
@@ -84,13 +86,23 @@ def compare(
     print_compared(found, style, chosen, order, top)
 
 
-def _refuse_of_scores(context: click.Context) -> None:
-    """ConfigurationError for an option that only a comparison of scores has."""
-    of_lists = ("output", "date", "dataset", "baselines", "baseline_date", "runs", "queries", "lists", "style")
+def _refuse_others(context: click.Context, lists: bool) -> None:
+    """ConfigurationError for an option that only a comparison of scores has, or only one of lists."""
+    of_both = (
+        "output",
+        "date",
+        "dataset",
+        "baselines",
+        "baseline_date",
+        "runs",
+        "queries",
+        "style",
+        "engine",
+        "remote",
+    )
     for name in context.params:
         is_default = context.get_parameter_source(name) is click.core.ParameterSource.DEFAULT
-        if not is_default and name not in (*of_lists, "engine", "remote"):
+        if not is_default and name not in of_both and (name in ("lists", "persistence")) is not lists:
             option = name.replace("_", "-")
-            raise ConfigurationError(
-                f"arguments: --{option} is for scores, and --lists compares lists; omit one of them"
-            )
+            words = "scores, and --lists compares lists; omit one of them" if lists else "lists; give --lists too"
+            raise ConfigurationError(f"arguments: --{option} is for {words}")

@@ -85,6 +85,11 @@ def _finding(gate: GateConfig, each: RunCheck, test: Test, failed_before: Collec
         unpaired_queries=row.get("unpaired_queries"),
         flags=tuple(row.get("flags") or ()),
     )
+    return confirmed(gate, found, failed_before)
+
+
+def confirmed(gate: GateConfig, found: Finding, failed_before: Collection[Hashable]) -> Finding:
+    """The finding; without a verdict if it fails, and the gate wants that confirmed by the nights before."""
     if gate.confirm == 1 or found.effect is not Effect.FAIL or check_key(vars(found)) in failed_before:
         return found
     words = f"{found.reason}; it fails if it is so in {gate.confirm} nights in a row"

@@ -6,12 +6,13 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.history import History, night_of
+from ndcg_spark.gate.lists import published_lists
 from ndcg_spark.gate.run import run_gate
 from ndcg_spark.gate.verdict import Code, Effect, Verdict
 from ndcg_spark.nights.records import CommittedNight
 
 #: Where there is nothing to compare with, the night is taken for accepted, as somebody would have had to do it.
-_BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS)
+_BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS, Code.NO_LISTS)
 
 
 def rehearse(
@@ -33,7 +34,9 @@ def rehearse(
             tonight, known = night_of(night), History(nights, history.session)
             if not own.baseline and gate.baseline:
                 continue
-            verdict = run_gate(own, tonight, known.scores(tonight), known, attributes, weights).verdict
+            scores = known.scores(tonight)
+            lists = published_lists(own, nights, night, history.session)
+            verdict = run_gate(own, tonight, scores, known, attributes, weights, lists=lists).verdict
             nights[number] = _rehearsed(night, verdict)
             yield verdict
 

@@ -17,6 +17,7 @@ from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_basel
 from ndcg_spark.gate.config import BaselineConfig, CheckConfig, GateConfig
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.history import History
+from ndcg_spark.gate.lists import NO_LISTS, ComparedLists
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.nights.records import ReplacedError
@@ -42,10 +43,11 @@ def run_gate(
     weights: DataFrame | None = None,
     accepted: str | None = None,
     lost: int = 0,
+    lists: ComparedLists = NO_LISTS,
 ) -> GateResult:
     """The verdict on a night whose QUERY_SCORES are `scores`. Runs Spark jobs.
 
-    `lost` is how many of the queries that lost most are named for each run.
+    `lost` is how many of the queries that lost most are named for each run, and `lists` how much its lists changed.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def run_gate(
     run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
     baselines = [run.baseline(config) for config in gate.baseline]
     rows = {id(row): dict(row) for each in baselines for row in each.rows}
-    verdict = decide(gate, tonight, baselines, accepted, run.minimums())
+    verdict = decide(gate, tonight, baselines, accepted, run.minimums(), lists)
     return GateResult(verdict, list(rows.values()), _lost(baselines))
 
 
@@ -208,9 +210,9 @@ class _GateRun:
 
     def _queries(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         """The run and the id of the queries that lost by the measure of the first check, at its cutoff."""
-        first = self.gate.check[0]
         return [
             (row["run"], row["query_id"])
+            for first in self.gate.check[:1]
             for row in rows
             if (row["measure"], row["cutoff"]) == (first.measure, first.cutoff) and row["difference"] < 0
         ]

@@ -1,11 +1,9 @@
 """Two sets of results compared list by list, without judgments."""
 
 import dataclasses
-import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
@@ -13,7 +11,6 @@ from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import check_lists
 from ndcg_spark.contract.counts import ResultCounts
 from ndcg_spark.contract.duplicates import lists_without_duplicates
-from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -26,10 +23,10 @@ from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, results_of
 from ndcg_spark.lists.api import as_list_changes
 from ndcg_spark.lists.changes import list_changes, ranked_lists, refuse_cutoffs, refuse_unknown_order
+from ndcg_spark.lists.nights import KeptLists, changes_of_nights, refused_lists
 from ndcg_spark.lists.pairs import compared_runs, paired
 from ndcg_spark.lists.summary import most_changed, summarized
-from ndcg_spark.nights.read import read_dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
+from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.selection import select_nights
 from ndcg_spark.schemas import query_key
 from ndcg_spark.text import unknown_name
@@ -109,59 +106,54 @@ def compare_lists(
     return comparison
 
 
-def compare_lists_of_nights(request: ComparisonRequest, queries: int, report_step: ReportStep) -> ListComparison:
+def compare_lists_of_nights(
+    request: ComparisonRequest, queries: int, persistence: float, report_step: ReportStep
+) -> ListComparison:
     """Compare the lists that published nights keep with those of a baseline. Raises as `compare_nights`.
 
-    ConfigurationError if a night does not keep its lists, or for several baselines.
+    ConfigurationError if a night does not keep its lists, those of two nights mean different things, or there are
+    several baselines.
     """
     if len(request.baselines) > 1:
         raise ConfigurationError("arguments: --lists compares with one --baseline, and several are given; name one")
+    return read_again_if_replaced(lambda: _compare_nights(request, queries, persistence, report_step))
+
+
+def _compare_nights(
+    request: ComparisonRequest, queries: int, persistence: float, report_step: ReportStep
+) -> ListComparison:
     nights = committed(request.output)
     tonight = select_nights(nights, request.output, request.date.isoformat() if request.date else None, request.dataset)
     others = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
-    every = [*tonight, *others.values()]
-    for night in every:
-        if (night.record.get("configuration") or {}).get("documents") != "lists":
-            raise ConfigurationError(f'lists: {night} does not keep its lists; evaluate it with documents = "lists"')
-    rows: list[dict[str, Any]] = []
-    most: list[dict[str, Any]] = []
-    with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
+    pairs = [(night, others.get(night.dataset, night)) for night in tonight]
+    for night, other in pairs:
+        refused = refused_lists(night.record, other.record)
+        if refused:
+            raise ConfigurationError(f"lists: {night.dataset}: {refused[1]}")
+    refuse_cutoffs([], persistence)
+    found = ListComparison([], [])
+    with unreplaced([*tonight, *others.values()]), open_engine(request.engine, request.remote) as engine:
         report_step("engine", engine.name)
-        for night in tonight:
-            found = _comparison(engine, _changes_of_night(engine, request, night, others.get(night.dataset)), queries)
-            rows += found.rows
-            most += found.queries
-    return ListComparison(rows, most)
+        with translated_failures(()):
+            for night, other in pairs:
+                changes = _changes_of_night(engine, request, night, other, persistence)
+                of_night = _comparison(engine, changes, queries)
+                found = ListComparison(found.rows + of_night.rows, found.queries + of_night.queries)
+    return found
 
 
 def _changes_of_night(
-    engine: Engine, request: ComparisonRequest, night: CommittedNight, other: CommittedNight | None
+    engine: Engine, request: ComparisonRequest, night: CommittedNight, other: CommittedNight, persistence: float
 ) -> DataFrame:
-    """The table LIST_CHANGES of a night and its baseline, a run of it if there is no other."""
-    both = [night, *([other] if other else [])]
-    options = night.record["options"]
-    convention = Convention().replace(**{name: options[name] for name in ("ties", "discount")})
-    refuse_unknown_order(convention)
-    depths = [{k for k in each.record["configuration"]["cutoffs"] if isinstance(k, int)} for each in both]
-    cutoffs = sorted(set.intersection(*depths))
-    if not cutoffs:
-        raise ConfigurationError(f"cutoffs: {night} and its baseline have no rank in common; evaluate one again")
-    names = [{row["run"] for row in rows} for rows in read_dataset_scores(both)]
+    """The table LIST_CHANGES of a night and its baseline, which is the night itself if a run of it is."""
+    new = KeptLists.of(night, engine.session)
+    old = new if other is night else KeptLists.of(other, engine.session)
     baseline = next(iter(request.baselines), None)
-    runs = compared_runs(names[0], names[-1], baseline)
+    runs = compared_runs(new.runs, old.runs, baseline)
     runs = [run for run in runs if request.runs is None or run in request.runs]
     if not runs:
-        raise unknown_name("run", "run", (request.runs or ("",))[0], names[0])
-    tables = [
-        read_nights([each], "ranked_documents", engine.session).where(
-            F.col("run").isNotNull() & (F.col("rank") <= cutoffs[-1])
-        )
-        for each in both
-    ]
-    pair = paired(tables[0], tables[-1], runs, baseline)
-    changes = list_changes(*pair, ["run", "dataset", "query_id"], convention, cutoffs)
-    dates = [datetime.date.fromisoformat(each.evaluated_on) for each in both]
-    return as_list_changes(changes, baseline, night.dataset, dates[0], dates[1] if other else None)
+        raise unknown_name("run", "run", (request.runs or ("",))[0], new.runs)
+    return changes_of_nights(new, old, runs, baseline, persistence)
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:

@@ -21,6 +21,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.history import History, night_of
+from ndcg_spark.gate.lists import NO_LISTS, ComparedLists, published_lists
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
@@ -44,6 +45,8 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
+    if config.gate.lists and config.documents != "lists":
+        raise ConfigurationError('gate.lists: nights keep no lists to compare; set documents = "lists"')
     usable_gate(config.gate, accepted)
 
 
@@ -83,10 +86,12 @@ def gate_staged(
     output: str,
     rows: Iterable[Mapping[str, Any]],
     most_lost: int,
+    lists: Mapping[str, ComparedLists],
 ) -> _Staged:
     """Run the gate on every staged night, and stage the comparisons that the verdicts rest on. Runs Spark jobs.
 
-    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run.
+    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run,
+    `lists` how much the lists of each dataset changed.
     """
     evaluation, session = context.evaluation, context.engine.session
     scores = publication.read("query_scores", session, QUERY_SCORES)
@@ -107,9 +112,9 @@ def gate_staged(
         )
         of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
         history = History.of(output, session)
-        return run_gate(
-            gate, tonight, of_dataset, history, tables.attributes, tables.weights, context.accepted, most_lost
-        )
+        of_queries = (tables.attributes, tables.weights)
+        compared = lists.get(dataset, NO_LISTS)
+        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_lost, compared)
 
     results = {dataset: read_again_if_replaced(functools.partial(result, dataset)) for dataset in of_datasets}
     comparisons = [row for each in results.values() for row in each.rows]
@@ -176,7 +181,8 @@ def _published(
             tonight = dataclasses.replace(night_of(night), datasets=there)
             reason = accepted or (night.record.get("accepted") or {}).get("reason")
             scores = history.scores(tonight)
-            result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason)
+            lists = published_lists(gate, nights, night, engine.session)
+            result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason, lists=lists)
             verdicts.append(result.verdict)
         others = {night.dataset for night in nights}.difference(there) if dataset is None else set()
         missing = (run_gate_on_absent(gate, name, date, there, history) for name in sorted(others))

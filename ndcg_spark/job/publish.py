@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +46,9 @@ from ndcg_spark.scoring.evaluation import (
 )
 from ndcg_spark.scoring.ideal import judged_documents
 
+if TYPE_CHECKING:
+    from ndcg_spark.gate.lists import ComparedLists
+
 _LIST = ["dataset", "run", "query_id"]
 #: How many queries of each run keep their documents where only the queries that lost most do.
 _MOST_LOST = 50
@@ -65,6 +68,12 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
             counts = checked.counts(len(evaluation.cutoffs))
             means = _stage(context, checked, publication, counts)
             refuse_scores(context, checked, means)
+            lists: Mapping[str, ComparedLists] = {}
+            if config.documents == "lists":
+                from ndcg_spark.job.list_changes import stage_list_changes
+
+                with context.clock.step("lists", "comparing the lists with those of an earlier night"):
+                    lists = stage_list_changes(context, checked, publication, output, means[0])
             if config.gate is not None:
                 # Imported here, because an evaluation without a gate need not wait for statistics.
                 from ndcg_spark.job.gate import gate_staged
@@ -72,7 +81,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
                 with context.clock.step("compare", "comparing with the baselines of the gate"):
                     worst = _MOST_LOST if config.documents == "worst" else 0
                     verdicts, of_records, lost = gate_staged(
-                        config.gate, context, checked, publication, output, means[0], worst
+                        config.gate, context, checked, publication, output, means[0], worst, lists
                     )
                 if lost:
                     with context.clock.step("documents", "keeping the documents of the queries that lost most"):

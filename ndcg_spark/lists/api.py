@@ -97,12 +97,18 @@ def as_list_changes(
     dataset: str,
     night: datetime.date | None = None,
     baseline_night: datetime.date | None = None,
+    evaluation_id: str | None = None,
 ) -> DataFrame:
-    """The table LIST_CHANGES from the columns of `list_changes`; without a baseline, runs of the same name."""
+    """The table LIST_CHANGES from the columns of `list_changes`; without a baseline, runs of the same name.
+
+    Those of an evaluation have `judged` too, which is null for a query that is not.
+    """
     described = {
         "dataset": F.col("dataset") if "dataset" in found.columns else F.lit(dataset),
         "evaluated_on": F.lit(night).cast("date"),
         "baseline": F.col("run") if baseline is None else F.lit(baseline),
         "baseline_night": F.lit(baseline_night).cast("date"),
+        "judged": F.lit(None).cast("boolean") if evaluation_id is None else F.coalesce("judged", F.lit(False)),
+        "evaluation_id": F.lit(evaluation_id).cast("string"),
     }
     return found.withColumns(described).select(*LIST_CHANGES.names)

@@ -38,8 +38,8 @@ def read_scores(
     output : str or path
         The folder with the published scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `judgments`, `rejected_rows` or
-        `evaluations`.
+        `dataset_scores`, `query_scores`, `comparisons`, `list_changes`, `ranked_documents`, `judgments`,
+        `rejected_rows` or `evaluations`.
     session : SparkSession, optional
         The session to read with; by default the active one.
     date : date or str, optional

@@ -25,7 +25,7 @@ from ndcg_spark.masking import masked
 
 TABLES = (
     *("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "judgments", "comparisons"),
-    "evaluations",
+    *("list_changes", "evaluations"),
 )
 RECORDS = "_evaluations"
 STAGING = "_staging"

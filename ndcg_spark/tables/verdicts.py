@@ -8,7 +8,10 @@ from ndcg_spark.tables.table import TextTable, counted, name, number, text_table
 _ORDER = ("fail", "none", "warning", "pass")
 #: More findings are shown only if they speak against the night.
 _MOST_FINDINGS = 50
-_CRITERIA = {"drop": "", "min_value": " at least", "max_share_losing": " losing"}
+_CRITERIA = {"min_value": " at least", "max_share_losing": " losing"} | {
+    **dict.fromkeys(("max_changed_share", "max_moved_discount"), " at most"),
+    **dict.fromkeys(("min_changed_share", "min_rbo"), " at least"),
+}
 
 Row = Mapping[str, Any]
 

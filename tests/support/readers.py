@@ -19,6 +19,7 @@ VALUES = {
     "ranked_documents": "score",
     "judgments": "relevance",
     "comparisons": "mean",
+    "list_changes": "rbo",
     "evaluations": "formula",
 }
 
