@@ -394,7 +394,7 @@ def test_a_page_that_cannot_be_written_is_an_error(kept, tmp_path):
         with pytest.raises(ConfigurationError, match="cannot be written"):
             reports.write_report(str(kept), **asked)
     with pytest.raises(StorageError, match="report: /dev/full cannot be written, No space left on device"):
-        reports.write_report(str(kept), Path("/dev/full"))
+        reports.write_report(str(kept), Path("/dev/full"), date="2026-11-19")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
