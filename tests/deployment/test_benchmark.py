@@ -103,8 +103,8 @@ def test_a_peer_that_writes_gives_our_numbers_and_our_columns(name, ours, made, 
     assert printed["ndcg"] == pytest.approx({cutoff: sum(of) / len(of) for cutoff, of in means.items()}, abs=1e-9)
     for table, mine in ours.items():
         written = pq.read_table(tmp_path / table, partitioning="hive")
-        # The measures beside NDCG were not asked for, and the hash of the judgments is for the gate.
-        beside = {*COLUMNS, "relevant_queries", "judgments_hash"}
+        # Neither measures beside NDCG nor slices were asked for, and the hash of the judgments is for the gate.
+        beside = {*COLUMNS, "relevant_queries", "judgments_hash", "attribute", "value"}
         assert sorted(written.column_names) == sorted({*mine.column_names} - beside)
         assert written.num_rows == mine.num_rows
     counts = ["missing_queries", "no_relevant_queries", "unjudged_queries", "queries", "judged_rate", "ndcg_pooled"]

@@ -22,6 +22,12 @@ DAY = datetime.timedelta(days=1)
 WEB, SHOP, BEFORE = ("web", "2026-11-16"), ("shop", "2026-11-16"), ("web", "2026-11-15")
 
 
+@pytest.fixture(autouse=True)
+def _no_session(monkeypatch):
+    """A session that other tests of this process have opened would write the tables."""
+    monkeypatch.setattr("ndcg_spark.nights.table_outputs.SparkSession.getActiveSession", lambda: None)
+
+
 @pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
 def output(request, tmp_path, monkeypatch):
     """An output of tables without nights."""
@@ -29,8 +35,6 @@ def output(request, tmp_path, monkeypatch):
     (tmp_path / "warehouse").mkdir()
     for name, value in iceberg_environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    # A session that other tests of this process have opened is not one of these tests'.
-    monkeypatch.setattr("ndcg_spark.nights.table_outputs.SparkSession.getActiveSession", lambda: None)
     place = f"delta:{tmp_path}/tables" if request.param == "delta" else "iceberg:ice.ndcg"
     assert Sink(place).create() == list(TABLES)
     return place

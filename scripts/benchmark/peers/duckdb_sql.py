@@ -52,7 +52,8 @@ def scores(judgments: str, results: str, output: str, k: int) -> float:
                count_if(status = 'no_relevant') AS no_relevant_queries, unjudged_queries,
                'standard' AS convention, 'gain 2^relevance - 1' AS formula, 'duckdb' AS evaluation_id,
                avg(ndcg) AS ndcg, sum(dcg) FILTER (ndcg IS NOT NULL) / sum(ideal_dcg) AS ndcg_pooled,
-               stddev_samp(ndcg) AS ndcg_stddev, avg(dcg) FILTER (ndcg IS NOT NULL) AS dcg,
+               stddev_samp(ndcg) AS ndcg_stddev, ndcg_stddev / sqrt(count(ndcg)) AS ndcg_stderr,
+               avg(dcg) FILTER (ndcg IS NOT NULL) AS dcg,
                sum(judged) / sum(returned) AS judged_rate
         FROM query_scores JOIN (
             SELECT run, count_if(query_id NOT IN (SELECT query_id FROM query_scores)) AS unjudged_queries

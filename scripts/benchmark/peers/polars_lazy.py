@@ -65,6 +65,7 @@ def _dataset_scores(query_scores: pl.DataFrame) -> pl.DataFrame:
         ndcg=pl.col("ndcg").mean(),
         ndcg_pooled=dcg.sum() / pl.col("ideal_dcg").sum(),
         ndcg_stddev=pl.col("ndcg").std(),
+        ndcg_stderr=pl.col("ndcg").std() / pl.col("ndcg").count().sqrt(),
         dcg=dcg.mean(),
         judged_rate=pl.col("judged").sum() / pl.col("returned").sum(),
     )
