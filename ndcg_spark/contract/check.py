@@ -17,7 +17,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.floors import MANY_A_QUERY, floors_of
+from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
 from ndcg_spark.scoring.pruning import pruning_of
 
 #: How many results are sampled to see whether most are of judged queries.
@@ -145,7 +145,8 @@ def _count_results(
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # Where most results are of unjudged queries, leaving these out is enough.
     is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
-    return rows.with_breaches(counts), partial(floors.kept, lists=of_lists) if is_worthwhile else None
+    hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
+    return rows.with_breaches(counts), partial(floors.kept, lists=hinted) if is_worthwhile else None
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

@@ -31,6 +31,8 @@ LEAST_ROWS = 1_000_000
 LEAST_DEPTHS = 3
 #: With this many results per judged query, most may be of unjudged queries, which need no floor.
 MANY_A_QUERY = 1_000
+#: The floors of more lists are not broadcast.
+MOST_BROADCAST = 500_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,10 +67,14 @@ class Floors:
         return F.get(descending, F.lit(self.depth - 1))
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
-        """The results that reach the FLOOR of their list; `lists` has one row per run and query."""
+        """The results that reach the FLOOR of their list; `lists` has one row per run and query.
+
+        Results of other lists are kept.
+        """
         key = [name for name in lists.columns if name != FLOOR]
         reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)
-        return results.join(lists, on=key, how="inner").where(reached).select(*results.columns)
+        marked = results.join(lists, on=key, how="left")
+        return marked.where(F.col(FLOOR).isNull() | reached).select(*results.columns)
 
 
 def floors_of(
