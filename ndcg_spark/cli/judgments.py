@@ -31,15 +31,15 @@ def judgments(a: str, b: str | None, nights: int | None, style: str, **arguments
     Of a folder with nights (--date, else the newest): the relevant documents that no run returned in the last nights,
     and how many queries every run answers perfectly.
     """
-    from ndcg_spark.agreement.spent import NIGHTS
+    from ndcg_spark.agreement.dead_judgments import NIGHTS
     from ndcg_spark.job.judgments import compare_judgments
-    from ndcg_spark.report.judgments import print_judgments, print_spent
+    from ndcg_spark.report.judgments import print_dead_judgments, print_judgments
     from ndcg_spark.report.progress import Progress
 
     if b is None:
         if not is_night({**arguments, "paths": (a,)}):
             raise ConfigurationError(f"arguments: only {a} is given; give the judgments A and B")
-        print_spent(a, arguments["date"], nights or NIGHTS, style)
+        print_dead_judgments(a, arguments["date"], nights or NIGHTS, style)
         return
     if nights is not None:
         raise ConfigurationError("arguments: --nights is for a folder with nights; omit it, or B")

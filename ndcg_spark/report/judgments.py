@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
-from ndcg_spark.agreement.spent import SpentJudgments, spent_in_words, spent_judgments
+from ndcg_spark.agreement.dead_judgments import DeadJudgments, dead_in_words, dead_judgments
 from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.nights.selection import select_nights
 from ndcg_spark.report.console import print_result
@@ -28,17 +28,17 @@ def print_judgments(found: Mapping[str, pa.Table], style: str) -> None:
     print_result(style, lambda: _tables(**rows), lambda: rows, AGREEMENTS.names, rows["agreements"])
 
 
-def print_spent(output: str, date: str | None, most: int, style: str) -> None:
-    """Print the spent judgments of a night, by its headline. CSV has the rows of UNRETURNED_DOCUMENTS alone."""
+def print_dead_judgments(output: str, date: str | None, most: int, style: str) -> None:
+    """Print the dead judgments of a night, by its headline. CSV has the rows of UNRETURNED_DOCUMENTS alone."""
 
-    def read() -> list[SpentJudgments]:
+    def read() -> list[DeadJudgments]:
         known = committed(output)
         nights = select_nights(known, output, date)
-        return [spent_judgments(night, known, *headline(night, None), most) for night in nights]
+        return [dead_judgments(night, known, *headline(night, None), most) for night in nights]
 
     found = read_again_if_replaced(read)
     rows = [row for each in found for row in each.unreturned]
-    notes = [spent_in_words(each) for each in found]
+    notes = [dead_in_words(each) for each in found]
     print_result(
         style,
         lambda: [_table(UNRETURNED_DOCUMENTS, rows, "relevant documents that no run returned", notes)],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ndcg_spark.agreement.spent import SpentJudgments, spent_judgments
+from ndcg_spark.agreement.dead_judgments import DeadJudgments, dead_judgments
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
@@ -64,7 +64,7 @@ class NightData:
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
     trend: Sequence[TrendLine]
-    spent: SpentJudgments
+    dead: DeadJudgments
     #: The rows of DATASET_SCORES of the run at the cutoff of each slice, by attribute and value; otherwise as `means`.
     slices: Sequence[Row]
     #: The rows of LIST_CHANGES of the run at the cutoff; of the whole ranking, at the cutoff nearest to 10.
@@ -173,7 +173,7 @@ def night_data(
         transitions=_transitions(comparison, chosen, place, scores, theirs),
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
-        spent=spent_judgments(night, committed(output), column, cutoff),
+        dead=dead_judgments(night, committed(output), column, cutoff),
         slices=_with_intervals(_slices(night, chosen, cutoff), column),
         lists=NightRows(night).list_changes(chosen, ranks) if ranks else [],
     )

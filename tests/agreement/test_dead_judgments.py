@@ -5,7 +5,7 @@ import json
 import pytest
 from staying import command_line
 
-from ndcg_spark.agreement.spent import spent_in_words, spent_judgments
+from ndcg_spark.agreement.dead_judgments import dead_in_words, dead_judgments
 from ndcg_spark.nights.records import committed
 
 #: d2 of q1 is returned in the first night alone, d9 of q3 in none: in the second it is an answer to q2.
@@ -16,7 +16,7 @@ NIGHTS = {"2026-11-01": [("q1", "d2", 2, "s")], "2026-11-02": [("q2", "d9", 2, "
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("spent")
+    folder = tmp_path_factory.mktemp("dead")
     (folder / "qrels").write_text(QRELS)
     for date, more in NIGHTS.items():
         rows = (f"{query} Q0 {doc} 1 {score} {run}\n" for query, doc, score, run in [*EVERY_NIGHT, *more])
@@ -27,32 +27,32 @@ def folder(tmp_path_factory):
     return folder
 
 
-def spent(folder, date, most):
+def dead(folder, date, most):
     known = committed(str(folder / "out"))
     (night,) = [each for each in known if each.evaluated_on == date]
-    return spent_judgments(night, known, "ndcg", 10, most)
+    return dead_judgments(night, known, "ndcg", 10, most)
 
 
 def test_a_document_is_spent_if_no_run_returned_it_for_its_query_in_any_of_the_nights(folder):
-    found = spent(folder, "2026-11-02", 2)
+    found = dead(folder, "2026-11-02", 2)
     assert [(row["query_id"], row["doc_id"], row["relevance"]) for row in found.unreturned] == [("q3", "d9", 1.0)]
     # The document of grade 0 is not relevant.
     assert (found.nights, found.relevant) == (2, 4)
-    one = spent(folder, "2026-11-02", 1)
+    one = dead(folder, "2026-11-02", 1)
     assert [row["doc_id"] for row in one.unreturned] == ["d2", "d9"]
-    assert spent_in_words(one).startswith("2 of 4 relevant documents were returned by no run in this night, e.g. d2;")
+    assert dead_in_words(one).startswith("2 of 4 relevant documents were returned by no run in this night, e.g. d2;")
 
 
 def test_later_nights_do_not_count(folder):
-    found = spent(folder, "2026-11-01", 7)
+    found = dead(folder, "2026-11-01", 7)
     assert (found.nights, [row["doc_id"] for row in found.unreturned]) == (1, ["d9"])
 
 
 def test_a_night_without_its_documents_says_nothing_of_them(folder):
-    found = spent(folder, "2026-11-03", 7)
+    found = dead(folder, "2026-11-03", 7)
     assert (found.nights, found.unreturned) == (0, [])
     # q1 lacks d2 and q3 is not answered.
-    assert spent_in_words(found) == "1 of 3 queries are answered perfectly by every run."
+    assert dead_in_words(found) == "1 of 3 queries are answered perfectly by every run."
 
 
 def test_the_command_lists_them(folder):

@@ -17,7 +17,7 @@ _NOISE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
-class SpentJudgments:
+class DeadJudgments:
     """What the judgments of a night can no longer tell; of documents only where nights keep those of all queries."""
 
     #: How many nights were looked at, and how many relevant documents the night knows.
@@ -30,10 +30,10 @@ class SpentJudgments:
     perfect: Sequence[str]
 
 
-def spent_judgments(
+def dead_judgments(
     night: CommittedNight, known: Iterable[CommittedNight], column: str, cutoff: Cutoff, most: int = NIGHTS
-) -> SpentJudgments:
-    """What is spent of a night's judgments, by the `most` newest of the `known` nights up to it; without an engine.
+) -> DeadJudgments:
+    """What can tell nothing more of a night's judgments, by the `most` newest of the `known` nights up to it; without an engine.
 
     A relevant document is one of the ideal ranking with a gain, and it counts as returned where a run has it down to
     the deepest cutoff, which is as far as nights keep documents. A query is perfect where the score in `column` at the
@@ -56,7 +56,7 @@ def spent_judgments(
     scores = read_rows([night], "query_scores", ["query_id", column], at_cutoff).to_pandas()
     worst = scores.fillna({column: 0.0}).groupby("query_id")[column].min()
     unreturned = [dict(zip((*key, "relevance"), (*pair, left[pair]), strict=True)) for pair in sorted(left)]
-    return SpentJudgments(
+    return DeadJudgments(
         len(newest) if has_documents else 0,
         len(rows),
         [{"dataset": night.dataset, **row} for row in unreturned],
@@ -65,10 +65,10 @@ def spent_judgments(
     )
 
 
-def spent_in_words(spent: SpentJudgments) -> str:
+def dead_in_words(dead: DeadJudgments) -> str:
     """Both counts in two sentences, the first only where nights keep documents."""
-    known = f"{len(spent.unreturned):,} of {spent.relevant:,} relevant documents were returned by no run in "
-    nights = "this night" if spent.nights == 1 else f"{spent.nights} nights"
-    example = f", e.g. {spent.unreturned[0]['doc_id']}; are they deleted?" if spent.unreturned else "."
-    documents = f"{known}{nights}{example} " if spent.nights else ""
-    return f"{documents}{len(spent.perfect):,} of {spent.queries:,} queries are answered perfectly by every run."
+    known = f"{len(dead.unreturned):,} of {dead.relevant:,} relevant documents were returned by no run in "
+    nights = "this night" if dead.nights == 1 else f"{dead.nights} nights"
+    example = f", e.g. {dead.unreturned[0]['doc_id']}; are they deleted?" if dead.unreturned else "."
+    documents = f"{known}{nights}{example} " if dead.nights else ""
+    return f"{documents}{len(dead.perfect):,} of {dead.queries:,} queries are answered perfectly by every run."
