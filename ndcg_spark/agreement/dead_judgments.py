@@ -33,7 +33,7 @@ class DeadJudgments:
 def dead_judgments(
     night: CommittedNight, known: Iterable[CommittedNight], column: str, cutoff: Cutoff, most: int = NIGHTS
 ) -> DeadJudgments:
-    """What can tell nothing more of a night's judgments, by the `most` newest of the `known` nights up to it; without an engine.
+    """What a night's judgments can no longer tell, by the `most` newest of the `known` nights up to it; no engine is needed.
 
     A relevant document is one of the ideal ranking with a gain, and it counts as returned where a run has it down to
     the deepest cutoff, which is as far as nights keep documents. A query is perfect where the score in `column` at the
