@@ -33,11 +33,11 @@ class DeadJudgments:
 def dead_judgments(
     night: CommittedNight, known: Iterable[CommittedNight], column: str, cutoff: Cutoff, most: int = NIGHTS
 ) -> DeadJudgments:
-    """What a night's judgments can no longer tell, by the `most` newest of the `known` nights up to it; no engine is needed.
+    """What a night's judgments can no longer tell, by the `most` newest of the `known` nights up to it.
 
-    A relevant document is one of the ideal ranking with a gain, and it counts as returned where a run has it down to
-    the deepest cutoff, which is as far as nights keep documents. A query is perfect where the score in `column` at the
-    cutoff is 1 for every run. Raises as `read_rows`.
+    No engine is needed. A relevant document is one of the ideal ranking with a gain, and it counts as returned where a
+    run has it down to the deepest cutoff, which is as far as nights keep documents. A query is perfect where the score
+    in `column` at the cutoff is 1 for every run. Raises as `read_rows`.
     """
     until = [each for each in known if each.dataset == night.dataset and each.evaluated_on <= night.evaluated_on]
     kept = [each for each in until if (each.record.get("configuration") or {}).get("documents") in ("top", "lists")]
