@@ -1,5 +1,6 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
+import re
 from typing import Any, NamedTuple
 
 from pyspark import keyword_only
@@ -13,6 +14,7 @@ from pyspark.sql.types import ArrayType, StructType
 from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.parsing import parse_measures
+from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import resolve
 from ndcg_spark.library import evaluate
@@ -212,8 +214,9 @@ def _documents(lists: DataFrame, column: str, theirs: str) -> _Documents:
 
 def _convention(text: str) -> Convention:
     """The convention of a label; ConventionError if the preset or an option is unknown."""
-    preset, *options = text.split()
-    return Convention.preset(preset).replace(**dict(option.partition("=")[::2] for option in options))
+    # The value of an option may contain blanks, as a table of gains does.
+    preset, *options = re.split(r"\s+(?=\w+=)", text.strip())
+    return Convention.preset(preset).replace(**dict(map(parse_option, options)))
 
 
 def _column(dataset: DataFrame, name: str) -> Column:

@@ -225,8 +225,9 @@ def test_an_argument_that_is_no_utf_8_is_refused_by_one_line():
         (["conventions", "trec_eval", "--engine", "spark"], "are for comparisons; add --compare"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--format", "json"],
-            "omit --format, --per-query, --baseline, --accept-baseline, --junit, --report, --sort",
+            "--junit, --report, --metrics-file, --on-verdict, --mlflow, --sort",
         ),
+        (["evaluate", "--judgments", "q", "--results", "r", "--explain-plan", "--metrics-file", "x"], "omit --format"),
         (
             ["evaluate", "--judgments", "q", "--results", "r", "--junit", "g.xml"],
             "--junit needs a [gate] in the configuration",

@@ -9,7 +9,7 @@ from pyspark.ml.base import Transformer
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.sql import functions as F
 
-from ndcg_spark import evaluate
+from ndcg_spark import Convention, evaluate, ml
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.ml import NdcgEvaluator
 
@@ -40,6 +40,12 @@ def test_rows_of_a_query_and_a_document_are_graded(evaluate_embedded):
 def test_options_follow_the_preset(evaluate_embedded):
     exponential = (31 / math.log2(3) + 1 / math.log2(4)) / (31 + 1 / math.log2(3))
     assert of_rows(evaluate_embedded, convention="trec_eval gain=exp2") == pytest.approx(exponential)
+
+
+@pytest.mark.parametrize("options", [{}, {"gain": {0: 0, 1: 1, 2: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}])
+def test_the_label_of_any_convention_is_one(options):
+    convention = Convention.preset("trec_eval").replace(**options)
+    assert ml._convention(convention.label) == convention
 
 
 def test_the_examples_of_the_docstring_hold(evaluate_embedded):

@@ -67,6 +67,7 @@ def evaluate(
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
     extras = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
+    extras |= {f"--{name.replace('_', '-')}": arguments[name] for name in ("metrics_file", "on_verdict", "mlflow")}
     _refuse_contradictions(style, per_query, explain_plan, {**extras, "--sort": sort}, config)
     if explain_plan:
         echo(job.explain_plan(config).split("\n"))

@@ -32,6 +32,7 @@ def judgments(a: str, b: str | None, nights: int | None, style: str, **arguments
     and how many queries every run answers perfectly.
     """
     from ndcg_spark.agreement.dead_judgments import NIGHTS
+    from ndcg_spark.config import NOT_READ
     from ndcg_spark.job.judgments import compare_judgments
     from ndcg_spark.report.judgments import print_dead_judgments, print_judgments
     from ndcg_spark.report.progress import Progress
@@ -44,7 +45,7 @@ def judgments(a: str, b: str | None, nights: int | None, style: str, **arguments
     if nights is not None:
         raise ConfigurationError("arguments: --nights is for a folder with nights; omit it, or B")
     has_results = bool(arguments["results"])
-    config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or ("not read",)})
+    config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or (NOT_READ,)})
     with Progress(style).running() as progress:
         found = compare_judgments(config, b, progress.report_step, has_results)
     print_judgments(found, style)

@@ -39,7 +39,8 @@ def _refused(
 ) -> Refusal | None:
     """Why it is not known how much the lists of a run changed, if so."""
     if run not in tonight.runs:
-        return Code.MISSING_RUN, f"{run or 'any run'} has no results in this night; find out why it did not arrive"
+        missing = f"{run} has no results" if run else "no run has results"
+        return Code.MISSING_RUN, f"{missing} in this night; find out why they did not arrive"
     if lists.refused or row is not None:
         return lists.refused
     if run not in lists.runs:
@@ -71,9 +72,8 @@ def _finding(
         is_within = beyond <= ROUNDING
         outcome, code = (Outcome.PASS, Code.WITHIN) if is_within else (Outcome.FAIL, failure)
         of_run = f"lists@{check.cutoff} of {run}: {words} is {value:.4f} against {lists.evaluated_on}"
-        reason = (
-            f"{of_run} ({row['queries']:,} queries); at {'most' if is_most else 'least'} {threshold:.4f} is allowed"
-        )
+        bound = f"at most {threshold:.4f} is allowed" if is_most else f"at least {threshold:.4f} is required"
+        reason = f"{of_run} ({row['queries']:,} queries); {bound}"
     return Finding(
         check=place,
         criterion=criterion,

@@ -13,20 +13,20 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.inputs.run_names import Runs
 
-#: A batch has no more results than that before its last run. Worth, measured with 960 million results in 100 runs on
-#: the embedded engine: 1.4 GB of memory instead of 15.9 GB.
+#: At most this many results come before the last run of a batch. Worth, measured with 960 million results in 100 runs
+#: on the embedded engine: 1.4 GB of memory instead of 15.9 GB.
 MOST_ROWS = 50_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """The runs from one name to another, which is not of them. None is no bound, so `Batch()` has every run."""
+    """The runs from one name up to another, which is not included. None is no bound: `Batch()` has every run."""
 
     first: str | None = None
     end: str | None = None
 
     def has(self, run: str) -> bool:
-        """Whether a run is of this batch."""
+        """Whether a run is in this batch."""
         return (self.first is None or self.first <= run) and (self.end is None or run < self.end)
 
     def of(self, table: DataFrame) -> DataFrame:

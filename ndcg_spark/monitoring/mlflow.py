@@ -71,7 +71,7 @@ def _log_night(
     for option, value in night.record["options"].items():
         client.log_param(parent, option, json.dumps(value) if isinstance(value, dict) else value)
     client.log_text(parent, json.dumps(night.record, indent=2, ensure_ascii=False), "record.json")
-    if report is not None and report.is_file():
+    if report is not None and report.expanduser().is_file():
         client.log_artifact(parent, str(report.expanduser()))
     systems: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""What programs are told of an evaluation that is done; their failures are warnings, as the night is published."""
+"""Tells other programs about a finished evaluation; a failure is only a warning, as the night is published."""
 
 import functools
 from collections.abc import Callable
