@@ -12,15 +12,17 @@ fail() {
 }
 
 find_python() {
-    local candidate
-    for candidate in "${NDCG_SPARK_PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3; do
+    local candidate candidates=(python3.11 python3.12 python3.13 python3)
+    # Another Python in its place would test, or run on, what nobody chose.
+    [ -z "${NDCG_SPARK_PYTHON:-}" ] || candidates=("$NDCG_SPARK_PYTHON")
+    for candidate in "${candidates[@]}"; do
         # ensurepip is what Debian's python3 lacks until python3-venv is installed.
         if "$candidate" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then
             echo "$candidate"
             return
         fi
     done
-    fail "setup: no Python 3.11 to 3.13 that can make virtual environments; install one (Debian: apt-get install python3-venv)"
+    fail "setup: found no Python 3.11 to 3.13 that can make virtual environments, as ${candidates[*]}; install one (Debian: apt-get install python3-venv)"
 }
 
 install() {
@@ -28,8 +30,9 @@ install() {
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2 ||
         fail "setup: pip could not install $*"
     # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set. Nobody imports the
-    # tests of libraries. What does not compile is an example or a template of its package, as pip thinks too.
-    .venv/bin/python -m compileall -qq -j 0 -x /tests/ .venv/lib || true
+    # tests of libraries. What does not compile is an example or a template of its package, as pip thinks too; and Python
+    # warns of escapes in libraries from 3.12 on.
+    .venv/bin/python -W ignore -m compileall -qq -j 0 -x /tests/ .venv/lib || true
 }
 
 # Runs a command unless it was run before for the same content of these files: stamped NAME FILE... -- COMMAND...

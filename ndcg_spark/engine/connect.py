@@ -7,6 +7,7 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -132,11 +133,12 @@ def require_server(url: str) -> None:
             ) from error
 
 
-def limit_retries(session: SparkSession, is_own: bool) -> None:
+def limit_retries(session: Any, is_own: bool) -> None:
     """Let a session give up on our own server after about 1 second, on another, which may come back, after 40."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     retries, longest_pause = (3, 1_000) if is_own else (8, 10_000)
+    # The session is Any: before Spark 4.2 the type of its `client` is wrong.
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=longest_pause)])
 
 

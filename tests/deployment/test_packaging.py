@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
@@ -116,6 +117,15 @@ def test_another_spark_is_installed_in_place_of_the_pinned_one(installed):
     assert [pin for pin in pins if pin not in expected] == ["pyspark==4.0.*"]
     assert len(pins) == len(expected)
     assert installed("dev,report") == ["pyspark-client", ".[dev,report]"]
+
+
+def test_no_other_python_takes_the_place_of_the_one_that_is_named(installed):
+    shutil.rmtree(installed.folder / ".venv")
+    command = ["bash", "-euc", "source scripts/environment.sh embedded"]
+    named = {"PATH": os.environ["PATH"], "NDCG_SPARK_PYTHON": "python3.999"}
+    done = subprocess.run(command, cwd=installed.folder, env=named, capture_output=True, text=True, check=False)
+    assert "found no Python 3.11 to 3.13 that can make virtual environments, as python3.999;" in done.stderr
+    assert (done.returncode, (installed.folder / ".venv").exists()) == (1, False)
 
 
 def test_ci_tests_every_version_that_the_guide_names():
