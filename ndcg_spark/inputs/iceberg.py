@@ -62,7 +62,8 @@ def of_catalog(name: str, as_of: int | str | None, where: str) -> File | None:
         settings = Config().get_catalog_config(catalog)
         if settings is None:
             return None
-        return _at(load_catalog(catalog, **settings).load_table(table), f"table:{name}", as_of, where)
+        with load_catalog(catalog, **settings) as opened:
+            return _at(opened.load_table(table), f"table:{name}", as_of, where)
     except InputError:
         raise
     except Exception as error:

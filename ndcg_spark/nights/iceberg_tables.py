@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -47,7 +48,10 @@ class IcebergTables:
                 f"~/.pyiceberg.yaml or PYICEBERG_CATALOG__{self._catalog_name.upper()}__URI"
             )
         with storage_failures(self.place, "the catalog does not open"):
-            return load_catalog(self._catalog_name, **settings)
+            catalog = load_catalog(self._catalog_name, **settings)
+        # One of a database keeps connections open until it is closed.
+        weakref.finalize(self, catalog.close)
+        return catalog
 
     def absent(self, names: Sequence[str]) -> list[str]:
         """See `TableFormat`."""

@@ -76,9 +76,13 @@ def _z85(data: bytes) -> str:
 def catalog(folder: Path) -> Any:
     """A catalog of Iceberg in a file of SQLite, whose tables are in the folder, and which is called as that is."""
     from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy import NullPool, create_engine
 
     folder.mkdir(parents=True, exist_ok=True)
     made = SqlCatalog(folder.name, uri=catalog_uri(folder), warehouse=folder.as_uri())
+    # Tables outlive this function and write through their catalog: it keeps no connection open between two writes.
+    made.close()
+    made.engine = create_engine(catalog_uri(folder), poolclass=NullPool)
     made.create_namespace_if_not_exists("db")
     return made
 

@@ -104,11 +104,7 @@ def by_others(output: str, table: str) -> dict[tuple[str, str, str], int]:
         from pyiceberg.utils.config import Config
 
         # It reads the environment when it is imported, and this test has its own.
-        found = (
-            load_catalog("ice", **Config().get_catalog_config("ice"))
-            .load_table(f"{place.partition('.')[2]}.{table}")
-            .scan()
-            .to_arrow()
-        )
+        with load_catalog("ice", **Config().get_catalog_config("ice")) as catalog:
+            found = catalog.load_table(f"{place.partition('.')[2]}.{table}").scan().to_arrow()
     rows = found.select(["dataset", "evaluated_on", "evaluation_id"]).to_pylist()
     return dict(Counter((row["dataset"], str(row["evaluated_on"]), row["evaluation_id"]) for row in rows))
