@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 import servers
 
@@ -97,7 +98,8 @@ def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
     # One more for text: it is parsed once, into a temporary table.
     assert 1 <= embedded[case]["plans"] <= 4 + (case == "text")
-    assert embedded[case]["analyses"] <= analyses
+    # The Connect client of Spark 4.0 asks for the schema wherever rows are grouped by names: eight times.
+    assert embedded[case]["analyses"] <= analyses + 8 * (pyspark.__version__ < "4.1")
 
 
 @pytest.mark.slow
