@@ -175,7 +175,7 @@ PRESETS: Mapping[str, Preset] = {
         {"negative": "keep", "no_relevant": "zero"},
         "NDCG@k of OpenSearch's Search Relevance Workbench, documents in the order of the results",
         "its formula (search-relevance 3), by hand: no live server",
-        ("rounding to 2 decimals",),
+        ("rounding to 2 decimals", "0 for a query whose ideal DCG is negative"),
     ),
     "mlflow": Preset(
         {**_LISTED, "ideal": "judged_capped"},

@@ -4,6 +4,7 @@
 "measures": {query: {cutoff: {column: value}}} and "means": {cutoff: {column: value}}.
 """
 
+import dataclasses
 import json
 
 from cases import CUTOFFS, Case, make
@@ -22,7 +23,12 @@ UNTIED = {"ranx", "ranx_burges", "replay", "tfma"}
 def case_for(preset: str, seeds: list[int]) -> Case:
     """The hardest case that the tool of the preset takes."""
     takes_negative = PRESETS[preset].options.get("negative") != "error" and not preset.startswith("ranx")
-    return make(seeds, negative=takes_negative, tied=preset not in UNTIED)
+    case = make(seeds, negative=takes_negative, tied=preset not in UNTIED)
+    if preset == "search_relevance":
+        # An ideal DCG below 0 is what its preset excepts.
+        positive = {query: grades for query, grades in case.judged.items() if max(grades.values()) > 0}
+        case = dataclasses.replace(case, judged=positive)
+    return case
 
 
 def scores(session: SparkSession, preset: str, seeds: list[int], measured: bool) -> dict[str, dict[str, object]]:

@@ -40,9 +40,9 @@ WATCHED_JOB = (
 
 def environment(**more: object) -> dict[str, str]:
     """The environment of a machine that knows nothing of this project but where Spark is."""
-    kept = {
-        name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")
-    }
+    # Without the last two a script of ours would install the pinned Spark in place of the one that is tested.
+    names = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR", "SPARK_VERSION", "NDCG_SPARK_PYTHON")
+    kept = {name: value for name, value in os.environ.items() if name in names}
     quick = {**QUICK_JAVA, **_QUICK_DAEMONS}
     return {**kept, **quick, "SPARK_LOCAL_IP": "127.0.0.1", **{name: str(value) for name, value in more.items()}}
 
