@@ -1,5 +1,6 @@
 """The wheel with the embedded engine, installed into a clean environment of every Python that is on the machine."""
 
+import csv
 import itertools
 import os
 import re
@@ -59,7 +60,8 @@ def test_the_wheel_is_all_that_an_evaluation_needs(request, thorough, tmp_path, 
     (tmp_path / "run.txt").write_text("q1 Q0 b 1 2.0 r\nq1 Q0 a 2 1.0 r\n", encoding="utf-8")
     arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--cutoffs", "1,2", "--format", "csv"]
     printed = run(tmp_path / "env/bin/ndcg-spark", "evaluate", "--engine", "embedded", *arguments, cwd=tmp_path)
-    assert [line.split(",")[3:5] for line in printed.splitlines()[1:]] == [["1", "0.0"], ["2", "0.6309297535714575"]]
+    rows = csv.DictReader(printed.splitlines())
+    assert [(row["cutoff"], row["ndcg"]) for row in rows] == [("1", "0.0"), ("2", "0.6309297535714575")]
 
 
 def commands_of_the_readme():
