@@ -47,8 +47,8 @@ def _no_s3(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_s3")
-def test_a_storage_that_does_not_answer_is_refused():
-    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be read, .*; check its rights"):
+def test_a_storage_that_does_not_answer_is_worth_a_retry():
+    with pytest.raises(StorageError, match=r"results: s3://bucket/runs cannot be read, .* its storage answers"):
         files_of("s3://bucket/runs", "results")
 
 
@@ -137,15 +137,15 @@ def test_nothing_is_looked_for_below_a_file_because_hdfs_refuses_that(monkeypatc
 
 def test_what_hdfs_says_is_told_without_the_lines_of_java(monkeypatch):
     in_hdfs(monkeypatch, "/in/qrels")
-    said = 'judgments: hdfs://host:9000/in/qrels/x cannot be read, /in/qrels (is not a directory of "alice"); check its'
-    with pytest.raises(InputError, match=f"^{re.escape(said)} rights$"):
+    said = 'judgments: hdfs://host:9000/in/qrels/x cannot be read, /in/qrels (is not a directory of "alice"); check'
+    with pytest.raises(StorageError, match=f"^{re.escape(said)} that its storage answers, and its rights$"):
         files_of("hdfs://host:9000/in/qrels/x", "judgments")
 
 
 @pytest.mark.slow
 def test_a_namenode_that_is_not_there_is_refused_in_seconds():
     began = time.monotonic()
-    with pytest.raises(InputError, match=r"hdfs://localhost:1/runs cannot be read, Connection refused"):
+    with pytest.raises(StorageError, match=r"hdfs://localhost:1/runs cannot be read, Connection refused"):
         files_of("hdfs://localhost:1/runs", "results")
     # Between the tries it waits for 1 + 2 + 4 s; this client's default is three minutes.
     assert time.monotonic() - began < 30
