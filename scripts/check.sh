@@ -75,6 +75,13 @@ if [[ " $* " == *" --thorough "* ]]; then
     }
     stamped mlflow requirements.txt pyproject.toml -- install_mlflow
     export MLFLOW_PYTHON="$PWD/.venv/mlflow/bin/python"
+    # Airflow, which pins too much for one environment with this project.
+    install_airflow() {
+        python -m venv .venv/airflow
+        .venv/airflow/bin/python -m pip install --quiet --disable-pip-version-check 'apache-airflow>=3,<4' >&2
+    }
+    stamped airflow scripts/check.sh -- install_airflow
+    export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
     scripts/docs.sh

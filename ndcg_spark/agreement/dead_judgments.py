@@ -43,17 +43,18 @@ def dead_judgments(
     kept = [each for each in until if (each.record.get("configuration") or {}).get("documents") in ("top", "lists")]
     newest = sorted(kept, key=lambda each: each.evaluated_on, reverse=True)[:most]
     has_documents, key = bool(newest) and newest[0].evaluated_on == night.evaluated_on, ("query_id", "doc_id")
-    ideal = pc.field("run").is_null() & (pc.field("gain") > 0)
-    rows = read_rows([night] if has_documents else [], "ranked_documents", [*key, "relevance"], ideal).to_pylist()
+    columns = [*key, "relevance", "gain"]
+    ideal = read_rows([night] if has_documents else [], "ranked_documents", columns, {"run": [None]})
+    rows = ideal.filter(pc.field("gain") > 0).to_pylist()
     left = {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows}
     for each in newest if has_documents else ():
         if not left:
             break
-        is_left = pc.field("run").is_valid() & pc.field("doc_id").isin([document for _, document in left])
-        for row in read_rows([each], "ranked_documents", key, is_left).to_pylist():
+        is_left = {"doc_id": sorted({document for _, document in left})}
+        found = read_rows([each], "ranked_documents", [*key, "run"], is_left).filter(pc.field("run").is_valid())
+        for row in found.to_pylist():
             left.pop((row["query_id"], row["doc_id"]), None)
-    at_cutoff = pc.field("cutoff").is_null() if cutoff is None else pc.field("cutoff") == cutoff
-    scores = read_rows([night], "query_scores", ["query_id", column], at_cutoff).to_pandas()
+    scores = read_rows([night], "query_scores", ["query_id", column], {"cutoff": [cutoff]}).to_pandas()
     worst = scores.fillna({column: 0.0}).groupby("query_id")[column].min()
     unreturned = [dict(zip((*key, "relevance"), (*pair, left[pair]), strict=True)) for pair in sorted(left)]
     return DeadJudgments(

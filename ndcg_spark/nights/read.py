@@ -108,7 +108,7 @@ def read_rows(
     nights: Sequence[CommittedNight],
     table: str,
     columns: Sequence[str] | None = None,
-    where: Where | pc.Expression | None = None,
+    where: Where | None = None,
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
 
@@ -127,11 +127,7 @@ def read_rows(
         return schema.empty_table()
     store = nights[0].store
     if isinstance(store, Sink):
-        if isinstance(where, pc.Expression):
-            rows = _unless_replaced(nights, lambda: store.read(nights, table, None, {})).filter(where)
-            return rows if columns is None else rows.select(columns)
-        of_rows: Where = {} if where is None else where
-        return _unless_replaced(nights, lambda: store.read(nights, table, columns, of_rows))
+        return _unless_replaced(nights, lambda: store.read(nights, table, columns, where or {}))
     read_records(nights)
     _refuse_lost(nights, table)
     with _lost_files_named(nights, table):
@@ -150,11 +146,10 @@ def read_rows(
         if not fragments:
             return schema.empty_table()
         found = ds.FileSystemDataset(fragments, schema, parquet, store.system)
-        if where is not None and not isinstance(where, pc.Expression):
-            where = functools.reduce(operator.and_, [_is_in(column, values) for column, values in where.items()])
+        conditions = [_is_in(column, values) for column, values in (where or {}).items()]
         return found.to_table(
             columns=None if columns is None else list(columns),
-            filter=where,
+            filter=functools.reduce(operator.and_, conditions) if conditions else None,
             fragment_readahead=AT_ONCE,
         )
 
@@ -250,7 +245,7 @@ class NightRows:
 
     def list_changes(self, run: str, cutoff: int) -> list[Row]:
         """The rows of LIST_CHANGES of a run at a cutoff, if there are any."""
-        return self._rows("list_changes", None, (pc.field("run") == run) & (pc.field("cutoff") == cutoff))
+        return self._rows("list_changes", None, {"run": [run], "cutoff": [cutoff]})
 
     def queries(self) -> list[str]:
         """Every query that has scores."""

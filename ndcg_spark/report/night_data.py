@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-import pyarrow.compute as pc
-
 from ndcg_spark.agreement.dead_judgments import DeadJudgments, dead_judgments
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
@@ -181,8 +179,8 @@ def night_data(
 
 def _slices(night: CommittedNight, run: str, cutoff: Cutoff) -> Sequence[Row]:
     """The dataset scores of the slices of a run at a cutoff."""
-    rows = read_rows([night], "dataset_scores", where=pc.field("attribute").is_valid() & (pc.field("run") == run))
-    _, of_slices = without_slices(row for row in rows.to_pylist() if row["cutoff"] == cutoff)
+    rows = read_rows([night], "dataset_scores", where={"run": [run], "cutoff": [cutoff]})
+    _, of_slices = without_slices(rows.to_pylist())
     return of_slices
 
 
