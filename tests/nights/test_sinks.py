@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sinks import ALWAYS, by_others, commit, iceberg_environment, killed_after, 
 from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights import table_outputs
 from ndcg_spark.nights.expire import old_nights, remove, still_staged, waste
 from ndcg_spark.nights.layout import TABLES
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
@@ -197,6 +199,23 @@ def test_old_nights_expire_and_an_accepted_one_says_why(output, staging):
     with pytest.raises(ReplacedError):
         accept(first, "too late")
     assert others(output, *ALWAYS) == [{(*WEB, OLD): 2, (*BEFORE, OLD): 2}] * 2
+
+
+def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_made_it(tmp_path):
+    pytest.importorskip("deltalake")
+    assert len(Sink(f"delta:{tmp_path}").create()) == len(TABLES)
+    shutil.rmtree(tmp_path / "list_changes")
+    with pytest.raises(ConfigurationError, match=r"1 table\(s\).*list_changes.*ndcg-spark init"):
+        Sink(f"delta:{tmp_path}").records()
+    assert Sink(f"delta:{tmp_path}").create() == ["list_changes"]
+    assert Sink(f"delta:{tmp_path}").records() == {}
+
+
+def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(table_outputs, "is_remote_only", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'ndcg-spark\[delta\]'"):
+        table_outputs.format_of("delta:/data")
 
 
 def test_an_output_without_tables_says_how_to_make_them(tmp_path):
