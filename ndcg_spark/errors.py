@@ -4,7 +4,6 @@ A message reads ``where: what, how many, one example; what to do``.
 """
 
 import contextlib
-import importlib.metadata
 import re
 from collections.abc import Iterator
 
@@ -107,6 +106,9 @@ def engine_imports() -> Iterator[None]:
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:
     """EngineError if packages that share the folder `pyspark` are installed at two versions, or it is broken."""
+    # Here, because --help does without it.
+    import importlib.metadata
+
     found = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
     if len(set(found.values())) > 1 or (found and is_broken):
         raise EngineError(
