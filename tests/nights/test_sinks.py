@@ -5,6 +5,7 @@ import datetime
 import functools
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from spark_tables import connect_server, jars, on_server
 from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights import table_outputs
 from ndcg_spark.nights.expire import old_nights, remove, still_staged, waste
 from ndcg_spark.nights.layout import TABLES
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
@@ -251,6 +253,24 @@ def test_a_note_does_not_bring_a_night_back_that_is_evaluated_again_at_the_same_
     with pytest.raises(ConflictError):
         add_note(night, "a new ranker")
     assert seen(output) == {WEB: scores(0.75, NEW)}
+
+
+def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_made_it(tmp_path, monkeypatch):
+    pytest.importorskip("deltalake")
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    assert len(Sink(f"delta:{tmp_path}").create()) == len(TABLES)
+    shutil.rmtree(tmp_path / "list_changes")
+    with pytest.raises(ConfigurationError, match=r"1 table\(s\).*list_changes.*ndcg-spark init"):
+        Sink(f"delta:{tmp_path}").records()
+    assert Sink(f"delta:{tmp_path}").create() == ["list_changes"]
+    assert Sink(f"delta:{tmp_path}").records() == {}
+
+
+def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(table_outputs, "is_remote_only", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'ndcg-spark\[delta\]'"):
+        table_outputs.format_of("delta:/data")
 
 
 def test_an_output_without_tables_says_how_to_make_them(tmp_path, monkeypatch):
