@@ -15,11 +15,14 @@ NO_VERDICT = 6
 
 INSTALL_ADVICE = (
     "install the embedded engine with: pip install 'ndcg-spark[embedded]', or local Spark with: pip install "
-    "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless)"
+    "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless), or both engines with: "
+    "pip install pysail 'pyspark[connect]<4.3'"
 )
 
 #: What the extras install, as Python imports it.
 _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
+#: The distributions whose packages are one folder, `pyspark`: of two of them each has overwritten files of the other.
+_SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
 _LONGEST_LINE = 300
 
 
@@ -96,7 +99,22 @@ def engine_imports() -> Iterator[None]:
         # pyspark has its own error for packages that it finds missing or too old, which names none.
         if (error.name or type(error).__module__).partition(".")[0] not in _ENGINE_PACKAGES:
             raise
+        # Without a name it is pyspark that misses another package.
+        refuse_mixed_sparks(is_broken=(error.name or "").partition(".")[0] == "pyspark")
         raise EngineError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
+
+
+def refuse_mixed_sparks(is_broken: bool = False) -> None:
+    """EngineError if packages that share the folder `pyspark` are installed at two versions, or it is broken."""
+    # Here, because --help does without it.
+    import importlib.metadata
+
+    found = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
+    if len(set(found.values())) > 1 or (found and is_broken):
+        raise EngineError(
+            f"engine: the folder pyspark is not as {' and '.join(f'{name} {found[name]}' for name in found)} installed "
+            f"it; pip uninstall --yes {' '.join(found)}, then {INSTALL_ADVICE}"
+        )
 
 
 def first_line(error: BaseException) -> str:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from ndcg_spark.text import message
 
@@ -31,6 +32,9 @@ _committing = False
 _ended_by: int | None = None
 _outcome = NOTHING_PUBLISHED
 _published = False
+#: The thread that waits for signals, and how they were handled before it.
+_watcher: threading.Thread | None = None
+_handlers: dict[signal.Signals, Any] = {}
 
 
 def watch() -> None:
@@ -39,22 +43,37 @@ def watch() -> None:
     Call it before any thread is started, because threads inherit which signals are blocked. Signals that were ignored
     when the process started are still ignored, with one exception: the shell of a script starts background jobs so
     that they ignore Ctrl-C, but a SIGINT from another process ends the process.
+
+    Outside the main thread it leaves signals alone: Python does not let other threads handle them.
     """
-    ignored = {number for number in _ENDING if signal.getsignal(number) is signal.SIG_IGN}
+    global _watcher, _handlers  # noqa: PLW0603  # there is one process to end
+    # A process such as a notebook runs several commands.
+    set_outcome(NOTHING_PUBLISHED)
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _handlers = {number: signal.getsignal(number) for number in _ENDING}
+    ignored = {number for number, handler in _handlers.items() if handler is signal.SIG_IGN}
     awaited = {number for number in _ENDING if number == signal.SIGINT or number not in ignored}
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-    threading.Thread(target=_wait, args=(awaited, ignored), name="interrupts", daemon=True).start()
+    _watcher = threading.Thread(target=_wait, args=(awaited, ignored), name="interrupts", daemon=True)
+    _watcher.start()
 
 
 def unwatch() -> None:
-    """Restore the default handling of signals, when the work is done and only the interpreter is left to close.
+    """Handle signals as before `watch`, when the work is done.
 
     Does not return if a signal has already come, because the process is about to end.
     """
-    for number in _ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    wait_for_exit()
+    global _watcher
+    if _watcher is None or threading.current_thread() is not threading.main_thread():
+        return
+    for number, handler in _handlers.items():
+        # The embedded engine has installed its own. None: it was not Python that had installed one before.
+        signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    watcher, _watcher = _watcher, None
+    signal.pthread_kill(watcher.ident or 0, signal.SIGINT)
+    # If a signal came before this one, the thread is about to end the process.
+    watcher.join()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
@@ -121,6 +140,8 @@ def wait_for_exit() -> None:
 def _wait(awaited: Collection[signal.Signals], ignored: Collection[signal.Signals]) -> None:
     while True:
         number, sent_by_a_process = _next(awaited)
+        if _watcher is None:
+            return
         if sent_by_a_process or number not in ignored:
             _end(number)
 

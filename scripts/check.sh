@@ -58,11 +58,16 @@ test_on_spark() {
     install_other() {
         python -m venv "$other"
         "$other/bin/python" -m pip install --quiet --disable-pip-version-check \
-            --constraint <(SPARK_VERSION=$1 constraints) --editable '.[dev,report]' >&2
+            --constraint <(SPARK_VERSION=$1 constraints) --constraint tests/requirements-parity.txt \
+            --editable '.[dev,report]' deltalake 'pyiceberg[sql-sqlite]' >&2
     }
-    stamped "spark-$1" requirements.txt pyproject.toml -- install_other "$1"
+    stamped "spark-$1" requirements.txt tests/requirements-parity.txt pyproject.toml -- install_other "$1"
     echo "check: on Spark $1" >&2
-    PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest --numprocesses 2 -m "spark and not slow and not cluster"
+    local here=(env PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest)
+    "${here[@]}" --numprocesses 2 -m "spark and not slow and not cluster"
+    # One server and one Java at a time.
+    "${here[@]}" --thorough tests/nights/test_sinks_on_spark.py
+    "${here[@]}" --thorough tests/nights/test_sinks.py -m cluster
 }
 
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
@@ -82,6 +87,13 @@ if [[ " $* " == *" --thorough "* ]]; then
     }
     stamped airflow scripts/check.sh -- install_airflow
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
+    # DuckDB's own readers of Delta and Iceberg, which are made for one version of it.
+    install_duckdb() {
+        python -m venv .venv/duckdb
+        .venv/duckdb/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
+    }
+    stamped duckdb tests/requirements-duckdb.txt -- install_duckdb tests/requirements-duckdb.txt
+    export DUCKDB_PYTHON="$PWD/.venv/duckdb/bin/python"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
     scripts/docs.sh

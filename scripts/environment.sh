@@ -26,13 +26,9 @@ find_python() {
 }
 
 install() {
-    # Compiled below, on every core: pip compiles on one.
+    # Nothing is compiled that nobody imports: Python does it at the first import, if it may.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2 ||
         fail "setup: pip could not install $*"
-    # Without compiled bytecode every start compiles again, where PYTHONDONTWRITEBYTECODE is set. Nobody imports the
-    # tests of libraries. What does not compile is an example or a template of its package, as pip thinks too; and Python
-    # warns of escapes in libraries from 3.12 on.
-    .venv/bin/python -W ignore -m compileall -qq -j 0 -x /tests/ .venv/lib || true
 }
 
 # Runs a command unless it was run before for the same content of these files: stamped NAME FILE... -- COMMAND...
@@ -58,7 +54,6 @@ install_project() {
         .venv/bin/python -m pip uninstall -qq --disable-pip-version-check --yes pyspark-client >&2
     fi
     install --constraint .venv/constraints.txt --editable ".[$1]"
-    .venv/bin/python -m compileall -q ndcg_spark
 }
 
 if [ ! -x .venv/bin/python ]; then
@@ -78,5 +73,7 @@ extras=$1
 stamped "$extras" .venv/constraints.txt pyproject.toml -- install_project "$extras"
 
 export PATH="$PWD/.venv/bin:$PATH"
+# Every start would compile again what is imported.
+unset PYTHONDONTWRITEBYTECODE
 # Spark's Python workers are this Python, not whatever `python3` is elsewhere.
 export PYSPARK_PYTHON="$PWD/.venv/bin/python"

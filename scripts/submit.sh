@@ -97,6 +97,8 @@ yarn*)
     # YARN lays files beside a program before it starts; elsewhere executors keep the log configuration of the cluster.
     files=,$project/conf/log4j2.properties$files
     settings+=(--conf spark.executor.defaultJavaOptions=-Dlog4j2.configurationFile=log4j2.properties)
+    # YARN would run a driver of its own again whatever its exit code: a night that is refused, or whose gate failed.
+    settings+=(--conf spark.yarn.maxAppAttempts=1)
     [ "$deploy_mode" = client ] || log4j=log4j2.properties
     ;;
 esac

@@ -30,6 +30,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 #: The files that take longest, a quarter of a minute and more: begun first, so that no worker is left alone with one.
 LONG = (
+    "deployment/test_hadoop.py",
     "job/test_cluster.py",
     "test_cost.py",
     "inputs/test_real_folders.py",

@@ -16,6 +16,7 @@ from kept_nights import night as kept_night
 from servers import QUICK_JAVA
 from staying import command_line
 
+from ndcg_spark import __version__
 from ndcg_spark.cli import app as cli
 from ndcg_spark.convention.presets import PRESETS
 
@@ -541,3 +542,7 @@ def test_a_column_that_is_missing_is_told_with_all_that_the_file_has(folder):
     done = evaluate(folder, results="r.csv")
     assert done.returncode == 3
     assert "2 column(s) missing, query_id, doc_id; it has question, run, document, score; map names" in done.stderr
+
+
+def test_the_version_is_that_of_the_package():
+    assert ndcg_spark("--version").stdout == f"ndcg-spark {__version__}\n"

@@ -14,8 +14,9 @@ import pytest
 import servers
 from pyspark.errors import AnalysisException
 
+from ndcg_spark import errors
 from ndcg_spark.engine import classic, connect, failures, lost, open_engine, reason_of
-from ndcg_spark.engine.engine import machine_memory
+from ndcg_spark.engine.engine import join_in_place, keep_partition_names, machine_memory
 from ndcg_spark.errors import EngineError
 
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
@@ -106,7 +107,11 @@ def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(abs
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert absent in done.stderr
-    assert "pip install 'ndcg-spark[embedded]'" in done.stderr
+    # Beside pyspark, which is installed here, the client would be too many.
+    advice = (
+        "pip install 'ndcg-spark[embedded]'" if absent == "pyspark" else "pip install pysail 'pyspark[connect]<4.3'"
+    )
+    assert advice in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -119,8 +124,72 @@ def test_the_library_says_what_to_install_where_there_is_no_spark():
 
 def test_local_spark_is_not_looked_for_where_only_the_client_is_installed(monkeypatch):
     monkeypatch.setattr(classic, "is_remote_only", lambda: True)
-    with pytest.raises(EngineError, match="pyspark-client has no local Spark"):
+    with pytest.raises(EngineError, match="pyspark-client has no Spark of its own"):
         classic.start_local()
+
+
+@pytest.mark.parametrize("start", [classic.submitted, lambda _: connect.connect("local")])
+def test_a_client_in_place_of_the_spark_of_a_platform_is_named_as_what_is_wrong(start, monkeypatch):
+    monkeypatch.setattr(classic, "is_remote_only", lambda: True)
+    with pytest.raises(EngineError, match="pyspark-client has no Spark of its own"):
+        start("auto")
+
+
+def install(folder, monkeypatch, **versions):
+    """Let these be the only distributions that are installed."""
+    for name, version in versions.items():
+        (folder / f"{name}-{version}.dist-info").mkdir()
+        text = f"Name: {name.replace('_', '-')}\nVersion: {version}\n"
+        (folder / f"{name}-{version}.dist-info/METADATA").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(folder)])
+
+
+def test_pyspark_and_its_client_at_two_versions_are_refused_with_how_to_repair_them(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, pyspark="4.3.0", pyspark_client="4.2.0")
+    said = "pyspark 4.3.0 and pyspark-client 4.2.0 .*pip uninstall --yes pyspark pyspark-client, then"
+    with pytest.raises(EngineError, match=said), open_engine("embedded"):
+        pass
+
+
+def test_pyspark_and_its_client_at_one_version_are_not_refused(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, pyspark="4.2.0", pyspark_client="4.2.0")
+    errors.refuse_mixed_sparks()
+
+
+@pytest.mark.parametrize(
+    ("installed", "advice"),
+    [
+        # pip uninstall pyspark has removed what the client shares with it, and pip install would do nothing.
+        ({"pyspark_client": "4.2.0"}, "pip uninstall --yes pyspark-client, then install"),
+        ({}, "No module named 'pyspark.sql'; install"),
+    ],
+)
+def test_a_pyspark_without_its_files_is_told_from_one_that_is_not_installed(installed, advice, tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, **installed)
+    with pytest.raises(EngineError, match=advice), errors.engine_imports():
+        raise ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql")
+
+
+def refusing(name, _):
+    raise AnalysisException(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available.")
+
+
+def test_a_platform_that_refuses_settings_is_exit_code_4_where_one_is_needed():
+    session = SimpleNamespace(conf=SimpleNamespace(set=refusing))
+    join_in_place(session)
+    with pytest.raises(EngineError, match=r"cannot be set, \[CONFIG_NOT_AVAILABLE\].*serverless"):
+        keep_partition_names(session)
+
+
+@pytest.mark.parametrize(
+    ("default", "storage", "is_near"),
+    [("file:///", "", True), ("hdfs://host:9000/", "hdfs://host:9000", False), ("dbfs:///", "", False)],
+)
+def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storage, is_near):
+    values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
+    conf = SimpleNamespace(get=values.get, set=lambda *_: None)
+    opened = classic.engine_of(SimpleNamespace(conf=conf, version="4.1.1"))
+    assert (opened.default_storage, opened.sees_local_files) == (storage, is_near)
 
 
 def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monkeypatch):

@@ -205,3 +205,45 @@ def test_after_the_work_a_signal_ends_the_process_as_any_other():
         "interrupts.unwatch(); print('done', flush=True); os.kill(os.getpid(), 15); time.sleep(600)"
     )
     assert (code, said) == (-15, "done\n")
+
+
+def test_after_the_work_a_process_that_goes_on_handles_signals_as_before():
+    own = "signal.signal(signal.SIGTERM, lambda *_: print('own', flush=True))"
+    program = """
+interrupts.unwatch()
+os.kill(os.getpid(), signal.SIGTERM)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("interrupted")
+import threading
+print([thread.name for thread in threading.enumerate()])
+"""
+    assert output_of(program, before=own) == (0, "own\ninterrupted\n['MainThread']\n", "")
+
+
+def test_a_second_command_of_a_process_does_not_report_the_night_of_the_first():
+    program = """
+with interrupts.committing("out"):
+    pass
+interrupts.unwatch()
+interrupts.watch()
+print(interrupts.is_published(), interrupts.outcome_so_far())
+"""
+    assert output_of(program) == (0, "False nothing was published\n", "")
+
+
+def test_a_command_in_another_thread_leaves_signals_alone():
+    program = """
+import threading
+interrupts.unwatch()
+def command():
+    interrupts.watch()
+    print(signal.pthread_sigmask(signal.SIG_BLOCK, []), flush=True)
+    interrupts.unwatch()
+thread = threading.Thread(target=command)
+thread.start()
+thread.join()
+"""
+    assert output_of(program) == (0, "set()\n", "")

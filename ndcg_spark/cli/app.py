@@ -8,6 +8,9 @@ import os
 import sys
 import warnings
 
+import click
+
+from ndcg_spark import __version__
 from ndcg_spark.cli.check import check, judge_next
 from ndcg_spark.cli.command import Commands
 from ndcg_spark.cli.compare import compare
@@ -34,6 +37,7 @@ app = Commands(
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

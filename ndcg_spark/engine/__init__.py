@@ -13,7 +13,7 @@ from ndcg_spark.engine import classic, connect, embedded
 from ndcg_spark.engine.connect import is_sail
 from ndcg_spark.engine.engine import Engine, Kind
 from ndcg_spark.engine.errors import failures, lost, reason_of
-from ndcg_spark.errors import EngineError
+from ndcg_spark.errors import EngineError, refuse_mixed_sparks
 from ndcg_spark.masking import masked
 
 __all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of"]
@@ -32,6 +32,7 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
     EngineError
         The requested engine, or every engine, is unavailable; or it died within the block.
     """
+    refuse_mixed_sparks()
     running = None if remote else SparkSession.getActiveSession()
     remote = remote or os.environ.get("SPARK_REMOTE")
     if running is not None:

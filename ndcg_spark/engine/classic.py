@@ -32,11 +32,7 @@ _SECONDS_TO_END = 0.4
 
 def start_local() -> Engine:
     """Local Spark on every core of this machine; EngineError without Java."""
-    if is_remote_only():
-        raise EngineError(
-            "engine: pyspark-client has no local Spark; use --engine embedded, or replace it: "
-            "pip uninstall pyspark-client, then pip install 'ndcg-spark[spark]'"
-        )
+    refuse_client()
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
@@ -70,10 +66,20 @@ def submitted(choice: str) -> Engine:
     """The session of spark-submit; EngineError if the embedded engine was chosen."""
     if choice == "embedded":
         raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
+    refuse_client()
     builder = SparkSession.builder.appName("ndcg-spark").config(CALL_SITES, "false")
     session = start_session(builder, "the session of spark-submit")
     stop = suppressing(session.stop)
     return dataclasses.replace(engine_of(session), close=stop, abort=stop)
+
+
+def refuse_client() -> None:
+    """EngineError where pyspark-client is installed, which has no Spark of its own."""
+    if is_remote_only():
+        raise EngineError(
+            "engine: pyspark-client has no Spark of its own; use --engine embedded, or pip uninstall pyspark-client, "
+            "then pip install 'ndcg-spark[spark]' where the platform has no Spark"
+        )
 
 
 def is_classic(session: SparkSession) -> bool:
@@ -87,8 +93,9 @@ def engine_of(session: SparkSession) -> Engine:
     files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
     keep_partition_names(session)
     join_in_place(session)
-    storage = "" if files.startswith("file:") else files.rstrip("/")
-    sees_local_files = master.startswith("local") and not storage
+    # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
+    storage = files.rstrip("/") if "://" in files.rstrip("/") else ""
+    sees_local_files = master.startswith("local") and files.startswith("file:")
     return Engine(session, "spark", f"Spark {session.version} ({master})", sees_local_files, storage)
 
 

@@ -37,6 +37,7 @@ def connect(url: str) -> Engine:
     """
     is_own = url.startswith("local")
     if is_own:
+        classic.refuse_client()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
         require_server(url)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from ndcg_spark.engine.errors import failures, reason_of
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError, first_line
 from ndcg_spark.masking import masked
@@ -66,13 +67,20 @@ def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
 
 
 def keep_partition_names(session: SparkSession) -> None:
-    """Read the folder run=007 as the run 007, not as the number 7."""
-    session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+    """Read the folder run=007 as the run 007, not as the number 7; EngineError where that cannot be set."""
+    name = "spark.sql.sources.partitionColumnTypeInference.enabled"
+    try:
+        session.conf.set(name, "false")
+    except failures() as error:
+        raise EngineError(
+            f"engine: {name} cannot be set, {reason_of(error)}; serverless compute does not do"
+        ) from error
 
 
 def join_in_place(session: SparkSession) -> None:
-    """Join rows by query and document without a shuffle where all rows of a query are in one partition already."""
-    session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
+    """Join without a shuffle where all rows of a query are in one partition already, if the session lets us say so."""
+    with contextlib.suppress(*failures()):
+        session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
 
 
 def machine_memory() -> int:

@@ -15,10 +15,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
+from ndcg_spark.errors import EngineError, InputError, MissingInputError
 from ndcg_spark.inputs import engine_files, table_logs
 from ndcg_spark.inputs.files import File, of_each, partition_of, with_content
-from ndcg_spark.inputs.storage import NoStorageError, is_local, local, refuse_credentials, storage
+from ndcg_spark.inputs.storage import NoStorageError, is_local, local, refuse_credentials, storage, unreadable
 from ndcg_spark.masking import masked
 
 #: How the names of backups and of unfinished copies end.
@@ -36,6 +36,8 @@ def find(engine: Engine, path: str, where: str) -> list[File]:
     InputError
         Nothing is there, or only empty folders; what is there cannot be read; the path has credentials in it; or it
         belongs to a table whose format keeps deleted files.
+    StorageError
+        The storage is not on this machine, and cannot be read.
     """
     refuse_credentials(path, where)
     try:
@@ -48,7 +50,7 @@ def find(engine: Engine, path: str, where: str) -> list[File]:
 
 
 def files_of(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path. Raises InputError as `find`."""
+    """The files that a file name, a folder or a glob stands for, sorted by path. Raises as `find`."""
     address, key = _split(path)
     system, place = storage(f"{address}/" if address else path, where)
     bucket = place.rstrip("/") if address else ""
@@ -64,7 +66,7 @@ def files_of(path: str, where: str) -> list[File]:
         for folder in {fixed, *(name.rpartition("/")[0] for name, _, is_folder in entries if not is_folder)}:
             table_logs.refuse_table(system, folder, where)
     except (OSError, pa.ArrowException, UnicodeError) as error:
-        raise InputError(f"{where}: {masked(path)} cannot be read, {first_line(error)}; check its rights") from error
+        raise unreadable(path, where, error) from error
     if not found:
         raise MissingInputError(
             f"{where}: no files in {masked(path)}, an empty folder; check what should have written it"

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.storage import storage
+from ndcg_spark.inputs.storage import storage, unreadable
 from ndcg_spark.schemas import NULL_FOLDER
 
 #: How many files are looked into at the same time.
@@ -118,7 +118,7 @@ def with_content(file: File, where: str) -> File:
     """The file, with `content` set from its first bytes if its name names no binary format.
 
     A gzip file in which nothing was compressed has the size 0, as the file that was compressed. InputError for a file
-    that cannot be opened.
+    that cannot be opened, StorageError if it is not on this machine.
     """
     if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
         system, place = file.location(where)
@@ -126,7 +126,7 @@ def with_content(file: File, where: str) -> File:
             with system.open_input_stream(place, compression=None) as stream:
                 start = stream.read(4)
         except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; check its rights") from error
+            raise unreadable(file.path, where, error) from error
         content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
         file = dataclasses.replace(file, content=content)
     is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)

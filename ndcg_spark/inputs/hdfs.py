@@ -4,6 +4,8 @@ pyarrow's own needs libhdfs.so, Java and every jar of Hadoop on CLASSPATH, which
 """
 
 import functools
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +14,26 @@ from pyarrow import fs
 
 from ndcg_spark.errors import first_line
 
+#: How often a NameNode that is alone is tried again, seven seconds in all; the client's default takes three minutes.
+_MORE_TRIES = {"dfs.client.failover.max.attempts": "3"}
+#: The client's errors have Rust's spelling: RPCError("class of Java", "what is wrong\n\tat a line of Java").
+_SPELLED = re.compile(r'\w+\((?:"[\w.$]+", )?"(.*?)(?:\\n.*)?"\)', re.DOTALL)
+
 
 def hdfs(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of an hdfs:// or viewfs:// URI, and the place there. OSError if there is no such NameNode.
 
     The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it is for engines, and not the URI's.
     """
+    if user := os.environ.get("SPARK_USER"):
+        # In a container of YARN, which belongs to another user, Spark's own clients act as this one.
+        os.environ.setdefault("HADOOP_USER_NAME", user)
     scheme, _, rest = uri.partition("://")
     authority, _, place = rest.partition("/")
     host, _, port = authority.rpartition("@")[2].partition(":")
     kind = _Viewfs if scheme == "viewfs" else _Hdfs
-    return fs.PyFileSystem(_Handler(kind(host or None, int(port) if port else None))), f"/{place}"
+    alone = kind(host, int(port), **_MORE_TRIES) if port else None
+    return fs.PyFileSystem(_Handler(alone or kind(host or None))), f"/{place}"
 
 
 def _failing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,7 +44,8 @@ def _failing(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*arguments, **options)
         except RuntimeError as error:
-            raise OSError(first_line(error)) from error
+            spelled = _SPELLED.fullmatch(str(error))
+            raise OSError(spelled[1].replace('\\"', '"') if spelled else first_line(error)) from error
 
     return call
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, NdcgSparkError, first_line
+from ndcg_spark.errors import InputError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.masking import masked
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
@@ -71,6 +71,12 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
         advice = "pip install 'ndcg-spark[hdfs]', or check HADOOP_CONF_DIR" if is_hdfs else "check its scheme"
         raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; {advice}") from reason
     return (_impatient(system) if system.type_name == "s3" else system), place
+
+
+def unreadable(path: str, where: str, error: Exception) -> NdcgSparkError:
+    """What to raise for a path that cannot be opened: a storage elsewhere may answer if it is tried again."""
+    kind, advice = (InputError, "check") if is_local(path) else (StorageError, "check that its storage answers, and")
+    return kind(f"{where}: {masked(path)} cannot be read, {first_line(error)}; {advice} its rights")
 
 
 def _impatient(system: fs.FileSystem) -> fs.FileSystem:

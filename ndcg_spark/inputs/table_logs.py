@@ -59,5 +59,7 @@ def refuse(paths: Iterable[str], where: str) -> None:
 def refuse_table(system: fs.FileSystem, folder: str, where: str) -> None:
     """TableLogError if a folder is that of such a table."""
     for place in (folder, f"{folder}/metadata"):
-        if system.get_file_info(place).type == fs.FileType.Directory:
-            refuse((info.path for info in system.get_file_info(fs.FileSelector(place))), where)
+        if system.get_file_info(place).type != fs.FileType.Directory:
+            # HDFS refuses to look below a file, for all but its superuser.
+            return
+        refuse((info.path for info in system.get_file_info(fs.FileSelector(place))), where)

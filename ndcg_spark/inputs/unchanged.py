@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.storage import unreadable
 
 #: The size in bytes, and the time of the last change in nanoseconds (0 if the storage does not say); of a local file
 #: also its inode, and when anything of it was changed last. None if the file does not exist.
@@ -41,10 +42,7 @@ def _stamps(source: Source) -> dict[str, Stamp]:
             found = system.get_file_info(list(places))
             stamps |= {path: _stamp(info, system) for path, info in zip(places.values(), found, strict=True)}
         except (OSError, pa.ArrowException) as error:
-            example = next(iter(places.values()))
-            raise InputError(
-                f"{source.name}: {example} cannot be read, {first_line(error)}; check its rights"
-            ) from error
+            raise unreadable(next(iter(places.values())), source.name, error) from error
     return stamps
 
 

@@ -8,13 +8,16 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageE
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, RANK_TWICE, RETURNED_TWICE, refused
 
-#: Messages of operating systems about disks that cannot be written, which engines pass on as text.
+#: Messages of operating systems and of HDFS about what cannot be written, which engines pass on as text.
 _REFUSALS = (
     "No space left on device",
     "Read-only file system",
     "Disk quota exceeded",
     "File too large",
     "Not a directory",
+    "access=WRITE",
+    "QuotaExceededException",
+    "SafeModeException",
 )
 
 
@@ -59,8 +62,8 @@ def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
             raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error
         if any(words in str(error) for words in _REFUSALS):
             raise StorageError(
-                f"output: the engine cannot write, {lines[0]}; nothing was published, check space and rights "
-                "where the output is and where the engine spills"
+                f"output: the engine cannot write, {engine.reason_of(error)}; nothing was published, check space "
+                "and rights where the output is and where the engine spills"
             ) from error
         typed = [source for each in sources for source in each.sources if not source.is_text]
         damage = f", or a file is damaged, {' or '.join(source.place for source in typed)}" if typed else ""

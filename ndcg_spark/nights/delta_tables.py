@@ -5,19 +5,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs.delta import address_of, storage_options
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.engine_copy import frame_of
-from ndcg_spark.nights.table_format import Counts, Staged, Where, cast_to, counted, storage_failures
+from ndcg_spark.nights.table_format import Counts, Staged, TableFormat, Where, cast_to, counted, storage_failures
 from ndcg_spark.schemas import PARTITIONS
 
 
-class DeltaTables:
+class DeltaTables(TableFormat):
     """The tables in the folders of a folder; see `TableFormat`."""
 
     needs_engine = False
@@ -77,12 +75,6 @@ class DeltaTables:
         with storage_failures(self.place, f"{name} cannot be read"):
             found = pa.RecordBatchReader.from_stream(table.scan(columns=schema.names, predicate=_predicate(where)))
         return cast_to(to_arrow_schema(schema), found)
-
-    def frame(
-        self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession
-    ) -> DataFrame:
-        """See `TableFormat`."""
-        return frame_of(self.scan(name, schema, where, version), schema, session)
 
     def _path(self, name: str) -> str:
         return f"{self._address.rstrip('/')}/{name}"

@@ -8,20 +8,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.engine_copy import frame_of
-from ndcg_spark.nights.table_format import Counts, Staged, Where, cast_to, storage_failures
+from ndcg_spark.nights.table_format import Counts, Staged, TableFormat, Where, cast_to, storage_failures
 from ndcg_spark.schemas import PARTITIONS
 
 #: The most rows that are in memory at once, as pyiceberg writes no stream into a partitioned table.
 _AT_ONCE = 1_000_000
 
 
-class IcebergTables:
+class IcebergTables(TableFormat):
     """The tables `catalog.namespace.name` of a catalog that pyiceberg's configuration names; see `TableFormat`."""
 
     needs_engine = False
@@ -110,12 +108,6 @@ class IcebergTables:
         with storage_failures(self.place, f"{name} cannot be read"):
             found = self._table(name).scan(_filter(where), tuple(schema.names), snapshot_id=version)
             return cast_to(to_arrow_schema(schema), found.to_arrow_batch_reader())
-
-    def frame(
-        self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession
-    ) -> DataFrame:
-        """See `TableFormat`."""
-        return frame_of(self.scan(name, schema, where, version), schema, session)
 
     def _name(self, name: str) -> str:
         return f"{self._namespace}.{name}"

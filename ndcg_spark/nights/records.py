@@ -244,6 +244,7 @@ def amend(night: CommittedNight, entries: Mapping[str, Any]) -> None:
     """
     record = {**night.record, **entries}
     if isinstance(night.store, Sink):
+        night.store.begin_amending()
         refuse_replaced([night])
         night.store.amend(night, record)
         return

@@ -108,6 +108,10 @@ class Sink:
         if {key: rows for key, rows in counts.items() if key[:2] in records} != expected:
             raise ConflictError(self.place)
 
+    def begin_amending(self) -> None:
+        """From now on, another writer of a record that `amend` replaces is a conflict."""
+        self._format.begin([_RECORDS])
+
     def amend(self, night: "CommittedNight", record: dict[str, Any]) -> None:
         """Replace the record of a night."""
         where = _where([night.dataset], [night.evaluated_on])
@@ -180,15 +184,9 @@ class Sink:
         with_rows = [night for night in nights if night.kept_rows(name)]
         counts = self._format.counts(name) if with_rows else {}
         here = [night for night in with_rows if counts.get(_key(night)) == night.kept_rows(name)]
-        gone = [night for night in with_rows if night not in here]
+        gone = (night for night in with_rows if night not in here)
         old = [(_together([night])[0], night.record["tables"][name]["version"]) for night in gone]
         return [*((where, None) for where in _together(here)), *old]
-
-
-@functools.lru_cache(maxsize=8)
-def sink_of(output: str) -> Sink:
-    """The tables of an output."""
-    return Sink(output)
 
 
 def _key(night: "CommittedNight") -> _Evaluation:

@@ -64,23 +64,45 @@ class SparkTables:
             raise
 
     def begin(self, names: Sequence[str]) -> None:
-        """See `TableFormat`. Delta on Spark notices only writers of the same moments."""
-        self._bases = {name: self._version(name) if self._format(name) == "iceberg" else None for name in names}
+        """See `TableFormat`."""
+        with self._failures("the tables cannot be read"):
+            self._bases = {name: self._version(name) for name in names}
 
     def replace(self, name: str, rows: Staged | pa.Table, schema: StructType, where: Where) -> int | None:
         """See `TableFormat`."""
-        with self._failures(f"{name} cannot be written"):
-            if isinstance(rows, Staged):
-                table = self._session.read.schema(schema).parquet(rows.folder)
-            else:
-                table = self._session.createDataFrame(rows, schema)
-            writer = table.select(*schema.names).writeTo(self._name(name))
-            if self._format(name) == "iceberg":
-                writer = writer.option("isolation-level", "serializable")
-                base = self._bases.get(name)
-                writer = writer if base is None else writer.option("validate-from-snapshot-id", str(base))
-            writer.overwrite(_condition(where))
-            return self._version(name)
+        is_watched, base = name in self._bases, self._bases.pop(name, None)
+        try:
+            with self._failures(f"{name} cannot be written"):
+                # Delta itself only notices who writes in the same moments.
+                if is_watched and self._has_changed(name, base, where):
+                    raise ConflictError(self.place)
+                if isinstance(rows, Staged):
+                    table = self._session.read.schema(schema).parquet(rows.folder)
+                else:
+                    table = self._session.createDataFrame(rows, schema)
+                writer = table.select(*schema.names).writeTo(self._name(name))
+                if is_watched and self._format(name) == "iceberg":
+                    writer = writer.option("isolation-level", "serializable")
+                    writer = writer if base is None else writer.option("validate-from-snapshot-id", str(base))
+                writer.overwrite(_condition(where))
+                return self._version(name)
+        except StorageError as error:
+            # Of what Iceberg raises, only words reach this process.
+            if is_watched and self._has_changed(name, base, where):
+                raise ConflictError(self.place) from error
+            raise
+
+    def _has_changed(self, name: str, base: int | None, where: Where) -> bool:
+        """Whether these nights have rows of other evaluations than at the version `base`; None for an empty table."""
+        with self._failures(f"{name} cannot be read"):
+            if self._version(name) == base:
+                return False
+        dates = {str(date) for date in where["evaluated_on"]}
+        now, before = (
+            {key: rows for key, rows in found.items() if key[0] in where["dataset"] and key[1] in dates}
+            for found in (self.counts(name), {} if base is None else self.counts(name, base))
+        )
+        return now != before
 
     def counts(self, name: str, version: int | None = None) -> Counts:
         """See `TableFormat`."""
@@ -107,16 +129,12 @@ class SparkTables:
         return ".".join(f"`{part}`" for part in [*self._where.split("."), name])
 
     def _exists(self, name: str) -> bool:
-        if self._form == "delta":
-            found = self._session.sql("DESCRIBE DETAIL " + self._name(name)) if self._is_delta(name) else None
-            return found is not None
-        return bool(self._session.catalog.tableExists(self._name(name)))
-
-    def _is_delta(self, name: str) -> bool:
         from pyspark.errors import AnalysisException
 
+        if self._form != "delta":
+            return bool(self._session.catalog.tableExists(self._name(name)))
         try:
-            _ = self._session.read.format("delta").load(f"{self._where.rstrip('/')}/{name}").schema
+            _ = self._session.table(self._name(name)).schema
         except AnalysisException as error:
             if (error.getCondition() or "").startswith(("DELTA_", "PATH_NOT_FOUND")):
                 return False
@@ -160,8 +178,6 @@ class SparkTables:
             cause = error.__cause__
             if cause is not None and lost(cause):
                 raise cause from None
-            if _is_conflict(cause):
-                raise ConflictError(self.place) from cause
             raise
 
 
@@ -172,9 +188,3 @@ def _condition(where: Where) -> Column:
         is_in = F.col(column) == literals[0] if len(literals) == 1 else F.col(column).isin(literals)
         parts.append(is_in | F.col(column).isNull() if None in values else is_in)
     return functools.reduce(Column.__and__, parts)
-
-
-def _is_conflict(error: BaseException | None) -> bool:
-    """Whether Delta or Iceberg refused a transaction because of another one."""
-    condition = getattr(error, "getCondition", lambda: None)() or ""
-    return condition.startswith("DELTA_CONCURRENT")

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import NdcgSparkError, StorageError, first_line
+from ndcg_spark.nights.engine_copy import frame_of
 from ndcg_spark.text import printable
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class TableFormat(Protocol):
         self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession
     ) -> DataFrame:
         """The same as a table of an engine."""
+        return frame_of(self.scan(name, schema, where, version), schema, session)
 
 
 @contextlib.contextmanager

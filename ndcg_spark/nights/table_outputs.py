@@ -1,8 +1,10 @@
 """Which output is of tables, and who writes and reads them: a library on the embedded engine, else Spark."""
 
 import importlib.util
+import os
 
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import is_sail
 from ndcg_spark.errors import ConfigurationError
@@ -30,7 +32,8 @@ def format_of(output: str) -> TableFormat:
         from ndcg_spark.nights.iceberg_tables import IcebergTables
 
         return IcebergTables(place)
-    if session is not None and not on_spark:
+    can_start = session is None and not (is_remote_only() and "SPARK_REMOTE" not in os.environ)
+    if not on_spark and not can_start:
         need = "classic Spark or Spark Connect" if form == "table" else f"pip install 'ndcg-spark[{form}]', or Spark"
         raise ConfigurationError(f"output: tables in {output} need {need}; the embedded engine cannot write them alone")
     from ndcg_spark.nights.spark_tables import SparkTables

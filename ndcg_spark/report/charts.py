@@ -65,8 +65,7 @@ def require_extra() -> None:
         importlib.import_module("vl_convert")
     except ImportError as error:
         raise ConfigurationError(
-            f"report: {error.name} is not installed, which draws charts; install the extra report, in the project's "
-            "folder with pip install '.[report]'"
+            f"report: {error.name} is not installed, which draws charts; pip install 'ndcg-spark[report]'"
         ) from error
 
 

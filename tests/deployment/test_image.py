@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def test_the_image_is_slim_is_not_of_root_and_evaluates_before_it_is_done():
     assert "ndcg-spark evaluate" in found[-3][1]
 
 
+def test_the_extras_that_an_image_may_have_are_those_of_the_project():
+    named = re.findall(r"EXTRAS=([a-z,]+)", DOCKERFILE.read_text(encoding="utf-8"))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert len(named) == 2
+    assert {extra for names in named for extra in names.split(",")} == set(extras) - {"dev", "spark"}
+
+
 def test_the_steps_of_the_dockerfile_run_in_a_clean_folder(thorough, tmp_path):
     if not thorough:
         pytest.skip("installs everything anew, a minute: --thorough")
@@ -52,7 +60,7 @@ def test_the_steps_of_the_dockerfile_run_in_a_clean_folder(thorough, tmp_path):
             for source in sources:
                 copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
                 copy(ROOT / source, place / target)
-        elif name == "ENV":
+        elif name in ("ARG", "ENV"):
             environment |= dict([arguments.split("=", 1)])
         elif name == "RUN":
             done = subprocess.run(

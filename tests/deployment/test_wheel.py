@@ -114,6 +114,6 @@ def try_commands(env, tmp_path):
     assert len(commands) > 10
     for line, code, said in [*((line, 0, "") for line in commands), *FAILURES]:
         # The charts of a report are an extra of their own, as the README says.
-        expected = (2, "pip install '.[report]'") if line.startswith("ndcg-spark report") else (code, said)
+        expected = (2, "pip install 'ndcg-spark[report]'") if line.startswith("ndcg-spark report") else (code, said)
         command = f"PATH={env}/bin:$PATH; " + line.replace("/tmp/", f"{tmp_path}/")  # noqa: S108  # the guide's own
         assert expected[1] in run("bash", "-c", command, code=expected[0], cwd=ROOT), line

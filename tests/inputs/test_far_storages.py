@@ -1,7 +1,11 @@
 """Files on other storages than this machine's, and addresses with secrets in them."""
 
+import os
 import re
+import time
+import types
 
+import hdfs_native
 import pytest
 from input_files import file
 from pyarrow import fs
@@ -43,8 +47,8 @@ def _no_s3(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_s3")
-def test_a_storage_that_does_not_answer_is_refused():
-    with pytest.raises(InputError, match=r"results: s3://bucket/runs cannot be read, .*; check its rights"):
+def test_a_storage_that_does_not_answer_is_worth_a_retry():
+    with pytest.raises(StorageError, match=r"results: s3://bucket/runs cannot be read, .* its storage answers"):
         files_of("s3://bucket/runs", "results")
 
 
@@ -107,3 +111,51 @@ def test_files_on_two_storages_are_each_looked_at_on_their_own(monkeypatch, tmp_
     system.delete_file("bucket/b.run")
     with pytest.raises(InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"):
         refuse_changed([source], before)
+
+
+def in_hdfs(monkeypatch, file: str) -> None:
+    """An HDFS with this file, whose NameNode answers as it does to users who are not its superuser."""
+
+    def status(_: object, path: str) -> types.SimpleNamespace:
+        if path.startswith(f"{file}/"):
+            said = f'{file} (is not a directory of \\"alice\\")\\n\\tat org.apache.hadoop'
+            raise RuntimeError(f'RPCError("org.apache.hadoop.security.AccessControlException", "{said}")')
+        if not file.startswith(path):
+            raise FileNotFoundError(path)
+        names = ("permission", "owner", "group", "modification_time", "access_time")
+        return types.SimpleNamespace(path=path, length=4, isdir=path != file, **dict.fromkeys(names, 0))
+
+    monkeypatch.setattr(hdfs_native.Client, "get_file_info", status)
+    monkeypatch.setattr(hdfs_native.Client, "list_status", lambda *_: ())
+
+
+def test_nothing_is_looked_for_below_a_file_because_hdfs_refuses_that(monkeypatch):
+    in_hdfs(monkeypatch, "/in/qrels")
+    (found,) = files_of("hdfs://host:9000/in/qrels", "judgments")
+    assert found.path == "hdfs://host:9000/in/qrels"
+
+
+def test_what_hdfs_says_is_told_without_the_lines_of_java(monkeypatch):
+    in_hdfs(monkeypatch, "/in/qrels")
+    said = 'judgments: hdfs://host:9000/in/qrels/x cannot be read, /in/qrels (is not a directory of "alice"); check'
+    with pytest.raises(StorageError, match=f"^{re.escape(said)} that its storage answers, and its rights$"):
+        files_of("hdfs://host:9000/in/qrels/x", "judgments")
+
+
+@pytest.mark.slow
+def test_a_namenode_that_is_not_there_is_refused_in_seconds():
+    began = time.monotonic()
+    with pytest.raises(StorageError, match=r"hdfs://localhost:1/runs cannot be read, Connection refused"):
+        files_of("hdfs://localhost:1/runs", "results")
+    # Between the tries it waits for 1 + 2 + 4 s; this client's default is three minutes.
+    assert time.monotonic() - began < 30
+
+
+def test_the_user_of_hdfs_is_that_of_spark_in_a_container_that_belongs_to_another(monkeypatch):
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    monkeypatch.setenv("SPARK_USER", "alice")
+    storage("hdfs://host:9000/x", "output")
+    assert os.environ["HADOOP_USER_NAME"] == "alice"
+    monkeypatch.setenv("HADOOP_USER_NAME", "bob")
+    storage("hdfs://host:9000/x", "output")
+    assert os.environ["HADOOP_USER_NAME"] == "bob"

@@ -6,9 +6,11 @@ import re
 import pytest
 from changes import failing
 from publish_and_die import NEW, NEXT, OLD, SHOP, WEB, publish, record, staged, whole
+from pyspark.errors import PySparkException
 from readers import files, seen
 
 from ndcg_spark.errors import StorageError
+from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.nights.layout import STAGING, Store
 
 WAYS = {
@@ -131,3 +133,12 @@ def test_an_output_that_is_a_file_is_refused_by_name(tmp_path):
     (tmp_path / "taken").write_text("a file", encoding="utf-8")
     with pytest.raises(StorageError, match=r"output: .*/taken is a file, not a folder; check its path"):
         staged(str(tmp_path / "taken"), NEW, 0.7)
+
+
+def test_an_engine_that_may_not_write_in_hdfs_is_a_failure_of_the_output():
+    said = 'AccessControlException: Permission denied: user=alice, access=WRITE, inode="/":root:supergroup:drwxr-xr-x'
+    with (
+        pytest.raises(StorageError, match=f"^output: the engine cannot write, {said}; nothing was published, check"),
+        translated_failures([]),
+    ):
+        raise PySparkException(f"An error occurred while calling o1.parquet.\n: {said}\n\tat org.apache")

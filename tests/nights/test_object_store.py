@@ -3,12 +3,6 @@
 import datetime
 import itertools
 import json
-import os
-import re
-import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import log_tables
@@ -29,37 +23,6 @@ from ndcg_spark.table_config import ResultsConfig
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
-
-
-@pytest.fixture(scope="module")
-def bucket(tmp_path_factory):
-    program = os.environ.get("MOTO_SERVER") or shutil.which("moto_server", path=str(Path(sys.executable).parent))
-    if not program:
-        pytest.skip("needs the S3 server of moto: pip install 'moto[server]', and its bin/moto_server in MOTO_SERVER")
-    log = tmp_path_factory.mktemp("moto") / "log"
-    with log.open("w") as told, subprocess.Popen([program, "-H", "127.0.0.1", "-p", "0"], stderr=told) as server:
-        try:
-            until = time.time() + 60
-            while not (found := re.search(r"http://127\.0\.0\.1:\d+", log.read_text())):
-                if server.poll() is not None or time.time() > until:
-                    pytest.skip(f"the S3 server of moto does not start: {log.read_text()}")
-                time.sleep(0.05)
-            settings = {
-                "AWS_ENDPOINT_URL": found[0],
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
-                "AWS_REGION": "us-east-1",
-                "AWS_ALLOW_HTTP": "true",
-                "AWS_EC2_METADATA_DISABLED": "true",
-            }
-            with pytest.MonkeyPatch.context() as patch:
-                for name, value in settings.items():
-                    patch.setenv(name, value)
-                system, place = fs.FileSystem.from_uri("s3://bucket?allow_bucket_creation=true")
-                system.create_dir(place)
-                yield "s3://bucket"
-        finally:
-            server.kill()
 
 
 @pytest.fixture

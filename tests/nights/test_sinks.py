@@ -1,19 +1,26 @@
 """Nights in tables of Delta and Iceberg: reruns, kills, two writers at once, and what other readers see."""
 
+import contextlib
 import datetime
+import functools
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD
-from sinks import ALWAYS, by_others, commit, iceberg_environment, killed_after, publish, staged
+from pyspark.sql import SparkSession
+from sinks import ALWAYS, LIBRARY, by_others, commit, iceberg_environment, killed_after, publish, staged
+from spark_tables import connect_server, jars, on_server
 from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights import table_outputs
 from ndcg_spark.nights.expire import old_nights, remove, still_staged, waste
 from ndcg_spark.nights.layout import TABLES
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
-from ndcg_spark.nights.records import ReplacedError, accept, committed
+from ndcg_spark.nights.records import ReplacedError, accept, add_note, committed
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_format import ConflictError
 
@@ -22,22 +29,55 @@ DAY = datetime.timedelta(days=1)
 WEB, SHOP, BEFORE = ("web", "2026-11-16"), ("shop", "2026-11-16"), ("web", "2026-11-15")
 
 
-@pytest.fixture(autouse=True)
-def _no_session(monkeypatch):
-    """A session that other tests of this process have opened would write the tables."""
-    monkeypatch.setattr("ndcg_spark.nights.table_outputs.SparkSession.getActiveSession", lambda: None)
+@pytest.fixture(scope="module")
+def servers_of(tmp_path_factory, thorough):
+    """Spark Connect servers whose tables are of a format, with their folders; each is started when it is first used."""
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def start(form):
+            found, folder = jars(form, thorough), tmp_path_factory.mktemp(form)
+            (folder / "warehouse").mkdir()
+            return stack.enter_context(connect_server(form, found, folder)), folder
+
+        yield start
 
 
-@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=[
+        "delta",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("iceberg", "S3 delta", "S3 iceberg")),
+        *(pytest.param(name, marks=pytest.mark.cluster) for name in ("Spark delta", "Spark iceberg")),
+    ]
+)
 def output(request, tmp_path, monkeypatch):
-    """An output of tables without nights."""
-    pytest.importorskip("deltalake" if request.param == "delta" else "pyiceberg")
-    (tmp_path / "warehouse").mkdir()
-    for name, value in iceberg_environment(tmp_path).items():
+    """An output of tables without nights: of libraries, here or on an S3 server, or of a catalog by Spark Connect."""
+    where, _, form = request.param.rpartition(" ")
+    pytest.importorskip("deltalake" if form == "delta" else "pyiceberg")
+    server, folder, place = None, tmp_path, f"{tmp_path}/tables"
+    if where == "Spark":
+        server, folder = request.getfixturevalue("servers_of")(form)
+    if where == "S3":
+        if not request.getfixturevalue("thorough"):
+            pytest.skip("takes half a minute: --thorough")
+        place = f"{request.getfixturevalue('bucket')}/{tmp_path.name}"
+    (folder / "warehouse").mkdir(exist_ok=True)
+    for name, value in iceberg_environment(folder, place if where == "S3" else None).items():
         monkeypatch.setenv(name, value)
-    place = f"delta:{tmp_path}/tables" if request.param == "delta" else "iceberg:ice.ndcg"
-    assert Sink(place).create() == list(TABLES)
-    return place
+    schema = tmp_path.name.replace("-", "_")
+    output = f"delta:{place}" if form == "delta" else f"iceberg:ice.{schema}"
+    # A session that other tests of this process have opened would write the tables.
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    with contextlib.ExitStack() as stack:
+        if server is not None:
+            session = stack.enter_context(on_server(server, monkeypatch))
+            monkeypatch.setattr(SparkSession, "getActiveSession", lambda: session)
+            name = f"{'spark_catalog' if form == 'delta' else 'ice'}.{schema}"
+            session.sql(f"CREATE SCHEMA {name}" + (f" LOCATION '{place}'" if form == "delta" else ""))
+            LIBRARY[f"table:{name}"] = output
+            output = f"table:{name}"
+        assert Sink(output).create() == list(TABLES)
+        yield output
 
 
 @pytest.fixture
@@ -56,6 +96,10 @@ def seen(output, table="query_scores", value="ndcg"):
 
 def scores(ndcg, evaluation):
     return sorted([(evaluation, ndcg), (evaluation, ndcg / 3)])
+
+
+def on_disk(output):
+    return output not in LIBRARY and "s3://" not in os.environ["PYICEBERG_CATALOG__ICE__WAREHOUSE"]
 
 
 def others(output, *tables):
@@ -88,10 +132,12 @@ def test_a_rerun_replaces_its_night_and_nothing_else(output, staging):
 def test_after_a_kill_our_readers_see_the_old_night_or_the_new_and_a_rerun_leaves_nothing_for_others(
     output, staging, rejected
 ):
-    before, after = rejected
-    counting = []
+    (before, after), counting = rejected, []
     publish(output, OLD, 0.125, staging=staging, evaluated_on=EVALUATED_ON - DAY)
-    for replaced in range(len(TABLES) + 2):
+    # A night takes seconds on a server.
+    every = [*range(len(TABLES) + 2)]
+    points = every if on_disk(output) else [1, len(TABLES)] if before else [2, len(TABLES) - 1]
+    for replaced in points:
         publish(output, OLD, 0.5, staging=staging, rejected=before)
         killed = killed_after(replaced, output, NEW, 0.75, staging=staging, rejected=after)
         found = seen(output)
@@ -110,7 +156,7 @@ def test_after_a_kill_our_readers_see_the_old_night_or_the_new_and_a_rerun_leave
         assert others(output, *ALWAYS, "rejected_rows") == [rows, rows, {}], replaced
         assert killed == (replaced <= len(TABLES))
     # The record, which is the last, is what counts.
-    assert counting == [scores(0.5, OLD)] * len(TABLES) + [scores(0.75, NEW)] * 2
+    assert counting == [scores(*((0.5, OLD) if replaced < len(TABLES) else (0.75, NEW))) for replaced in points]
 
 
 def test_of_two_writers_of_one_night_the_later_is_refused_and_of_two_nights_both_are_published(output, staging):
@@ -199,8 +245,37 @@ def test_old_nights_expire_and_an_accepted_one_says_why(output, staging):
     assert others(output, *ALWAYS) == [{(*WEB, OLD): 2, (*BEFORE, OLD): 2}] * 2
 
 
-def test_an_output_without_tables_says_how_to_make_them(tmp_path):
+def test_a_note_does_not_bring_a_night_back_that_is_evaluated_again_at_the_same_time(output, staging):
+    publish(output, OLD, 0.5, staging=staging)
+    (night,) = committed(output)
+    replace = night.store._format.replace
+    night.store._format.replace = lambda *given: (publish(output, NEW, 0.75, staging=staging), replace(*given))
+    with pytest.raises(ConflictError):
+        add_note(night, "a new ranker")
+    assert seen(output) == {WEB: scores(0.75, NEW)}
+
+
+def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_made_it(tmp_path, monkeypatch):
     pytest.importorskip("deltalake")
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    assert len(Sink(f"delta:{tmp_path}").create()) == len(TABLES)
+    shutil.rmtree(tmp_path / "list_changes")
+    with pytest.raises(ConfigurationError, match=r"1 table\(s\).*list_changes.*ndcg-spark init"):
+        Sink(f"delta:{tmp_path}").records()
+    assert Sink(f"delta:{tmp_path}").create() == ["list_changes"]
+    assert Sink(f"delta:{tmp_path}").records() == {}
+
+
+def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(table_outputs, "is_remote_only", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'ndcg-spark\[delta\]'"):
+        table_outputs.format_of("delta:/data")
+
+
+def test_an_output_without_tables_says_how_to_make_them(tmp_path, monkeypatch):
+    pytest.importorskip("deltalake")
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     place = f"delta:{tmp_path}/none"
     with pytest.raises(
         ConfigurationError, match=rf"{len(TABLES)} table\(s\) are not in .*make them once with: ndcg-spark init delta:"

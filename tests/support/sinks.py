@@ -17,11 +17,18 @@ from ndcg_spark.nights.table_publication import TablePublication
 
 #: The tables that every night has; rejected rows are those that one may lack.
 ALWAYS = ("query_scores", "dataset_scores")
+#: The same tables as a library names them, by the output of Spark that they are.
+LIBRARY: dict[str, str] = {}
 
 
-def iceberg_environment(folder: Path) -> dict[str, str]:
-    """The settings by which pyiceberg knows the catalog `ice`, kept in a file."""
-    settings = {"TYPE": "sql", "URI": f"sqlite:///{folder}/catalog.db", "WAREHOUSE": f"file://{folder}/warehouse"}
+def iceberg_environment(folder: Path, warehouse: str | None = None) -> dict[str, str]:
+    """The settings by which pyiceberg knows the catalog `ice`, kept in a file; its tables may be on an S3 server."""
+    settings = {
+        "TYPE": "sql",
+        "URI": f"sqlite:///{folder}/catalog.db",
+        "WAREHOUSE": warehouse or f"file://{folder}/warehouse",
+        "S3__ENDPOINT": os.environ.get("AWS_ENDPOINT_URL", ""),
+    }
     return {f"PYICEBERG_CATALOG__ICE__{name}": value for name, value in settings.items()}
 
 
@@ -94,7 +101,7 @@ def _publish_and_die(environment, replaced, output, evaluation_id, ndcg, night):
 
 def by_others(output: str, table: str) -> dict[tuple[str, str, str], int]:
     """The rows of each dataset, date and evaluation, as whoever reads a table without ndcg_spark sees them."""
-    form, _, place = output.partition(":")
+    form, _, place = LIBRARY.get(output, output).partition(":")
     if form == "delta":
         from deltalake import DeltaTable
 
