@@ -11,7 +11,16 @@ from pyspark.sql.types import StructType
 from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs.delta import address_of, storage_options
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.table_format import Counts, Staged, TableFormat, Where, cast_to, counted, storage_failures
+from ndcg_spark.nights.table_format import (
+    EVERYWHERE,
+    Counts,
+    Staged,
+    TableFormat,
+    Where,
+    cast_to,
+    counted,
+    storage_failures,
+)
 from ndcg_spark.schemas import PARTITIONS
 
 
@@ -60,14 +69,16 @@ class DeltaTables(TableFormat):
             write_deltalake(table, data, mode="overwrite", predicate=_predicate(where))
         return int(table.version())
 
-    def counts(self, name: str, version: int | None = None) -> Counts:
+    def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """See `TableFormat`."""
         table = self._table(name, version)
         with storage_failures(self.place, f"{name} cannot be read"):
             files = pa.table(table.get_add_actions(flatten=True))
-            columns = [*(f"partition.{column}" for column in PARTITIONS), "num_records"]
             # A table without files has no such columns.
-            return counted(files.select(columns).rename_columns([*PARTITIONS, "rows"])) if files.num_rows else Counts()
+            if not files.num_rows:
+                return Counts()
+            rows = files.select([*(f"partition.{column}" for column in PARTITIONS), "num_records"])
+            return counted(rows.rename_columns([*PARTITIONS, "rows"]), where)
 
     def scan(self, name: str, schema: StructType, where: Where, version: int | None = None) -> pa.RecordBatchReader:
         """See `TableFormat`."""

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.table_format import Counts, Staged, TableFormat, Where, cast_to, storage_failures
+from ndcg_spark.nights.table_format import EVERYWHERE, Counts, Staged, TableFormat, Where, cast_to, storage_failures
 from ndcg_spark.schemas import PARTITIONS
 
 #: The most rows that are in memory at once, as pyiceberg writes no stream into a partitioned table.
@@ -91,13 +91,13 @@ class IcebergTables(TableFormat):
                     writing.append(part)
         return _version(table)
 
-    def counts(self, name: str, version: int | None = None) -> Counts:
+    def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """See `TableFormat`."""
         with storage_failures(self.place, f"{name} cannot be read"):
             table = self._table(name)
             found: Counts = Counter()
             names = [field.name for field in table.spec().fields]
-            for task in table.scan(snapshot_id=version).plan_files():
+            for task in table.scan(_filter(where), snapshot_id=version).plan_files():
                 key = dict(zip(names, task.file.partition, strict=True))
                 date = _date(key["evaluated_on"])
                 found[key["dataset"], date, key["evaluation_id"]] += task.file.record_count

@@ -89,14 +89,22 @@ class Sink:
         where = _where([dataset for dataset, _ in records], [date])
         self._format.begin(TABLES)
         for name in _OF_ROWS:
-            version = self._format.replace(name, staged.get(name) or _nothing(name), KEPT[name], where)
-            self._refuse_others(name, version, evaluation_id, records)
+            version = None
+            # Most nights have no rows in some tables, and have had none.
+            if name in staged or self._format.counts(name, None, where):
+                version = self._format.replace(name, staged.get(name) or _nothing(name), KEPT[name], where)
+                self._refuse_others(name, version, evaluation_id, records, where)
             for record in records.values():
                 record["tables"][name]["version"] = version
         self._format.replace(_RECORDS, _record_rows(evaluation_id, records), KEPT[_RECORDS], where)
 
     def _refuse_others(
-        self, name: str, version: int | None, evaluation_id: str, records: Mapping[Night, Mapping[str, Any]]
+        self,
+        name: str,
+        version: int | None,
+        evaluation_id: str,
+        records: Mapping[Night, Mapping[str, Any]],
+        where: Where,
     ) -> None:
         """ConflictError unless the nights have the rows of this evaluation, and no others, at this version."""
         expected = {
@@ -104,8 +112,7 @@ class Sink:
             for night, record in records.items()
             if record["tables"][name]["rows"]
         }
-        counts = {} if version is None else self._format.counts(name, version)
-        if {key: rows for key, rows in counts.items() if key[:2] in records} != expected:
+        if ({} if version is None else self._format.counts(name, version, where)) != expected:
             raise ConflictError(self.place)
 
     def begin_amending(self) -> None:
@@ -150,7 +157,7 @@ class Sink:
         return done
 
     def _of_night(self, name: str, night: Night) -> dict[_Evaluation, int]:
-        return {key: rows for key, rows in self._format.counts(name).items() if key[:2] == night}
+        return self._format.counts(name, None, _where([night[0]], [night[1]]))
 
     def read(
         self, nights: Sequence["CommittedNight"], name: str, columns: Sequence[str] | None, where: Where

@@ -15,7 +15,16 @@ from pyspark.sql.types import StructType
 from ndcg_spark.engine import lost, open_engine
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.table_format import ConflictError, Counts, Staged, Where, cast_to, counted, storage_failures
+from ndcg_spark.nights.table_format import (
+    EVERYWHERE,
+    ConflictError,
+    Counts,
+    Staged,
+    Where,
+    cast_to,
+    counted,
+    storage_failures,
+)
 from ndcg_spark.schemas import PARTITIONS
 
 #: The formats whose tables have transactions and versions.
@@ -97,18 +106,13 @@ class SparkTables:
         with self._failures(f"{name} cannot be read"):
             if self._version(name) == base:
                 return False
-        dates = {str(date) for date in where["evaluated_on"]}
-        now, before = (
-            {key: rows for key, rows in found.items() if key[0] in where["dataset"] and key[1] in dates}
-            for found in (self.counts(name), {} if base is None else self.counts(name, base))
-        )
-        return now != before
+        return self.counts(name, None, where) != ({} if base is None else self.counts(name, base, where))
 
-    def counts(self, name: str, version: int | None = None) -> Counts:
+    def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """See `TableFormat`."""
         with self._failures(f"{name} cannot be read"):
-            found = self._at(name, version).groupBy(*PARTITIONS).agg(F.count(F.lit(1)).alias("rows"))
-            return counted(found.toArrow())
+            rows = self._at(name, version, where).groupBy(*PARTITIONS).agg(F.count(F.lit(1)).alias("rows"))
+            return counted(rows.toArrow())
 
     def scan(self, name: str, schema: StructType, where: Where, version: int | None = None) -> pa.RecordBatchReader:
         """See `TableFormat`."""
@@ -120,8 +124,7 @@ class SparkTables:
         self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession
     ) -> DataFrame:
         """See `TableFormat`."""
-        table = self._at(name, version)
-        return (table.where(_condition(where)) if where else table).select(*schema.names)
+        return self._at(name, version, where).select(*schema.names)
 
     def _name(self, name: str) -> str:
         if self._form == "delta":
@@ -163,11 +166,13 @@ class SparkTables:
             found = self._session.table(f"{self._name(name)}.refs").where("name = 'main'").select("snapshot_id").first()
         return None if found is None else int(found[0])
 
-    def _at(self, name: str, version: int | None) -> DataFrame:
+    def _at(self, name: str, version: int | None, where: Where) -> DataFrame:
         if version is None:
-            return self._session.table(self._name(name))
-        # Names are quoted, and come from the configuration.
-        return self._session.sql(f"SELECT * FROM {self._name(name)} VERSION AS OF {int(version)}")  # noqa: S608
+            table = self._session.table(self._name(name))
+        else:
+            # Names are quoted, and come from the configuration.
+            table = self._session.sql(f"SELECT * FROM {self._name(name)} VERSION AS OF {int(version)}")  # noqa: S608
+        return table.where(_condition(where)) if where else table
 
     @contextlib.contextmanager
     def _failures(self, what: str) -> Any:

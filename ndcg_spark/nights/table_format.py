@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: A condition on rows: by column the values that it may have; None for null.
 Where = Mapping[str, Sequence[Any]]
+EVERYWHERE: Where = {}
 #: How many rows a table has of an evaluation, by dataset, date and evaluation_id.
 Counts = Counter[tuple[str, str, str]]
 
@@ -62,8 +63,8 @@ class TableFormat(Protocol):
     def replace(self, name: str, rows: Staged | pa.Table, schema: StructType, where: Where) -> int | None:
         """Replace the rows that satisfy `where` by these, in one transaction; returns the version that has them."""
 
-    def counts(self, name: str, version: int | None = None) -> Counts:
-        """How many rows there are of each evaluation, as the table is or was at a version."""
+    def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
+        """How many rows there are of each evaluation, as the table is or was at a version; `where` is of PARTITIONS."""
 
     def scan(self, name: str, schema: StructType, where: Where, version: int | None = None) -> pa.RecordBatchReader:
         """The columns of `schema` of the rows that satisfy `where`, as the table is or was at a version."""
@@ -89,11 +90,12 @@ def storage_failures(place: str, what: str, conflicts: tuple[type[Exception], ..
         raise StorageError(f"output: {what} in {place}, {reason}; check space, rights and its log") from error
 
 
-def counted(rows: pa.Table) -> Counts:
-    """The counts in a table with PARTITIONS and the column `rows`."""
+def counted(rows: pa.Table, where: Where = EVERYWHERE) -> Counts:
+    """The counts in a table with PARTITIONS and the column `rows`, of the rows that satisfy `where`."""
     found: Counts = Counter()
     for row in rows.to_pylist():
-        found[row["dataset"], str(row["evaluated_on"]), row["evaluation_id"]] += row["rows"]
+        if all(row[column] in values for column, values in where.items()):
+            found[row["dataset"], str(row["evaluated_on"]), row["evaluation_id"]] += row["rows"]
     return found
 
 
