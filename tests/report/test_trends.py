@@ -221,7 +221,7 @@ def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_
 
 def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, output):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(ConfigurationError, match=r"vl_convert is not installed, .* pip install '\.\[report\]'"):
+    with pytest.raises(ConfigurationError, match=r"vl_convert is not installed, .* pip install 'ndcg-spark\[report\]'"):
         trend_chart(lines(str(output), TrendRequest()))
 
 
