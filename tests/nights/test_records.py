@@ -132,7 +132,7 @@ def test_an_acceptance_that_is_killed_after_any_change_is_there_or_not(tmp_path,
         assert evaluations(output) == [(NEW, "still known")], number
         if not was_killed:
             break
-    assert number > 5
+    assert number > 2  # it was killed
 
 
 def test_a_night_that_was_evaluated_again_is_not_accepted(tmp_path):
