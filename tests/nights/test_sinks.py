@@ -268,6 +268,8 @@ def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_
 
 
 def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setattr(table_outputs, "is_remote_only", lambda: True)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match=r"pip install 'ndcg-spark\[delta\]'"):
