@@ -80,7 +80,9 @@ def ndcg_spark() -> None:
     )
     def evaluate(ds: str | None = None) -> None:
         """{{ ds }}, the date at which the day's interval starts, is the night."""
-        run(command(str(ds)))
+        if ds is None:
+            raise AirflowFailException("this run has no logical date, so no night: trigger it with one")
+        run(command(ds))
 
     evaluate()
 

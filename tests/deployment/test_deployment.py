@@ -287,6 +287,11 @@ def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, script, more, m
     assert airflow_dag.given["task"]["retries"] == 3
 
 
+def test_the_dag_evaluates_no_night_for_a_run_without_a_date(airflow_dag):
+    with pytest.raises(AirflowFailException, match="has no logical date, so no night"):
+        airflow_dag.given["evaluate"]()
+
+
 @pytest.mark.parametrize(
     ("code", "failure"),
     [
