@@ -61,14 +61,16 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
     is_hdfs = path.startswith(("hdfs://", "viewfs://"))
+    has_client = importlib.util.find_spec("hdfs_native") is not None
     try:
-        if is_hdfs and importlib.util.find_spec("hdfs_native"):
+        if is_hdfs and has_client:
             from ndcg_spark.inputs.hdfs import hdfs
 
             return hdfs(path)
         system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (pa.ArrowException, OSError, ValueError) as reason:
-        advice = "pip install 'ndcg-spark[hdfs]', or check HADOOP_CONF_DIR" if is_hdfs else "check its scheme"
+        of_hdfs = "check HADOOP_CONF_DIR" if has_client else "pip install 'ndcg-spark[hdfs]'"
+        advice = of_hdfs if is_hdfs else "check its scheme"
         raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; {advice}") from reason
     return (_impatient(system) if system.type_name == "s3" else system), place
 

@@ -1,5 +1,6 @@
 """Files on other storages than this machine's, and addresses with secrets in them."""
 
+import importlib.util
 import os
 import re
 import time
@@ -24,6 +25,15 @@ def test_an_unknown_scheme_is_refused_as_the_caller_asks():
         files_of("nope://x", "results")
     with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
         storage("nope://x", "output", StorageError)
+
+
+def test_an_hdfs_that_is_not_configured_is_told_with_what_to_do(monkeypatch):
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    with pytest.raises(InputError, match=r"no storage for hdfs:///x, .*; check HADOOP_CONF_DIR"):
+        storage("hdfs:///x", "results", InputError)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"no storage for hdfs:///x, .*; pip install 'ndcg-spark\[hdfs\]'"):
+        storage("hdfs:///x", "results", InputError)
 
 
 def test_a_storage_for_which_spark_has_no_client_is_a_failure_of_the_engine_that_names_the_client(engine):
