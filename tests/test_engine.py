@@ -241,7 +241,7 @@ def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server, mo
         connect.require_server(f"{sail_server}/;token=abc")
 
 
-@pytest.mark.parametrize("url", ["sc://", "sc://host:1/;a", "sc://host:port", "http://host"])
+@pytest.mark.parametrize("url", ["sc://host:1/;a", "sc://host:port", "http://host"])
 def test_what_is_no_address_is_told(url):
     with pytest.raises(EngineError, match="is not the address of a Spark Connect server"):
         connect.require_server(url)
