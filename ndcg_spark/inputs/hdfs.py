@@ -32,8 +32,13 @@ def hdfs(uri: str) -> tuple[fs.FileSystem, str]:
     authority, _, place = rest.partition("/")
     host, _, port = authority.rpartition("@")[2].partition(":")
     kind = _Viewfs if scheme == "viewfs" else _Hdfs
-    alone = kind(host, int(port), **_MORE_TRIES) if port else None
-    return fs.PyFileSystem(_Handler(alone or kind(host or None))), f"/{place}"
+    client = _client(kind, host, int(port), **_MORE_TRIES) if port else _client(kind, host or None)
+    return fs.PyFileSystem(_Handler(client)), f"/{place}"
+
+
+@functools.cache
+def _client(kind: Any, *address: Any, **options: str) -> Any:
+    return kind(*address, **options)
 
 
 def _failing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,6 +57,9 @@ def _failing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 class _Hdfs(BaseFileSystem):  # type: ignore[misc]  # an optional package
     protocol = "hdfs"
+    # fsspec empties its cache in a process that is forked, as classic Spark's start does, and dropping a client there
+    # waits forever for the client's threads, which only the first process has. `_client` keeps them instead.
+    cachable = False
     __init__ = _failing(BaseFileSystem.__init__)
     info = _failing(BaseFileSystem.info)
     mkdir = _failing(BaseFileSystem.mkdir)

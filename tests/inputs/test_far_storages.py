@@ -3,8 +3,11 @@
 import importlib.util
 import os
 import re
+import subprocess
+import sys
 import time
 import types
+from pathlib import Path
 
 import hdfs_native
 import pytest
@@ -18,6 +21,8 @@ from ndcg_spark.inputs.engine_files import read_paths
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_an_unknown_scheme_is_refused_as_the_caller_asks():
@@ -34,6 +39,15 @@ def test_an_hdfs_that_is_not_configured_is_told_with_what_to_do(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"no storage for hdfs:///x, .*; pip install 'ndcg-spark\[hdfs\]'"):
         storage("hdfs:///x", "results", InputError)
+
+
+def test_classic_spark_starts_after_an_hdfs_was_used_in_the_same_process():
+    # As pyspark starts Java: what is done before it forks, and again in the child.
+    program = (
+        "import subprocess; from ndcg_spark.inputs.storage import storage; storage('hdfs://127.0.0.1:1/x', 'results');"
+        "subprocess.run(['true'], preexec_fn=lambda: None, check=True)"
+    )
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
 
 
 def test_a_storage_for_which_spark_has_no_client_is_a_failure_of_the_engine_that_names_the_client(engine):
