@@ -289,6 +289,8 @@ def test_an_output_without_tables_says_how_to_make_them(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+# test_sinks_on_spark.py has the same for Spark.
+@pytest.mark.parametrize("output", ["delta", "iceberg", "S3 delta", "S3 iceberg"], indirect=True)
 def test_every_command_takes_an_output_of_tables(output, tmp_path):
     config = tmp_path / "night.toml"
     config.write_text(
