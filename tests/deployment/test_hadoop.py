@@ -4,6 +4,7 @@ The jars come from Maven Central (hadoop/pom.xml), of the Hadoop that pyspark ha
 Java and minutes: pytest tests/deployment/test_hadoop.py --thorough.
 """
 
+import contextlib
 import dataclasses
 import os
 import random
@@ -117,7 +118,9 @@ def hadoop(jars, tmp_path_factory):
         gateway.shutdown()
         java = psutil.Process(process.pid)
         for each in [*java.children(recursive=True), java]:
-            each.kill()
+            # What YARN started may end meanwhile.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
         process.communicate()
 
 
