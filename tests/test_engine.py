@@ -22,14 +22,15 @@ from ndcg_spark.errors import EngineError
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
 
-def said_with(choice, program=COUNT, **environment):
-    """What a program says with an engine open, in a process of its own; or the error that it ends with."""
+def said_with(choices, program=COUNT, **environment):
+    """What a program says with each of these engines open, in one process, or the error that it ends with."""
     lines = [
         "from ndcg_spark.engine import open_engine",
         "from ndcg_spark.errors import EngineError",
         "try:",
-        f"    with open_engine({choice!r}) as engine:",
-        *(f"        {line}" for line in program.splitlines()),
+        f"    for choice in {choices.split()}:",
+        "        with open_engine(choice) as engine:",
+        *(f"            {line}" for line in program.splitlines()),
         "except EngineError as error:",
         "    print('refused:', error)",
     ]
@@ -245,6 +246,12 @@ def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server, mo
 def test_what_is_no_address_is_told(url):
     with pytest.raises(EngineError, match="is not the address of a Spark Connect server"):
         connect.require_server(url)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_local_spark_starts_where_the_embedded_engine_was_used_before():
+    assert said_with("embedded spark").splitlines() == ["embedded True 3", "spark True 3"]
 
 
 @pytest.mark.slow

@@ -18,6 +18,8 @@ from ndcg_spark.masking import masked
 
 __all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of"]
 
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+
 
 @contextlib.contextmanager
 def open_engine(choice: str = "auto", remote: str | None = None, shared: str | None = None) -> Iterator[Engine]:
@@ -33,6 +35,7 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
         The requested engine, or every engine, is unavailable; or it died within the block.
     """
     refuse_mixed_sparks()
+    had_mode = _CONNECT_MODE in os.environ
     running = None if remote else SparkSession.getActiveSession()
     remote = remote or os.environ.get("SPARK_REMOTE")
     if running is not None:
@@ -57,3 +60,6 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
     finally:
         engine.scratch.remove()
         engine.close()
+        if not had_mode:
+            # pyspark leaves it set after a session on a server, and then does not start local Spark in this process.
+            os.environ.pop(_CONNECT_MODE, None)
