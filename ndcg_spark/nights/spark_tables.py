@@ -131,6 +131,12 @@ class SparkTables:
             return f"delta.`{self._where.rstrip('/')}/{name}`"
         return ".".join(f"`{part}`" for part in [*self._where.split("."), name])
 
+    def _refreshed(self, name: str) -> str:
+        """The name of a table, read anew: Iceberg's catalog keeps one in a session as it was when first read."""
+        if self._form != "delta":
+            self._session.catalog.refreshTable(self._name(name))
+        return self._name(name)
+
     def _exists(self, name: str) -> bool:
         from pyspark.errors import AnalysisException
 
@@ -160,18 +166,20 @@ class SparkTables:
         return self._formats[name]
 
     def _version(self, name: str) -> int | None:
+        place = self._refreshed(name)
         if self._format(name) == "delta":
-            found = self._session.sql(f"DESCRIBE HISTORY {self._name(name)} LIMIT 1").first()
+            found = self._session.sql(f"DESCRIBE HISTORY {place} LIMIT 1").first()
         else:
-            found = self._session.table(f"{self._name(name)}.refs").where("name = 'main'").select("snapshot_id").first()
+            found = self._session.table(f"{place}.refs").where("name = 'main'").select("snapshot_id").first()
         return None if found is None else int(found[0])
 
     def _at(self, name: str, version: int | None, where: Where) -> DataFrame:
+        place = self._refreshed(name)
         if version is None:
-            table = self._session.table(self._name(name))
+            table = self._session.table(place)
         else:
             # Names are quoted, and come from the configuration.
-            table = self._session.sql(f"SELECT * FROM {self._name(name)} VERSION AS OF {int(version)}")  # noqa: S608
+            table = self._session.sql(f"SELECT * FROM {place} VERSION AS OF {int(version)}")  # noqa: S608
         return table.where(_condition(where)) if where else table
 
     @contextlib.contextmanager
