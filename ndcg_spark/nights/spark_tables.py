@@ -133,7 +133,7 @@ class SparkTables:
 
     def _refreshed(self, name: str) -> str:
         """The name of a table, read anew: Iceberg's catalog keeps one in a session as it was when first read."""
-        if self._form != "delta":
+        if self._format(name) == "iceberg":
             self._session.catalog.refreshTable(self._name(name))
         return self._name(name)
 
