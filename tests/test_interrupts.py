@@ -208,7 +208,9 @@ def test_after_the_work_a_signal_ends_the_process_as_any_other():
 
 
 def test_after_the_work_a_process_that_goes_on_handles_signals_as_before():
-    own = "signal.signal(signal.SIGTERM, lambda *_: print('own', flush=True))"
+    # A test before this one, or the shell that runs the tests, may have let this process ignore SIGINT.
+    own = "signal.signal(signal.SIGINT, signal.default_int_handler); "
+    own += "signal.signal(signal.SIGTERM, lambda *_: print('own', flush=True))"
     program = """
 interrupts.unwatch()
 os.kill(os.getpid(), signal.SIGTERM)
