@@ -41,14 +41,18 @@ def read_paths(
 ) -> DataFrame:
     """The table that the engine reads from the paths, each of which stands for itself.
 
-    InputError if it cannot; EngineError if the storage or its client fails.
+    InputError if it cannot, MissingInputError if a path is not there; EngineError if the storage or its client fails.
     """
     try:
         table = engine.session.read.format(kind).options(**options).load(_literal(engine, paths))
         _ = table.schema
     except PySparkException as error:
-        refused = MissingInputError if error.getCondition() == "PATH_NOT_FOUND" else InputError
-        raise refused(
+        if error.getCondition() == "PATH_NOT_FOUND":
+            absent = (error.getMessageParameters() or {}).get("path", paths[0])
+            raise MissingInputError(
+                f"{where}: {engine.name} finds no {absent}; check the spelling, and that the engine sees this storage"
+            ) from error
+        raise InputError(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
         ) from error
     except failures() as error:

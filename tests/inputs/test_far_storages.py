@@ -14,7 +14,7 @@ import pytest
 from input_files import file
 from pyarrow import fs
 
-from ndcg_spark.errors import EngineError, InputError, StorageError
+from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
 from ndcg_spark.inputs import discover
 from ndcg_spark.inputs.discover import files_of
 from ndcg_spark.inputs.engine_files import read_paths
@@ -55,6 +55,15 @@ def test_a_storage_for_which_spark_has_no_client_is_a_failure_of_the_engine_that
         EngineError, match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop-aws"
     ):
         read_paths(engine, "parquet", ["s3a://bucket/x"], "results")
+
+
+def test_a_path_that_the_engine_does_not_find_is_named(engine, tmp_path):
+    (tmp_path / "there").touch()
+    paths = [f"{tmp_path}/there", f"{tmp_path}/absent"]
+    with pytest.raises(
+        MissingInputError, match=rf"^results: Spark .*finds no (file:)?{tmp_path}/absent; check the spelling"
+    ):
+        read_paths(engine, "binaryFile", paths, "results")
 
 
 @pytest.fixture
