@@ -51,7 +51,7 @@ def start() -> Engine:
         except failures() as error:
             raise EngineError(
                 f"engine: the embedded engine does not answer, {reason_of(error)}; check the limit of open files "
-                "(ulimit -n), or use --engine spark"
+                "(ulimit -n) and that this pysail supports this pyspark, or use --engine spark"
             ) from error
         if not admitted.is_set():
             raise EngineError("engine: the embedded engine accepts connections past its guard; use --engine spark")
