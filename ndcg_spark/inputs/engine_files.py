@@ -50,7 +50,8 @@ def read_paths(
         if error.getCondition() == "PATH_NOT_FOUND":
             absent = (error.getMessageParameters() or {}).get("path", paths[0])
             raise MissingInputError(
-                f"{where}: {engine.name} finds no {absent}; check the spelling, and that the engine sees this storage"
+                f"{where}: no such path for {engine.name}, {absent}; check the spelling, and the date if it is part of "
+                "it"
             ) from error
         raise InputError(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
