@@ -148,10 +148,8 @@ def run_comparison_table(rows: Rows, family: Rows, correction: str, alpha: float
 
 
 def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
-    several = len({row["dataset"] for row in rows}) > 1
     sliced = any(row["attribute"] is not None for row in rows)
     return [
-        *([name("dataset")] if several else []),
         *(*_runs(rows), name("measure", _measure)),
         *([name("slice", _slice)] * sliced),
         *(number("queries", form=counted), number("mean"), number("baseline", "baseline_mean")),
@@ -166,9 +164,13 @@ def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
 
 
 def _runs(rows: Rows) -> list[TextColumn]:
-    """The runs and, where one is compared with several, the baseline of each row."""
+    """The runs; where there are several, the datasets; and where one is compared with several, the baselines."""
     several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
-    return [name("run"), *([name("against", "baseline")] if several else [])]
+    return [*_datasets(rows), name("run"), *([name("against", "baseline")] if several else [])]
+
+
+def _datasets(rows: Rows) -> list[TextColumn]:
+    return [name("dataset")] if len({row["dataset"] for row in rows}) > 1 else []
 
 
 def differing_slices_table(rows: Rows) -> TextTable:
@@ -208,9 +210,12 @@ def transition_table(rows: Rows) -> TextTable | None:
 def change_table(rows: Rows) -> TextTable:
     """What other lists, judgments and queries made of the change of each mean, and a sentence on the largest."""
     parts = (number(f"other {part}", f"of_{part}", signed) for part in ("lists", "judgments", "queries"))
-    columns = [name("run"), name("measure", _ndcg), number("queries", form=counted), number("change", form=signed)]
+    columns = [name("measure", _ndcg), number("queries", form=counted), number("change", form=signed)]
+    datasets = _datasets(rows)
     largest = max(rows, key=lambda row: abs(row["change"]))
-    return text_table([*columns, *parts], rows, [f"{largest['run']} {_ndcg(largest)}: {change_in_words(largest)}"])
+    of = f"{largest['dataset']} " if datasets else ""
+    note = f"{of}{largest['run']} {_ndcg(largest)}: {change_in_words(largest)}"
+    return text_table([*datasets, name("run"), *columns, *parts], rows, [note])
 
 
 def change_in_words(row: Row) -> str:

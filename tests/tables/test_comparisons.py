@@ -2,7 +2,14 @@
 
 import pytest
 
-from ndcg_spark.tables.comparisons import PLAIN_SIGNS, SORT_COLUMNS, comparison_table, transition_table
+from ndcg_spark.tables.comparisons import (
+    PLAIN_SIGNS,
+    SORT_COLUMNS,
+    change_table,
+    comparison_table,
+    query_table,
+    transition_table,
+)
 from ndcg_spark.tables.sorting import order_of
 from ndcg_spark.tables.writers import text
 
@@ -159,3 +166,13 @@ def test_the_changes_of_status_of_two_baselines_are_summed_up_apart():
         ("old", "all", "+0.5000"),
         ("older", "all", "+1.0000"),
     ]
+
+
+def test_rows_of_several_datasets_say_of_which_they_are():
+    query = {**UNCHANGED, "query_id": "q", "baseline_score": 0.25, "score": 0.5}
+    change = {**UNCHANGED, "change": 0.25, "of_lists": 0.25, "of_judgments": 0.0, "of_queries": 0.0}
+    status = {**UNCHANGED, "baseline_status": "scored", "status": "missing", "change": 0.25}
+    for table, row in ((query_table, query), (change_table, change), (transition_table, status)):
+        assert table([row]).headings[0] == "run"
+        both = table([row, {**row, "dataset": "news"}])
+        assert (both.headings[0], {cells[0] for cells in both.rows}) == ("dataset", {"web", "news"})
