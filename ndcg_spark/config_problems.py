@@ -12,6 +12,9 @@ from ndcg_spark.text import did_you_mean
 #: The path of a key: names, and places in lists.
 Place = tuple[int | str, ...]
 
+#: What TOML calls the types that pydantic names after Python's.
+_TYPES = {"tuple_type": "list", "list_type": "list", "dict_type": "table", "model_type": "table"}
+
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """A sentence for each problem that pydantic finds in the settings of a model, with the path of its key."""
@@ -28,6 +31,8 @@ def _problem(place: Place, kind: str, message: str, value: object, model: type[B
     if kind == "value_error":
         reason = message.removeprefix("Value error, ")
         return reason if reason.startswith(f"{name}: ") else f"{name}: {reason}"
+    if kind in _TYPES:
+        return f"{name}: input should be a {_TYPES[kind]}, not {value!r}"
     # The message of pydantic has the known words in quotes.
     near = did_you_mean(str(value), re.findall(r"'([^']+)'", message)) if kind == "literal_error" else ""
     return f"{name}: {message[0].lower()}{message[1:]}, not {value!r}{near}"

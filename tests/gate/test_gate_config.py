@@ -106,7 +106,8 @@ def test_a_file_with_nothing_but_a_gate_judges_what_is_published(tmp_path):
     file.write_text('[gate]\nbaseline = [{run = "a"}]\ncheck = [{cutoff = 20, max_drop = 0.1}]\n', encoding="utf-8")
     assert load_gate(file, {"date": "2026-11-20"}).gate.cutoffs == [20]
     for text, told in (
-        ("gate = 5", "gate: input should be"),
+        ("gate = 5", "gate: input should be a table, not 5"),
+        ('[gate]\nbaseline = "last_good"', "gate.baseline: input should be a list, not 'last_good'"),
         ("gate.check = 5", "gate.check: "),
         ("[gat]", "gat: no such"),
     ):
