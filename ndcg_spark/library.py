@@ -19,7 +19,7 @@ from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
 from ndcg_spark.convention.parsing import parse_measures
-from ndcg_spark.engine import is_sail, open_engine
+from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame
 from ndcg_spark.inputs.dictionaries import RUN
@@ -221,7 +221,7 @@ def _finite(relevance: Any) -> float:
 def session_of(*tables: Any) -> SparkSession:
     """The session of the first table that has one, else the running session, else a new one."""
     session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
-    return session or SparkSession.getActiveSession() or open_session()
+    return session or running_session() or open_session()
 
 
 def as_list(cutoffs: Any) -> list[Any]:

@@ -89,6 +89,21 @@ def test_a_running_session_is_used_and_left_running(spark):
     assert spark.range(1).count() == 1
 
 
+@pytest.mark.parametrize("choice", ["spark", "embedded"])
+def test_a_session_is_running_in_every_thread_until_it_is_stopped(choice):
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+from ndcg_spark.engine import running_session
+def kinds():
+    with open_engine(choice) as found:
+        return running_session() is engine.session, found.session is engine.session
+with ThreadPoolExecutor(1) as pool:
+    print(pool.submit(kinds).result())
+    engine.session.stop()
+    print(pool.submit(running_session).result(), running_session())"""
+    assert said_with(choice, program) == "(True, True)\nNone None"
+
+
 def test_the_embedded_engine_is_taken_where_it_is_installed():
     assert said_with("auto") == "embedded True 3"
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from collections.abc import Iterator
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ndcg_spark import interrupts
@@ -16,9 +17,17 @@ from ndcg_spark.engine.errors import failures, lost, reason_of
 from ndcg_spark.errors import EngineError, refuse_mixed_sparks
 from ndcg_spark.masking import masked
 
-__all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of"]
+__all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of", "running_session"]
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+
+
+def running_session() -> SparkSession | None:
+    """The active session of this thread, else the default session of the process; None if there is neither."""
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
 
 
 @contextlib.contextmanager
@@ -36,7 +45,7 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
     """
     refuse_mixed_sparks()
     had_mode = _CONNECT_MODE in os.environ
-    running = None if remote else SparkSession.getActiveSession()
+    running = None if remote else running_session()
     remote = remote or os.environ.get("SPARK_REMOTE")
     if running is not None:
         engine = (classic if classic.is_classic(running) else connect).engine_of(running)

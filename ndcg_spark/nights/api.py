@@ -6,6 +6,7 @@ import os
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ndcg_spark.engine import running_session
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.layout import TABLES
@@ -41,7 +42,7 @@ def read_scores(
         `dataset_scores`, `query_scores`, `comparisons`, `list_changes`, `ranked_documents`, `judgments`,
         `rejected_rows` or `evaluations`.
     session : SparkSession, optional
-        The session to read with; by default the active one.
+        The session to read with; by default the running one.
     date : date or str, optional
         Only nights of this date, one of each dataset.
 
@@ -52,9 +53,9 @@ def read_scores(
     ConfigurationError
         There is no night of the date.
     """
-    reader = session or SparkSession.getActiveSession()
+    reader = session or running_session()
     if reader is None:
-        raise StorageError("read_scores: there is no active session; give one with session=")
+        raise StorageError("read_scores: there is no running session; give one with session=")
     if table not in TABLES:
         near = did_you_mean(table, TABLES)
         raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")

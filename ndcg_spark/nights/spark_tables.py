@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ndcg_spark.engine import lost, open_engine
+from ndcg_spark.engine import lost, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.table_format import (
@@ -44,10 +44,10 @@ class SparkTables:
         if form != "delta" and not place.strip("."):
             raise ConfigurationError(f"output: {self.place} names no schema; write {form}:CATALOG.SCHEMA")
 
-    @functools.cached_property
+    @property
     def _session(self) -> SparkSession:
         """The running session; for a command that needs no engine otherwise, one of Spark until the process ends."""
-        running = SparkSession.getActiveSession()
+        running = running_session()
         if running is not None:
             return running
         until_exit = contextlib.ExitStack()

@@ -3,10 +3,9 @@
 import importlib.util
 import os
 
-from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from ndcg_spark.engine import is_sail
+from ndcg_spark.engine import is_sail, running_session
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.table_format import TableFormat
 
@@ -22,7 +21,7 @@ def is_of_tables(output: str) -> bool:
 def format_of(output: str) -> TableFormat:
     """The tables of an output. ConfigurationError where nobody here can write them."""
     form, _, place = output.partition(":")
-    session = SparkSession.getActiveSession()
+    session = running_session()
     on_spark = session is not None and not is_sail(session)
     if form == "delta" and not on_spark and importlib.util.find_spec("deltalake"):
         from ndcg_spark.nights.delta_tables import DeltaTables

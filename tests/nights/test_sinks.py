@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD
-from pyspark.sql import SparkSession
 from sinks import ALWAYS, LIBRARY, by_others, commit, iceberg_environment, killed_after, publish, staged
-from spark_tables import connect_server, jars, on_server
+from spark_tables import connect_server, jars, on_server, set_running_session
 from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError, StorageError
@@ -67,11 +66,11 @@ def output(request, tmp_path, monkeypatch):
     schema = tmp_path.name.replace("-", "_")
     output = f"delta:{place}" if form == "delta" else f"iceberg:ice.{schema}"
     # A session that other tests of this process have opened would write the tables.
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    set_running_session(monkeypatch, None)
     with contextlib.ExitStack() as stack:
         if server is not None:
             session = stack.enter_context(on_server(server, monkeypatch))
-            monkeypatch.setattr(SparkSession, "getActiveSession", lambda: session)
+            set_running_session(monkeypatch, session)
             name = f"{'spark_catalog' if form == 'delta' else 'ice'}.{schema}"
             session.sql(f"CREATE SCHEMA {name}" + (f" LOCATION '{place}'" if form == "delta" else ""))
             LIBRARY[f"table:{name}"] = output
@@ -258,7 +257,7 @@ def test_a_note_does_not_bring_a_night_back_that_is_evaluated_again_at_the_same_
 
 def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_made_it(tmp_path, monkeypatch):
     pytest.importorskip("deltalake")
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    set_running_session(monkeypatch, None)
     assert len(Sink(f"delta:{tmp_path}").create()) == len(TABLES)
     shutil.rmtree(tmp_path / "list_changes")
     with pytest.raises(ConfigurationError, match=r"1 table\(s\).*list_changes.*ndcg-spark init"):
@@ -268,7 +267,7 @@ def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_
 
 
 def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    set_running_session(monkeypatch, None)
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setattr(table_outputs, "is_remote_only", lambda: True)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
@@ -278,7 +277,7 @@ def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(mo
 
 def test_an_output_without_tables_says_how_to_make_them(tmp_path, monkeypatch):
     pytest.importorskip("deltalake")
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    set_running_session(monkeypatch, None)
     place = f"delta:{tmp_path}/none"
     with pytest.raises(
         ConfigurationError, match=rf"{len(TABLES)} table\(s\) are not in .*make them once with: ndcg-spark init delta:"

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 import servers
 from programs import command_line
-from pyspark.sql import SparkSession
 from sinks import by_others, iceberg_environment
-from spark_tables import connect_server, jars, on_server, settings
+from spark_tables import connect_server, jars, on_server, set_running_session, settings
 
 from ndcg_spark import read_scores
 from ndcg_spark.nights.read import read_rows
@@ -92,7 +91,7 @@ def lake(request, thorough, tmp_path_factory):
 @pytest.fixture
 def alone(lake, monkeypatch):
     """Nobody but a library reads the tables here."""
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    set_running_session(monkeypatch, None)
     for name, value in iceberg_environment(lake.folder).items():
         monkeypatch.setenv(name, value)
 
@@ -141,7 +140,7 @@ def test_every_engine_writes_and_reads_the_nights_of_the_others(lake, alone, mon
         for row in read_rows(nights, "query_scores").to_pylist()
     }
     with on_server(lake.environments["connect"]["SPARK_REMOTE"], monkeypatch) as session:
-        monkeypatch.setattr(SparkSession, "getActiveSession", lambda: session)
+        set_running_session(monkeypatch, session)
         by_spark = {
             (str(row["evaluated_on"]), row["evaluation_id"], row["run"], row["query_id"], row["cutoff"]): row["ndcg"]
             for row in read_scores(lake.table, "query_scores", session).collect()

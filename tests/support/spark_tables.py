@@ -9,6 +9,7 @@ from pathlib import Path
 import pyspark
 import pytest
 import servers
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
@@ -97,3 +98,14 @@ def on_server(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSessio
         yield session
     finally:
         session.stop()
+
+
+def set_running_session(monkeypatch: pytest.MonkeyPatch, session: SparkSession | None) -> None:
+    """Make this the running session of the process, or let it have none, whatever other tests have opened."""
+
+    def active() -> SparkSession:
+        if session is None:
+            raise PySparkRuntimeError(errorClass="NO_ACTIVE_OR_DEFAULT_SESSION", messageParameters={})
+        return session
+
+    monkeypatch.setattr(SparkSession, "active", active)
