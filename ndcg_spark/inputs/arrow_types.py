@@ -42,7 +42,7 @@ def holds_structs(kind: pa.DataType) -> bool:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type that every engine reads the same values with; the type itself if it is such a one, or has none."""
+    """The type with which every engine reads the same values; the type itself if it is one, or there is none."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if is_list(kind):

@@ -50,7 +50,7 @@ _DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
 def resolve(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
 ) -> dict[str, str]:
-    """What the files call each of our columns `names`, of those columns that they have.
+    """What the files call each of our columns `names`, if they have it.
 
     A name that is `mapped` counts before our own, and that before those of other tools. `has` are the files' own
     columns. InputError if two of them may be the same column of ours; `advice` is what to do then, by default how the
@@ -87,7 +87,7 @@ def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str], folders:
 def of_attributes(
     mapped: Mapping[str, str], has: Iterable[str], where: str, advice: str | None = None
 ) -> dict[str, str]:
-    """As `resolve`, of a table of attributes, every other column of which may be an attribute.
+    """As `resolve`, for a table of attributes, in which every other column may be an attribute.
 
     It has the columns attribute and value, under any name, only where it has both.
     """
@@ -118,7 +118,7 @@ def refuse_list_as_text(columns: Mapping[str, str], where: str) -> None:
 
 
 def is_of_quepid(columns: Iterable[str]) -> bool:
-    """Whether these are the columns of an export of Quepid that has rows for what is not there.
+    """Whether these are the columns of a Quepid export that has rows for missing values.
 
     In judgments, a row without a rating is an unrated document, or a query without ratings; in results, a row
     without a document is a query that found nothing. Neither is an error. `columns` are all of the file, in their
@@ -131,7 +131,7 @@ def is_of_quepid(columns: Iterable[str]) -> bool:
 def names_in(
     has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: StructType, where: str
 ) -> dict[str, str]:
-    """What a table that `has` these columns calls those of the schema that it has; InputError where needed ones lack.
+    """What a table that `has` these columns calls those of the schema; InputError if a needed one is missing.
 
     `columns` are what its files call ours.
     """
@@ -158,7 +158,7 @@ def names_in(
 def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) -> None:
     """InputError if the columns show that the table is the other one, such as results in place of judgments.
 
-    Never where the user has mapped relevance, or both score and rank.
+    This is not done if the user has mapped relevance, or both score and rank.
     """
     has = set(columns)
     is_graded, is_ranked = "relevance" in has, bool({"score", "rank"} & has)
@@ -181,7 +181,7 @@ def _called(name: str, columns: list[str]) -> list[str]:
 
 
 def _called_second(name: str, columns: list[str], wanted: Collection[str], mapped: Collection[str]) -> list[str]:
-    """The columns that may be ours where no better name is; `wanted` are ours that the table may have or maps.
+    """The columns that may be ours if there is no better name; `wanted` are ours that the table may have or maps.
 
     The text of a query names it only where documents are listed: in other tables it may describe a query with an id.
     """

@@ -72,7 +72,7 @@ def read_typed(
 
 
 def _is_copied(engine: Engine, file: File, kind: str, known: Sequence[Footer], names: Sequence[str]) -> bool:
-    """Whether files with types are written again: all files together must be what every engine reads."""
+    """Whether files with types must be copied, because not every engine can read all of them together."""
     is_out_of_reach = (
         engine.kind == "connect" and not engine.sees_local_files and bool(file.found) and is_local(file.path)
     )

@@ -34,7 +34,7 @@ def frame(
     known: Sequence[str] | None = None,
     needed: Sequence[str] = (),
 ) -> DataFrame:
-    """The table as a DataFrame of the session: those of the wanted columns that it has, or all where that is None.
+    """The table as a DataFrame of the session, with those `wanted` columns that it has, or all if that is None.
 
     A column that has the name other tools give it (`qid`, `docno`) gets ours; with `known`, only these columns are
     looked for under other names. Lists of documents, as arrays or as an array of structs, become a row per document as
@@ -60,7 +60,7 @@ def frame(
         own = session.createDataFrame(arrow)
     if is_classic(session) and own.isLocal():
         # The driver has the rows, so there are few. One partition needs no shuffle later, and Spark's optimizer leaves
-        # its rows alone, of which it would make a copy for every use.
+        # its rows alone; it would copy them for every use otherwise.
         own = own.coalesce(1)
     if wanted is None:
         found = of_attributes({}, own.columns, where, _LEAVE_ONE)

@@ -62,18 +62,18 @@ def snapshot_of(path: str, as_of: int | str | None, where: str) -> File:
 
 
 def address_of(path: str, where: str, error: type[NdcgSparkError] = InputError) -> str:
-    """The path as deltalake takes it; `error` for one that it takes for another."""
+    """The path as deltalake takes it; raises `error` for a path that it would mistake for another."""
     _, place = storage(path, where, error)
     address = place if is_local(path) else path.replace("s3a://", "s3://", 1)
     if urllib.parse.unquote(address) != address or "\\" in address:
-        # It lists one folder and reads the files of the other, which may be another table.
+        # deltalake lists one folder and reads the files of the other, which may be another table.
         named = place if is_local(path) else path
         raise error(f"{where}: {named} has % or \\ in it, which deltalake takes for another path; rename it")
     return address
 
 
 def storage_options() -> dict[str, str] | None:
-    """What deltalake must be told beside what it takes from the environment, as pyarrow does."""
+    """The options that deltalake, unlike pyarrow, does not take from the environment."""
     # Where people name a server without encryption, they mean it.
     return {"allow_http": "true"} if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") else None
 

@@ -20,7 +20,7 @@ _Row = tuple[Any, Any, int | None]
 
 
 def is_nested(table: Mapping[Any, Any], wanted: Collection[str]) -> bool:
-    """Whether a dictionary is nested, and not one of columns: no key of lists is the name of a column."""
+    """Whether a dictionary is nested rather than one of columns: no key with a list is the name of a column."""
     if all(isinstance(value, Mapping) for value in table.values()):
         return True
     is_of_columns = any(is_known(name, str(key)) for name in wanted for key in table)
@@ -51,7 +51,7 @@ def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str
         for query, documents in queries.items():
             found = _documents(documents, is_results, f"{where}: query {query!r}")
             rows += ((_id(run), _id(query), *document) for document in found)
-        # It would vanish, where it lacks every query.
+        # Without any query, the run would vanish.
         if has_runs and len(rows) == before:
             raise InputError(f"{where}: run {run!r} has no documents; leave it out, or give it some")
     runs, query_ids, doc_ids, numbers, ranks = zip(*rows, strict=True) if rows else ((),) * 5

@@ -39,9 +39,9 @@ _MOST_SENT = 64 << 20
 def read_paths(
     engine: Engine, kind: str, paths: list[str], where: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> DataFrame:
-    """The table that the engine reads from the paths, each of which stands for itself.
+    """The table that the engine reads from the paths, which are taken literally.
 
-    InputError if it cannot, MissingInputError if a path is not there; EngineError if the storage or its client fails.
+    InputError if it cannot, MissingInputError if a path does not exist; EngineError if the storage or its client fails.
     """
     try:
         table = engine.session.read.format(kind).options(**options).load(_literal(engine, paths))
@@ -103,7 +103,7 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
 
 
 def far_file(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file of the size of all that are there.
+    """A path that this process cannot open, as one file with the size of all files there.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _arrow(folder: Path) -> pa.Table | None:
 
 
 def _shared(engine: Engine, folder: Path, where: str) -> str:
-    """A copy of the folder where the engine reads, which is removed when its work is done."""
+    """A copy of the folder where the engine can read it; it is removed when the engine's work is done."""
     if engine.shared is None:
         raise InputError(
             f"{where}: more than {_MOST_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "

@@ -36,7 +36,7 @@ _FORMATS = {
     ".json": "jsonl",
 }
 _MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"\x1f\x8b": "gzip"}
-#: A gzip file of nothing is smaller: 20 bytes, and the name of what was compressed.
+#: The gzip of an empty file is smaller: 20 bytes, and the name of what was compressed.
 _LARGEST_EMPTY_GZIP = 300
 
 _Seen = TypeVar("_Seen")
@@ -44,7 +44,7 @@ _Seen = TypeVar("_Seen")
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A version of a table of such a format; None if it has none yet, or if only the engine knows."""
+    """A version of a table with a log; `version` is None if there is none yet, or if only the engine knows it."""
 
     version: int | None
     schema: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
@@ -152,7 +152,7 @@ def format_of(files: Iterable[File], where: str) -> str:
 def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
     """InputError for files that are not one table of the format `kind`.
 
-    They have no content, are of another format, are text that this process cannot open, or have folders that give
+    Such files have no content, are of another format, are text that this process cannot open, or have folders that give
     different columns, or two that are alike but for their case.
     """
     unknown = [file.path for file in files if not file.found and file.snapshot is None]

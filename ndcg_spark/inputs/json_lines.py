@@ -108,7 +108,7 @@ class JsonLines:
         return Row([None] * len(self.columns), fault, line)
 
     def _kinds(self, line: bytes) -> dict[str, pa.DataType]:
-        """The types of the values in the first line, by their keys; none if one is not there, or no plain value."""
+        """The types of the values in the first line, by their keys; empty if one is missing or not a plain value."""
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):

@@ -20,8 +20,8 @@ def columns_of_object(names: Sequence[str], depth: int) -> list[str]:
 def rows(columns: Sequence[str], depth: int, text: TextIO, where: str) -> Iterator[Row]:
     """The values of an object of this depth as rows of `columns`, the outermost key first.
 
-    A value that is neither text nor a number is a broken row, and so is what should be the documents of a query, or the
-    queries of a run, and is not. InputError if the text is not one whole object; `where` is the table and the file.
+    A value that is neither text nor a number is a broken row. So is anything else in place of a query's documents or a
+    run's queries. InputError if the text is not one whole object; `where` is the table and the file.
     """
     stream = JsonStream(text)
     with refused_unless_whole(where):

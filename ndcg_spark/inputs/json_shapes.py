@@ -24,7 +24,7 @@ def of_json_text(text: str, kind: str, table: TableContext) -> Shape:
     InputError
         It is JSON of another shape, or no key is one of ours.
     ConfigurationError
-        Columns of one object are mapped to names, which it lacks, or not all are.
+        Columns of one object are mapped to names, which it does not have, or only some columns are mapped.
     """
     if table.config.format in (None, "json") and text.lstrip().startswith("{"):
         kind = _kind_of(text, kind, table)

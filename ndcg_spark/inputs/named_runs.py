@@ -11,7 +11,7 @@ from ndcg_spark.casting import is_dataframe
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known
 
-#: What all runs have, or none.
+#: The columns that either all runs have or none.
 _OF_ALL = ("dataset", "score", "cutoff")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
@@ -25,7 +25,7 @@ def is_of_runs(table: Any, wanted: Collection[str]) -> bool:
 def together(runs: Mapping[Any, DataFrame], lazy: Collection[Any], where: str) -> DataFrame:
     """The tables of the runs as one, whose column run has the keys.
 
-    Runs a job for each run whose table names runs, except the `lazy` ones, whose rows may be many: theirs must not.
+    Runs a job for each run whose table names runs, except the `lazy` ones, which may have many rows and must not.
     InputError if a table is of several runs, or if only some have scores.
     """
     for name in _OF_ALL:
@@ -51,7 +51,7 @@ def _named(run: Any, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
 def _is_table(value: Any, wanted: Collection[str]) -> bool:
     """Whether a value of a dictionary is a table, and neither a column nor a nested dictionary."""
     if not isinstance(value, Mapping):
-        # Of the class, as a lazy frame of Polars warns of what it costs to ask it for its columns.
+        # This asks the class, because a lazy frame of Polars warns of the cost when asked for its columns.
         return is_dataframe(value) or any(hasattr(type(value), name) for name in ("columns", "column_names"))
     ids = [name for name in ("query_id", "doc_id") if name in wanted]
     is_nested = any(isinstance(each, Mapping) for each in value.values())

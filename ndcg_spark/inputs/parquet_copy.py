@@ -23,7 +23,7 @@ _MOST_THREADS = 16
 #: The fewest rows that are written together, as an engine takes time and memory for each part of a file.
 _TOGETHER = 150_000
 
-#: A part of a file, as it is read; and what makes a table of one.
+#: Reads a file in parts; and makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
 TableOf = Callable[[Any, File], pa.Table]
 
@@ -122,9 +122,9 @@ class _Work:
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
 
     def write(self, number: int) -> tuple[int, Counter[str]]:
-        """Write what one thread takes to a file of its own; the number of its rows, and of each column's values.
+        """Write what one thread takes to a file of its own; returns its number of rows and of each column's values.
 
-        The file is there if it has rows, and nothing was raised.
+        The file exists only if it has rows and nothing was raised.
         """
         target = self.folder / f"{number:04}.parquet"
         rows, values = 0, Counter[str]()
@@ -165,7 +165,7 @@ class _Work:
 
 
 def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of enough rows, but the last."""
+    """The same rows in larger tables; only the last may be small."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
@@ -187,6 +187,6 @@ def _writer(target: Path, schema: pa.Schema) -> Any:
         # Without Arrow's own types, text is plain text to the engine.
         store_schema=False,
         use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
-        # Every part has rows of all kinds, so no plan would leave out a part by them.
+        # Every part has rows of all kinds, so no plan could skip a part by its statistics.
         write_statistics=False,
     )

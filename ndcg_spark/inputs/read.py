@@ -60,7 +60,7 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The runs that are evaluated together.
     batches: tuple[Batch, ...] = WHOLE
-    #: What names the runs, where that may as well be something else; None where it is certain.
+    #: What names the runs, if it may mean something else; None if it is certain.
     doubtful_run: str | None = None
 
     @property

@@ -1,8 +1,8 @@
 """What shape text has: its format, what its columns are called, where the fields of a line are.
 
 The names of files determine the format, and their first lines the rest: whether text has a header, whether JSON is
-one object of all queries, and which of the names that other tools use there are. Where lines may mean several things,
-they are refused with what to write to choose one.
+one object of all queries, and which names of other tools it uses. Lines that may mean several things are refused, with
+advice on what to write to choose one.
 """
 
 import dataclasses

@@ -22,7 +22,7 @@ _WRITE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 
 
 def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], list[str], Runs]:
-    """The files with the names of their runs, where files name them; what is said of it; and the runs of folders."""
+    """The files with the names of their runs, where files name them; notes on that; and the runs of folders."""
     column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
     notes = []
     if config.run is None and config.run_from == "column" and "run" not in shape.has:

@@ -16,7 +16,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class Members(list[tuple[str, Any]]):
-    """The keys and values of an object in their order; a key that is repeated is there as often."""
+    """The keys and values of an object in their order; a repeated key appears each time."""
 
 
 class NotANumber:

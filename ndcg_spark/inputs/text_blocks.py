@@ -1,7 +1,7 @@
 """Text in blocks of whole lines, and its rows: values as they were written, and what is wrong with a line.
 
-A format has a rule in plain Python, which makes rows of the lines of a block, and a quick way by Arrow for blocks in
-which nothing is odd. Both give the same columns.
+A format has a rule in plain Python, which turns the lines of a block into rows, and a fast path through Arrow for
+blocks in which nothing is odd. Both give the same columns.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

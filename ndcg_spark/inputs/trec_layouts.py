@@ -47,7 +47,7 @@ def _layout(words: str, is_open: bool = False) -> Layout:
     )
 
 
-#: TREC qrels, and a TREC run, which may have more than six fields as in trec_eval. Both are read without a look.
+#: TREC qrels, and a TREC run, which may have more than six fields as in trec_eval. Both are defaults.
 QRELS, RUN = _layout("query 0 document grade"), _layout("query Q0 document rank score run", is_open=True)
 _TIMED, _UNTAGGED = _layout("query document grade time"), _layout("query Q0 document rank score")
 _PAIRS = _layout("query document")
@@ -60,7 +60,7 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
     ),
     "exclude": (_PAIRS,),
 }
-#: By table, the layout of lines that are read without a look.
+#: By table, the layout that lines have by default.
 USUAL: Mapping[str, Layout] = {"judgments": QRELS, "results": RUN, "exclude": _PAIRS}
 
 

@@ -38,7 +38,7 @@ def numbers_of(columns: Columns, constants: Constants) -> Columns:
 
 
 def odd_rows(columns: Columns, numbers: Columns, constants: Constants) -> pa.ChunkedArray | None:
-    """The rows that a rule may refuse for a name, a score or a rank that is missing or out of range; None for none.
+    """The rows that a rule may refuse for a name, a score or a rank that is missing or out of range; None if none.
 
     Of these a message may show the numbers as they were written. What is wrong with a grade needs no other text.
     """

@@ -29,7 +29,7 @@ def read_scores(
     *,
     date: datetime.date | str | None = None,
 ) -> Table:
-    """The rows of all nights in one table, or of those of a date, in its schema and in no order.
+    """The rows of a table, of all nights or of those of a date, in its schema and in no order.
 
     They are read lazily: rows of a night that is evaluated again in the meantime may be missing. A notebook shows the
     first rows, or the comparisons of a date as `compare` does; `to_pandas` and `to_arrow` have all.

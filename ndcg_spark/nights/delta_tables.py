@@ -25,7 +25,7 @@ from ndcg_spark.schemas import PARTITIONS
 
 
 class DeltaTables(TableFormat):
-    """The tables in the folders of a folder; see `TableFormat`."""
+    """Tables in the subfolders of one folder; see `TableFormat`."""
 
     needs_engine = False
 

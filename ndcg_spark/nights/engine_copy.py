@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from ndcg_spark.engine.scratch import Scratch
 
-#: Until the process ends, as a DataFrame is read whenever somebody asks for its rows.
+#: Kept until the process ends, because a DataFrame is read whenever somebody asks for its rows.
 _SCRATCH = Scratch()
 
 

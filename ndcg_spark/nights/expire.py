@@ -21,7 +21,7 @@ class Removal(NamedTuple):
 
     what: str
     paths: Sequence[str] = ()
-    #: What removes it from an output of tables; returns False if it was not there any more.
+    #: Removes it from an output of tables; returns False if it was already gone.
     from_tables: Callable[[], bool] | None = None
 
 
@@ -122,7 +122,7 @@ def old_nights(
         return _expired({(night.dataset, night.evaluated_on): () for night in nights}, oldest, dataset, needed, output)
     store = Store(output)
     with store.failures("cannot be read"):
-        # In this order: rows that were listed first and have neither staging nor a record are left of a removal.
+        # In this order: rows that were listed first and have neither staging nor a record are left from a removal.
         folders = {folder_of(path) for table in TABLES for path in store.files(table)}
         running = {f"evaluation_id={name}" for name in store.folders(STAGING)}
         records = all_records(store)
@@ -141,7 +141,7 @@ def old_nights(
 def _expired(
     paths: Mapping[Night, Sequence[str]], oldest: str, dataset: str | None, needed: Mapping[Night, str], output: str
 ) -> tuple[list[Removal], list[str]]:
-    """The nights before `oldest` with their paths, of which an output of tables has none; and why some are kept."""
+    """The nights before `oldest` with their paths (none in an output of tables), and why some are kept."""
     old = sorted((name, date) for name, date in paths if date < oldest and dataset in (None, name))
     sink = Sink(output) if is_of_tables(output) else None
     removals = [
@@ -153,7 +153,7 @@ def _expired(
 
 
 def _baselines(nights: Sequence[CommittedNight]) -> dict[Night, str]:
-    """Why nights that later ones are compared with are needed, by their dataset and date."""
+    """Why nights are needed for comparisons of later ones, by dataset and date."""
     needed: dict[tuple[str, str], str] = {}
     for dataset in {night.dataset for night in nights}:
         of_dataset = [night for night in nights if night.dataset == dataset]

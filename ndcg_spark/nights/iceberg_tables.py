@@ -15,7 +15,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.table_format import EVERYWHERE, Counts, Staged, TableFormat, Where, cast_to, storage_failures
 from ndcg_spark.schemas import PARTITIONS
 
-#: The most rows that are in memory at once, as pyiceberg writes no stream into a partitioned table.
+#: The most rows in memory at once, because pyiceberg cannot write a stream into a partitioned table.
 _AT_ONCE = 1_000_000
 
 
@@ -29,7 +29,7 @@ class IcebergTables(TableFormat):
         self._catalog_name, _, self._namespace = name.partition(".")
         if not self._namespace or "/" in name:
             raise ConfigurationError(
-                f"output: {self.place} is no namespace of a catalog, which makes Iceberg's tables; write "
+                f"output: {self.place} is not a namespace of a catalog, which makes Iceberg's tables; write "
                 "iceberg:CATALOG.NAMESPACE"
             )
         self._bases: dict[str, Any] = {}
@@ -47,7 +47,7 @@ class IcebergTables(TableFormat):
             )
         with storage_failures(self.place, "the catalog does not open"):
             catalog = load_catalog(self._catalog_name, **settings)
-        # One of a database keeps connections open until it is closed.
+        # A catalog in a database keeps connections open until it is closed.
         weakref.finalize(self, catalog.close)
         return catalog
 

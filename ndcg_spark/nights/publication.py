@@ -35,7 +35,7 @@ class Publication:
     failed. Our readers see nothing before the commit.
     """
 
-    #: Whether the engine must be there when it is committed.
+    #: Whether `commit` needs the engine.
     needs_engine = False
 
     def __init__(self, output: str, evaluation_id: str) -> None:
@@ -83,7 +83,7 @@ class Publication:
     ) -> list[str]:
         """Move the tables of every night into place, then write the records, and remove what they supersede.
 
-        `of_datasets` is what the record of a dataset's night has in addition, such as its verdict. Returns a sentence
+        `of_datasets` has more entries for the record of each dataset's night, such as its verdict. Returns a sentence
         for each night that another evaluation has superseded, because it was published at the same time.
 
         Raises

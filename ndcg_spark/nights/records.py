@@ -144,7 +144,7 @@ def _in_tables(sink: Sink) -> list[CommittedNight]:
 
 
 def all_records(store: Store, folder: str = "") -> list[CommittedNight]:
-    """Every record of an output, or of one night's folder, also superseded ones; of a night the one that counts last.
+    """Every record of an output, or of one night's folder, superseded ones too; the last of a night counts.
 
     It takes one listing. Raises FAILURES.
     """

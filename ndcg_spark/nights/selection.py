@@ -19,7 +19,7 @@ def select_nights(
     Raises
     ------
     ConfigurationError
-        There is no night, no such dataset or none of that date. A retry would not help.
+        There is no night at all, of that dataset or of that date. A retry would not help.
     """
     of_dataset = nights_of_dataset(nights, output, dataset)
     newest = max(night.evaluated_on for night in of_dataset)
@@ -50,7 +50,7 @@ def missing_datasets(nights: Iterable[CommittedNight], date: str, dataset: str |
 
 
 def nights_of_dataset(nights: Sequence[CommittedNight], output: str, dataset: str | None) -> list[CommittedNight]:
-    """The nights of a dataset, or of all. ConfigurationError if there is no night, or no such dataset."""
+    """The nights of a dataset, or of all. ConfigurationError if there is no night at all or of the dataset."""
     if not nights:
         raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
     of_dataset = [night for night in nights if dataset in (None, night.dataset)]

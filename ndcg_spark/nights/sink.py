@@ -46,14 +46,14 @@ class Sink:
         self.needs_engine = self._format.needs_engine
 
     def create(self) -> list[str]:
-        """Make the tables that are not there; returns their names."""
+        """Create the missing tables; returns their names."""
         absent = self._format.absent(TABLES)
         for name in absent:
             self._format.create(name, KEPT[name])
         return absent
 
     def refuse_absent(self) -> None:
-        """ConfigurationError if one of the tables is not there."""
+        """ConfigurationError if one of the tables is missing."""
         absent = self._format.absent(TABLES)
         if absent:
             raise ConfigurationError(
@@ -116,7 +116,7 @@ class Sink:
             raise ConflictError(self.place)
 
     def begin_amending(self) -> None:
-        """From now on, another writer of a record that `amend` replaces is a conflict."""
+        """From now on, it is a conflict if another process writes a record that `amend` replaces."""
         self._format.begin([_RECORDS])
 
     def amend(self, night: "CommittedNight", record: dict[str, Any]) -> None:
@@ -126,27 +126,27 @@ class Sink:
         self._format.replace(_RECORDS, _record_rows(night.evaluation_id, {key: record}), KEPT[_RECORDS], where)
 
     def remove(self, night: Night) -> bool:
-        """Remove a night, its record first. Returns False if there was nothing of it."""
+        """Remove a night, its record first. Returns False if it was not there."""
         counts = {name: self._of_night(name, night) for name in (_RECORDS, *_OF_ROWS)}
         for name in [name for name, found in counts.items() if found]:
             self._format.replace(name, _nothing(name), KEPT[name], _where([night[0]], [night[1]]))
         return any(counts.values())
 
     def unrecorded(self) -> set[_Evaluation]:
-        """The evaluations that have rows and no record: they are about to write it, or have stopped before that."""
+        """The evaluations that have rows and no record: they are about to write it, or stopped before that."""
         recorded = self.records()
         return {key for name in _OF_ROWS for key in self._format.counts(name) if key not in recorded}
 
     def restore(self, night: Night) -> bool:
         """Put back the rows of the evaluation that counts where another one has replaced them and then stopped.
 
-        Returns False if nothing was to do.
+        Returns False if there was nothing to do.
         """
         of_night = {key: record for key, record in self.records().items() if key[:2] == night}
         (evaluation, record) = next(iter(of_night.items()), (None, None))
         done = False
         for name in _OF_ROWS:
-            # Nights of before there was such a table have none of its rows.
+            # Nights from before this table existed have no rows in it.
             table = (record or {}).get("tables", {}).get(name, {"rows": 0, "version": None})
             expected = [(evaluation, table["rows"])] if table["rows"] else []
             if [*self._of_night(name, night).items()] != expected:
@@ -208,7 +208,7 @@ def _where(datasets: Sequence[str], dates: Sequence[str]) -> dict[str, Sequence[
 
 
 def _together(nights: Sequence["CommittedNight"]) -> list[Where]:
-    """Conditions that these nights satisfy, and no others: an evaluation may have had more datasets than are wanted."""
+    """Conditions that only these nights satisfy: an evaluation may have had more datasets than are wanted."""
     datasets: dict[tuple[str, str], list[str]] = {}
     for night in nights:
         datasets.setdefault((night.evaluation_id, night.evaluated_on), []).append(night.dataset)

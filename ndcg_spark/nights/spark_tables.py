@@ -32,7 +32,7 @@ _FORMATS = ("delta", "iceberg")
 
 
 class SparkTables:
-    """The tables of a catalog's schema, or in the folders of a folder, `form` delta; see `TableFormat`."""
+    """The tables of a catalog's schema or, if `form` is delta, in the subfolders of a folder; see `TableFormat`."""
 
     needs_engine = True
 
@@ -46,7 +46,7 @@ class SparkTables:
 
     @property
     def _session(self) -> SparkSession:
-        """The running session; for a command that needs no engine otherwise, one of Spark until the process ends."""
+        """The running session; a command that otherwise needs no engine gets one of Spark until the process ends."""
         running = running_session()
         if running is not None:
             return running
@@ -82,7 +82,7 @@ class SparkTables:
         is_watched, base = name in self._bases, self._bases.pop(name, None)
         try:
             with self._failures(f"{name} cannot be written"):
-                # Delta itself only notices who writes in the same moments.
+                # Delta itself only notices others that write at the same moment.
                 if is_watched and self._has_changed(name, base, where):
                     raise ConflictError(self.place)
                 if isinstance(rows, Staged):
@@ -96,7 +96,7 @@ class SparkTables:
                 writer.overwrite(_condition(where))
                 return self._version(name)
         except StorageError as error:
-            # Of what Iceberg raises, only words reach this process.
+            # Only the message of Iceberg's exceptions reaches this process.
             if is_watched and self._has_changed(name, base, where):
                 raise ConflictError(self.place) from error
             raise
@@ -132,7 +132,7 @@ class SparkTables:
         return ".".join(f"`{part}`" for part in [*self._where.split("."), name])
 
     def _refreshed(self, name: str) -> str:
-        """The name of a table, read anew: Iceberg's catalog keeps one in a session as it was when first read."""
+        """The name of a table, refreshed: within a session, Iceberg's catalog keeps a table as it was first read."""
         if self._format(name) == "iceberg":
             self._session.catalog.refreshTable(self._name(name))
         return self._name(name)

@@ -1,4 +1,4 @@
-"""What an output of tables needs of their format: a library or Spark, which has transactions and versions."""
+"""What an output of tables needs from their format: transactions and versions, by a library or by Spark."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from ndcg_spark.nights.engine_copy import frame_of
 from ndcg_spark.text import printable
 
 if TYPE_CHECKING:
-    # It imports pandas, for which a list of nights need not wait.
+    # This imports pandas, which a list of nights should not wait for.
     from pyarrow import dataset as ds
 
 #: A condition on rows: by column the values that it may have; None for null.
@@ -52,22 +52,22 @@ class TableFormat(Protocol):
     needs_engine: bool
 
     def absent(self, names: Sequence[str]) -> list[str]:
-        """Those of these tables that are not there."""
+        """Which of these tables are missing."""
 
     def create(self, name: str, schema: StructType) -> None:
         """Make an empty table, partitioned by PARTITIONS."""
 
     def begin(self, names: Sequence[str]) -> None:
-        """From now on, another writer of rows that a `replace` is about is a conflict, where the format can tell."""
+        """From now on, it is a conflict if others write rows that a `replace` changes, where the format can tell."""
 
     def replace(self, name: str, rows: Staged | pa.Table, schema: StructType, where: Where) -> int | None:
         """Replace the rows that satisfy `where` by these, in one transaction; returns the version that has them."""
 
     def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
-        """How many rows there are of each evaluation, as the table is or was at a version; `where` is of PARTITIONS."""
+        """How many rows each evaluation has in the table, now or at a version; `where` has columns of PARTITIONS."""
 
     def scan(self, name: str, schema: StructType, where: Where, version: int | None = None) -> pa.RecordBatchReader:
-        """The columns of `schema` of the rows that satisfy `where`, as the table is or was at a version."""
+        """The columns of `schema` of the rows that satisfy `where`, now or at a version of the table."""
 
     def frame(
         self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession

@@ -1,4 +1,4 @@
-"""Which output is of tables, and who writes and reads them: a library on the embedded engine, else Spark."""
+"""Which outputs are tables, and who writes and reads them: a library on the embedded engine, else Spark."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ FORMS = ("delta:", "iceberg:", "table:")
 
 
 def is_of_tables(output: str) -> bool:
-    """Whether an output is of tables, and not a folder."""
+    """Whether an output is a set of tables rather than a folder."""
     return output.startswith(FORMS)
 
 

@@ -49,7 +49,7 @@ class NightComparison:
     run: str | None
     #: The date of another night; None for the same night.
     date: str | None
-    #: That night, or the same; None if it is not kept any more as it was.
+    #: That night, or the same; None if it is no longer kept as it was.
     night: CommittedNight | None
     correction: str = ComparisonOptions.correction
     alpha: float = ComparisonOptions.alpha
@@ -67,7 +67,7 @@ class NightComparison:
         return {row["run"]: row for row in whole if (row["measure"], row["cutoff"]) == place}
 
     def is_sure(self, row: Row) -> bool:
-        """Whether a difference is significant, and that of judgments which are the same."""
+        """Whether a difference is significant, and both sides have the same judgments."""
         is_concluded = row["p_adjusted"] is not None and OTHER_JUDGMENTS not in row["flags"]
         return is_concluded and bool(row["p_adjusted"] < self.alpha)
 
@@ -87,7 +87,7 @@ class NightComparison:
 
 
 def worst_findings(findings: Iterable[Row]) -> list[Row]:
-    """What of a gate's findings speaks against a night: failures before what is not known, the largest drop first."""
+    """The findings that speak against a night: failures before what is not known, the largest drop first."""
     against = [each for each in findings if each["effect"] != "pass"]
     drops = [each["value"] or 0.0 if each["criterion"] == "drop" else 0.0 for each in against]
     order = {"fail": 0, "none": 1, "warning": 2}
@@ -134,7 +134,7 @@ def comparison_of(
 
 
 def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:
-    """The comparison with the first baseline of the night's gate that there are rows of; None if there are none.
+    """The comparison with the first baseline of the night's gate that has rows; None if none has.
 
     The numbers are those that the gate decided by, where it did.
     """
@@ -213,7 +213,7 @@ def _numbers(finding: Row) -> dict[str, Any]:
 
 
 def _limits(baseline: Row, is_kept: bool) -> list[str]:
-    """What differs between the comparisons with a baseline of a record and what is shown beside them."""
+    """Warnings where a report shows something other than what the gate compared with this baseline."""
     date, changed, nights = baseline["night"], baseline.get("queries_with_other_judgments"), baseline.get("nights")
     warnings = []
     if nights and nights > 1:

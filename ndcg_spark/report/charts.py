@@ -17,7 +17,7 @@ from ndcg_spark.text import printable
 #: A specification of Vega-Lite.
 Chart = dict[str, Any]
 
-#: A mark as Vega draws it, with what it shows in words; and what says nothing on a page.
+#: A mark as Vega draws it, with its description; and attributes that are of no use on a page.
 _MARK = re.compile(r'<(\w+) aria-label="([^"<>]*)" role="graphics-symbol" ([^<>]*)/>')
 _NOISE = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"<>]*"| opacity="1"| font-family="sans-serif"')
 #: The mark of a night that stands out; any other flag is a square.
@@ -39,7 +39,7 @@ _DASHED = {"color": "#888", "strokeDash": [4, 3]}
 #: With more queries, differences are drawn as a curve of quantiles, and points are binned.
 MOST_BARS, _MOST_POINTS = 2000, 5000
 _WIDTH = 680
-#: That of runs with their intervals, which a phone shows whole.
+#: The width of runs with their intervals, which fits on a phone.
 _NARROW = 420
 #: With more runs, a trend shows the best: there are no more colours.
 _MOST_LINES = 10

@@ -97,7 +97,7 @@ def _tables(
     # Bars are drawn with what stdout can show.
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     signs = (SIGNS if is_utf8 else PLAIN_SIGNS) if style == "table" else None
-    # None where stdout is no terminal and COLUMNS is not set.
+    # None where stdout is not a terminal and COLUMNS is not set.
     width = (shutil.get_terminal_size((0, 0)).columns or None) if style == "table" else None
 
     def table(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str] = ()) -> TextTable:

@@ -134,7 +134,7 @@ def _histogram(data: NightData) -> Figure:
     width = math.ceil(max(1.0, *map(abs, differences))) / 10
     for edge in range(-10, 10):
         low, high = edge * width, (edge + 1) * width
-        # The queries that did not change stand apart, as they are often most of all.
+        # The queries that did not change stand apart, because they are often the majority.
         if edge == 0:
             bins.append({"label": "0", "queries": len(differences) - len(changed)})
         inside = sum(low <= each < high if low < 0 else low < each <= high for each in changed)

@@ -8,11 +8,11 @@ from ndcg_spark.interrupts import outcome_so_far
 
 
 def refuse_unwritable(option: str, file: Path) -> None:
-    """ConfigurationError if the file cannot be written, told before anything is computed; the file stays as it is."""
+    """ConfigurationError if the file cannot be written, before anything is computed; the file stays as it is."""
     path = file.expanduser()
     try:
         if not path.exists():
-            # Where it leads, as a link to nothing must stay.
+            # The target of a link, because a link to nothing must stay.
             target = path.resolve()
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb"):
@@ -27,7 +27,7 @@ def refuse_unwritable(option: str, file: Path) -> None:
 
 
 def write_file(option: str, file: Path, content: bytes) -> None:
-    """Write the file, whole or not at all where it is a file.
+    """Write the file; a regular file is written whole or not at all.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs, without_slices
 from ndcg_spark.text import unknown_name
 
-#: Number of queries shown of those that lost most, and of those that won most.
+#: How many queries are shown of those that lost most, and as many of those that won most.
 EXTREMES = 20
 #: Smaller differences are ties.
 TIE = 1e-9
@@ -190,7 +190,7 @@ def _chosen(
     """The run that is shown in detail if none is named."""
     findings = worst_findings((night.record.get("verdict") or {}).get("findings", []))
     failing = [each["run"] for each in findings if each["effect"] == "fail" and each["run"] in compared]
-    # Against another run of the night, it is no news that a run is worse.
+    # Against another run of the night, it is not news that a run is worse.
     worse = [row for row in compared.values() if found and found.date and found.is_sure(row) and row["difference"] < 0]
     lost = [row["run"] for row in sorted(worse, key=lambda row: row["difference"])]
     return next((name for name in [*failing, *lost, *order] if name in compared), order[0])

@@ -68,7 +68,7 @@ def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Measure
 def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> dict[str, Any]:
     record = night.record
     counts = record.get("counts", {})
-    # The record counts those of all datasets that were evaluated together; the most complete mean is over most.
+    # The record counts the queries of all datasets evaluated together; else the mean over most queries tells.
     is_alone = counts.get("dataset_scores") == len(rows)
     queries = (counts.get("judged_queries") if is_alone else 0) or max((row["queries"] for row in rows), default="-")
     return {

@@ -84,7 +84,7 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
 
 
 def _of_judgments(data: NightData, found: NightComparison) -> str:
-    """What part of the change is of other judgments, as a sentence; empty where that is not known."""
+    """What part of the change is due to other judgments, as a sentence; empty where that is not known."""
     own = (row for row in found.change_parts if row["run"] == data.run and data.place == ("ndcg", row["cutoff"]))
     return "".join(f"Of the mean's change {change_in_words(row).removeprefix('of ')}. " for row in own)
 

@@ -54,7 +54,7 @@ def mark(p_value: float | None) -> str:
 
 
 def stars(row: Row) -> str:
-    """The mark of a row's adjusted p value; none where judgments differ, as that is no difference of the run."""
+    """The mark of a row's adjusted p value; none where judgments differ: the run did not cause that."""
     return "" if OTHER_JUDGMENTS in row["flags"] else mark(row["p_adjusted"])
 
 
@@ -73,7 +73,7 @@ def counts(rows: Rows) -> str:
 
 
 def comparison_notes(rows: Rows, correction: str, alpha: float, reach: float = 0.0) -> list[str]:
-    """What is in rows that are shown, in words; `reach` is the end of the line that intervals are drawn on."""
+    """Notes on the rows that are shown; `reach` is the end of the line that intervals are drawn on."""
     notes = notes_of_test(rows, correction)
     scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if reach else ""
     if any(row["interval_low"] is not None for row in rows):

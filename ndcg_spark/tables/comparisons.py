@@ -26,10 +26,10 @@ _HALF = _WIDTH // 2
 #: What a bar is drawn with: the interval, the difference, no difference.
 SIGNS, PLAIN_SIGNS = "─●│", "-o|"
 
-#: The columns that leave a table that is too wide for its terminal, in this order. Names, the difference, its adjusted
-#: p value, who won and the flags stay.
+#: The columns that are dropped, in this order, if a table is too wide for its terminal. Names, the difference, its
+#: adjusted p value, who won and the flags stay.
 _LEAVING = ("needed", "could see", "mean", "baseline", "ties", "p", "queries", "interval")
-#: Terminals of fewer characters show two lines for each comparison, and of fewer the interval in numbers.
+#: Below the first number of characters a comparison takes two lines, below the second its interval is in numbers.
 _NARROW, _WIDE = 100, 120
 #: By what the rows of a comparison can be sorted.
 SORT_COLUMNS = (
@@ -54,8 +54,8 @@ def comparison_table(
 
     The `top` ones in the `order`, by default the worst difference first. The interval is drawn with the `signs`, or
     stands in numbers where there are none. `wanted` is the difference that `queries_needed` is for. If the table is
-    wider than `width`, columns leave it in a fixed order, and a note names them; below 100 characters every comparison
-    has two lines.
+    wider than `width`, columns are dropped in a fixed order, and a note names them; below 100 characters every
+    comparison has two lines.
     """
     shown = _in_order(rows, order)[:top]
     ends = [abs(row[end]) for row in shown for end in ("interval_low", "interval_high") if row[end] is not None]
@@ -138,7 +138,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def run_comparison_table(rows: Rows, family: Rows, correction: str, alpha: float) -> TextTable:
-    """The same of the rows of one run, without its name, with the stars behind p, and intervals in numbers."""
+    """The comparisons of one run, without its name, with the stars behind p, and intervals in numbers."""
     left_out = ("dataset", "run", "", "p", "could see", "needed")
     columns = [each for each in _columns(family, interval) if each.heading not in left_out]
     starred = number("p", lambda row: f"{p_value(row['p_adjusted'])}{stars(row)}", str)
@@ -219,7 +219,7 @@ def change_table(rows: Rows) -> TextTable:
 
 
 def change_in_words(row: Row) -> str:
-    """What part of a change is of other judgments."""
+    """What part of a change is due to other judgments."""
     return f"of {signed(row['change'])}, {signed(row['of_judgments'])} are other judgments"
 
 
@@ -228,7 +228,7 @@ def _ndcg(row: Row) -> str:
 
 
 def status(value: str | None) -> str:
-    """The status of a query, which may not be there."""
+    """The status of a query, which may be missing."""
     return value or "not there"
 
 

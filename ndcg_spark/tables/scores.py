@@ -65,7 +65,7 @@ def paper_table(
 ) -> TextTable:
     """One row per dataset and run, with the requested measures, as the field writes them, and no counts.
 
-    The best of each column and dataset is marked as such, and every one that looks the same.
+    The best score of each column and dataset is marked, and so is every score that looks the same.
     """
     runs = sorted_runs(rows, order, measure_set)
     pairs, names = _pairs(rows, measure_set), _names(rows)
@@ -96,10 +96,10 @@ def marks_of(compared: Rows) -> dict[_Cell, str]:
 
 
 def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str] = ()) -> TextTable | None:
-    """The runs of a comparison and their baseline; None where these are no table of runs and measures.
+    """The runs of a comparison and their baseline; None if they do not fit one table.
 
-    The columns come in the order of the `measures`. There is no such table where slices or weights are compared, runs
-    with those of their names, or each run over other queries, so that the baseline has a mean for each of them.
+    The columns come in the order of the `measures`. Comparisons do not fit if they have slices or weights, if each run
+    has its own baseline, or if runs have different queries, so that the baseline has a mean for each of them.
     """
     baselines = {(row["baseline"], row["baseline_night"]) for row in compared}
     plain = all(row["attribute"] is None and row["weight_effective_n"] is None for row in compared)
@@ -161,8 +161,8 @@ def _counts(measure_set: MeasureSet, counts: Mapping[str, str] = _COUNTS) -> lis
     """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
     columns = [number("queries", _deepest("queries"), counted)]
     if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in measure_set.pairs):
-        # The means of NDCG and of other measures can be of other queries. At the deepest cutoff these are not counted
-        # if no such measure was requested there.
+        # The means of NDCG and of other measures can be over different queries. At the deepest cutoff these are not
+        # counted if no such measure was requested there.
         columns.append(number("relevant queries", _relevant_queries, counted))
     columns += [number(heading, _deepest(count), counted) for count, heading in counts.items()]
     return [*columns, number("judged rate", _deepest("judged_rate"))]
