@@ -51,7 +51,7 @@ def gate(
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
 
-    settings = load_gate(config, {"date": date or newest_date(output, dataset), **engine})
+    settings = load_gate(config, {"output": output, "date": date or newest_date(output, dataset), **engine})
     if junit is not None:
         refuse_unwritable(junit)
     if accept_baseline is not None:
@@ -73,5 +73,6 @@ def _rehearse(output: str, config: Path, dataset: str | None, style: str, engine
     from ndcg_spark.report.verdicts import print_rehearsal
 
     with Progress(style).running() as progress:
-        verdicts = rehearse_published(load_gate(config, engine), output, dataset, progress.report_step)
+        settings = load_gate(config, {"output": output, **engine})
+        verdicts = rehearse_published(settings, output, dataset, progress.report_step)
     print_rehearsal(verdicts, style)

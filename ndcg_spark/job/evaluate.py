@@ -81,7 +81,7 @@ def evaluate(
         report_step("engine", engine.name)
         output = config.dated(config.output) if config.output else ""
         if is_of_tables(output):
-            Sink(output).refuse_absent()
+            Sink(output).refuse_unusable()
         if config.wait_for_input:
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)

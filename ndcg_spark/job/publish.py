@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import interrupts
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.outcome import night_record
@@ -58,7 +58,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
-    for sentence in remove(output, waste(output)):
+    for sentence in _recovered(output):
         context.report_step("recover", sentence)
     publication = publication_of(output, context)
     verdicts: list[Verdict] = []
@@ -109,6 +109,17 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
         scores_read = read_evaluation(output, evaluation.evaluation_id, session)
         context.consumer.consume(scores_read, True, context.slices.attributes)
     return means, verdicts
+
+
+def _recovered(output: str) -> list[str]:
+    """Remove what dead evaluations have left; returns a sentence for each."""
+    try:
+        return remove(output, waste(output))
+    except StorageError as error:
+        # In tables, a night that cannot be put back must not keep others, or itself, from being evaluated.
+        if is_of_tables(output):
+            return [str(error)]
+        raise
 
 
 def publication_of(output: str, context: Context) -> Publication:

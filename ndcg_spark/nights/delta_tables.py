@@ -1,14 +1,14 @@
 """The tables of an output in Delta, a folder each, written and read by the library `deltalake`."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ndcg_spark.errors import StorageError
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.delta import address_of, storage_options
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.table_format import (
@@ -31,7 +31,7 @@ class DeltaTables(TableFormat):
 
     def __init__(self, path: str) -> None:
         self.place = masked(f"delta:{path}")
-        self._address = address_of(path, "output", StorageError)
+        self._address = address_of(path, "output", ConfigurationError)
         self._bases: dict[str, Any] = {}
 
     def absent(self, names: Sequence[str]) -> list[str]:
@@ -40,6 +40,10 @@ class DeltaTables(TableFormat):
 
         with storage_failures(self.place, "the tables cannot be found"):
             return [name for name in names if not DeltaTable.is_deltatable(self._path(name), storage_options())]
+
+    def columns(self, name: str) -> pa.Schema:
+        """See `TableFormat`."""
+        return pa.schema(self._table(name).schema().to_arrow())
 
     def create(self, name: str, schema: StructType) -> None:
         """See `TableFormat`."""
@@ -69,6 +73,13 @@ class DeltaTables(TableFormat):
             write_deltalake(table, data, mode="overwrite", predicate=_predicate(where))
         return int(table.version())
 
+    def versions(self, name: str) -> Iterator[int]:
+        """See `TableFormat`."""
+        table = self._table(name)
+        yield int(table.version())
+        with storage_failures(self.place, f"the versions of {name} cannot be read"):
+            yield from (int(commit["version"]) for commit in table.history() if commit["version"] < table.version())
+
     def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """See `TableFormat`."""
         table = self._table(name, version)
@@ -85,7 +96,7 @@ class DeltaTables(TableFormat):
         table = self._table(name, version)
         with storage_failures(self.place, f"{name} cannot be read"):
             found = pa.RecordBatchReader.from_stream(table.scan(columns=schema.names, predicate=_predicate(where)))
-        return cast_to(to_arrow_schema(schema), found)
+        return cast_to(to_arrow_schema(schema), found, self.place, name)
 
     def _path(self, name: str) -> str:
         return f"{self._address.rstrip('/')}/{name}"

@@ -37,6 +37,7 @@ class IcebergTables(TableFormat):
     @functools.cached_property
     def _catalog(self) -> Any:
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NotInstalledError
         from pyiceberg.utils.config import Config
 
         settings = Config().get_catalog_config(self._catalog_name)
@@ -46,7 +47,12 @@ class IcebergTables(TableFormat):
                 f"~/.pyiceberg.yaml or PYICEBERG_CATALOG__{self._catalog_name.upper()}__URI"
             )
         with storage_failures(self.place, "the catalog does not open"):
-            catalog = load_catalog(self._catalog_name, **settings)
+            try:
+                catalog = load_catalog(self._catalog_name, **settings)
+            except NotInstalledError as error:
+                raise ConfigurationError(
+                    f"output: the catalog {self._catalog_name!r} needs a package that is not installed, {error}"
+                ) from error
         # A catalog in a database keeps connections open until it is closed.
         weakref.finalize(self, catalog.close)
         return catalog
@@ -55,6 +61,10 @@ class IcebergTables(TableFormat):
         """See `TableFormat`."""
         with storage_failures(self.place, "the tables cannot be found"):
             return [name for name in names if not self._catalog.table_exists(self._name(name))]
+
+    def columns(self, name: str) -> pa.Schema:
+        """See `TableFormat`."""
+        return self._table(name).schema().as_arrow()
 
     def create(self, name: str, schema: StructType) -> None:
         """See `TableFormat`."""
@@ -91,6 +101,16 @@ class IcebergTables(TableFormat):
                     writing.append(part)
         return _version(table)
 
+    def versions(self, name: str) -> Iterator[int]:
+        """See `TableFormat`."""
+        table = self._table(name)
+        snapshot = table.current_snapshot()
+        while snapshot is not None:
+            yield int(snapshot.snapshot_id)
+            parent = snapshot.parent_snapshot_id
+            # Of one that has expired, only the number is kept.
+            snapshot = None if parent is None else table.snapshot_by_id(parent)
+
     def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """See `TableFormat`."""
         with storage_failures(self.place, f"{name} cannot be read"):
@@ -107,7 +127,7 @@ class IcebergTables(TableFormat):
         """See `TableFormat`."""
         with storage_failures(self.place, f"{name} cannot be read"):
             found = self._table(name).scan(_filter(where), tuple(schema.names), snapshot_id=version)
-            return cast_to(to_arrow_schema(schema), found.to_arrow_batch_reader())
+            return cast_to(to_arrow_schema(schema), found.to_arrow_batch_reader(), self.place, name)
 
     def _name(self, name: str) -> str:
         return f"{self._namespace}.{name}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from ndcg_spark.config_values import date as date_value
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.records import CommittedNight
@@ -19,8 +20,12 @@ def select_nights(
     Raises
     ------
     ConfigurationError
-        There is no night at all, of that dataset or of that date. A retry would not help.
+        There is no night at all, of that dataset or of that date, or it is not a date. A retry would not help.
     """
+    try:
+        date = date and date_value(date).isoformat()
+    except ValueError as error:
+        raise ConfigurationError(f"date: {error}") from None
     of_dataset = nights_of_dataset(nights, output, dataset)
     newest = max(night.evaluated_on for night in of_dataset)
     of_date = [night for night in of_dataset if night.evaluated_on == (date or newest)]

@@ -1,14 +1,15 @@
 """An output of tables: of Delta, of Iceberg, or of a catalog of Spark.
 
 An evaluation replaces the rows of its nights in every table, each by one transaction whose condition is literal, and
-its row of EVALUATIONS last. That row has the version of each table at which the rows of the night are whole. Readers
-take them from the table as it is; if another evaluation has replaced them and has not written its own row of
-EVALUATIONS, they take them at that version. So whoever reads the tables by other means never sees a night twice, and a
-process that is killed at any point leaves the old night or the new one.
+its row of EVALUATIONS last. Readers take the rows of a night from the newest version of a table that has all of them:
+the current one, or an earlier one if another evaluation has replaced them and has not written its own row of
+EVALUATIONS. So whoever reads the tables by other means never sees a night twice, and a process that is killed at any
+point leaves the old night or the new one.
 """
 
 import datetime
 import functools
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights import record_format
 from ndcg_spark.nights.layout import TABLES
-from ndcg_spark.nights.table_format import ConflictError, Staged, TableFormat, Where, storage_failures
+from ndcg_spark.nights.table_format import ConflictError, Staged, TableFormat, Where
 from ndcg_spark.nights.table_outputs import format_of
 from ndcg_spark.schemas import KEPT
 from ndcg_spark.text import printable
@@ -46,11 +47,30 @@ class Sink:
         self.needs_engine = self._format.needs_engine
 
     def create(self) -> list[str]:
-        """Create the missing tables; returns their names."""
+        """Create the missing tables; returns their names. ConfigurationError if another one is not ours."""
         absent = self._format.absent(TABLES)
         for name in absent:
             self._format.create(name, KEPT[name])
+        self.refuse_unusable()
         return absent
+
+    def refuse_unusable(self) -> None:
+        """ConfigurationError if one of the tables is missing, or has other columns than this version makes."""
+        self.refuse_absent()
+        for name in TABLES:
+            ours, found = KEPT[name].names, self._format.columns(name)
+            wrong = [f"it has no column {column}" for column in ours if column not in found.names]
+            wrong += [f"it has a column {column}" for column in found.names if column not in ours]
+            wrong += [
+                f"its column {column.name} is of the type {column.type}"
+                for column in found
+                if column.name == "evaluated_on" and not pa.types.is_date(column.type)
+            ]
+            if wrong:
+                raise ConfigurationError(
+                    f"output: the table {name} in {self.place} is not one that this version makes, {wrong[0]}; name "
+                    "another place, or move the table away and run ndcg-spark init again"
+                )
 
     def refuse_absent(self) -> None:
         """ConfigurationError if one of the tables is missing."""
@@ -58,7 +78,7 @@ class Sink:
         if absent:
             raise ConfigurationError(
                 f"output: {len(absent)} table(s) are not in {self.place}, e.g. {absent[0]}; make them once with: "
-                f"ndcg-spark init {self.place}"
+                f"ndcg-spark init {shlex.quote(self.place)}"
             )
 
     def records(self) -> dict[_Evaluation, Mapping[str, Any]]:
@@ -143,16 +163,16 @@ class Sink:
         Returns False if there was nothing to do.
         """
         of_night = {key: record for key, record in self.records().items() if key[:2] == night}
-        (evaluation, record) = next(iter(of_night.items()), (None, None))
         done = False
         for name in _OF_ROWS:
             # Nights from before this table existed have no rows in it.
-            table = (record or {}).get("tables", {}).get(name, {"rows": 0, "version": None})
-            expected = [(evaluation, table["rows"])] if table["rows"] else []
-            if [*self._of_night(name, night).items()] != expected:
-                where = _where([night[0]], [night[1]])
-                rows = self._format.scan(name, KEPT[name], where, table["version"]).read_all() if expected else None
-                self._format.replace(name, rows or _nothing(name), KEPT[name], where)
+            rows = {key: record.get("tables", {}).get(name, {"rows": 0})["rows"] for key, record in of_night.items()}
+            wanted = {key: count for key, count in rows.items() if count}
+            if self._of_night(name, night) != wanted:
+                places = self._places(wanted, name)
+                found = [self._format.scan(name, KEPT[name], *place).read_all() for place in places]
+                kept = pa.concat_tables([_nothing(name), *found])
+                self._format.replace(name, kept, KEPT[name], _where([night[0]], [night[1]]))
                 done = True
         return done
 
@@ -168,11 +188,10 @@ class Sink:
         if columns is not None:
             schema = type(schema)([schema[column] for column in columns])
             wanted = to_arrow_schema(schema)
-        with storage_failures(self.place, f"{name} cannot be read"):
-            found = [
-                self._format.scan(name, schema, {**of_nights, **where}, version).read_all()
-                for of_nights, version in self._places(nights, name)
-            ]
+        found = [
+            self._format.scan(name, schema, {**of_nights, **where}, version).read_all()
+            for of_nights, version in self._places(_kept(nights, name), name)
+        ]
         return pa.concat_tables([wanted.empty_table(), *found])
 
     def frame(self, nights: Sequence["CommittedNight"], name: str, session: SparkSession) -> DataFrame:
@@ -180,24 +199,38 @@ class Sink:
         schema = KEPT[name]
         found = [
             self._format.frame(name, schema, of_nights, version, session)
-            for of_nights, version in self._places(nights, name)
+            for of_nights, version in self._places(_kept(nights, name), name)
         ]
         return functools.reduce(DataFrame.union, found) if found else session.createDataFrame([], schema)
 
-    def _places(self, nights: Sequence["CommittedNight"], name: str) -> list[tuple[Where, int | None]]:
-        """Where the rows of these nights are: conditions on the table as it is, or as it was at a version."""
-        if name == _RECORDS:
-            return [(where, None) for where in _together(nights)]
-        with_rows = [night for night in nights if night.kept_rows(name)]
-        counts = self._format.counts(name) if with_rows else {}
-        here = [night for night in with_rows if counts.get(_key(night)) == night.kept_rows(name)]
-        gone = (night for night in with_rows if night not in here)
-        old = [(_together([night])[0], night.record["tables"][name]["version"]) for night in gone]
-        return [*((where, None) for where in _together(here)), *old]
+    def _places(self, wanted: Mapping[_Evaluation, int], name: str) -> list[tuple[Where, int]]:
+        """Where evaluations have as many rows as `wanted`: conditions on a table, each at the newest such version.
+
+        The version is named even if it is the current one, as that may be replaced before it is read.
+        """
+        missing, places = {key: rows for key, rows in wanted.items() if rows}, list[tuple[Where, int]]()
+        for version in self._format.versions(name) if missing else ():
+            counts = self._format.counts(name, version)
+            found = [key for key, rows in missing.items() if counts.get(key) == rows]
+            places += [(where, version) for where in _together(found)]
+            missing = {key: rows for key, rows in missing.items() if key not in found}
+            if not missing:
+                break
+        if missing:
+            dataset, date, evaluation = next(iter(missing))
+            raise StorageError(
+                f"output: {len(missing)} night(s) have lost their rows of {name} in {self.place}, e.g. {dataset} on "
+                f"{date} of {evaluation}, and no version that is kept has them; evaluate these nights again"
+            )
+        return places
 
 
-def _key(night: "CommittedNight") -> _Evaluation:
-    return night.dataset, night.evaluated_on, night.evaluation_id
+def _kept(nights: Sequence["CommittedNight"], name: str) -> dict[_Evaluation, int]:
+    """How many rows of a table the nights have; of EVALUATIONS one each."""
+    return {
+        (night.dataset, night.evaluated_on, night.evaluation_id): 1 if name == _RECORDS else night.kept_rows(name)
+        for night in nights
+    }
 
 
 def _where(datasets: Sequence[str], dates: Sequence[str]) -> dict[str, Sequence[Any]]:
@@ -207,14 +240,14 @@ def _where(datasets: Sequence[str], dates: Sequence[str]) -> dict[str, Sequence[
     }
 
 
-def _together(nights: Sequence["CommittedNight"]) -> list[Where]:
+def _together(keys: Sequence[_Evaluation]) -> list[Where]:
     """Conditions that only these nights satisfy: an evaluation may have had more datasets than are wanted."""
     datasets: dict[tuple[str, str], list[str]] = {}
-    for night in nights:
-        datasets.setdefault((night.evaluation_id, night.evaluated_on), []).append(night.dataset)
+    for dataset, date, evaluation in keys:
+        datasets.setdefault((evaluation, date), []).append(dataset)
     evaluations: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for evaluation, names in datasets.items():
-        evaluations.setdefault(tuple(sorted(names)), []).append(evaluation)
+    for evaluated, names in datasets.items():
+        evaluations.setdefault(tuple(sorted(names)), []).append(evaluated)
     return [
         {**_where(names, [date for _, date in found]), "evaluation_id": [number for number, _ in found]}
         for names, found in evaluations.items()

@@ -3,7 +3,7 @@
 import atexit
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +59,11 @@ class SparkTables:
         with storage_failures(self.place, "the tables cannot be found"):
             return [name for name in names if not self._exists(name)]
 
+    def columns(self, name: str) -> pa.Schema:
+        """See `TableFormat`."""
+        with self._failures(f"{name} cannot be read"):
+            return to_arrow_schema(self._session.table(self._refreshed(name)).schema)
+
     def create(self, name: str, schema: StructType) -> None:
         """See `TableFormat`. ConfigurationError where the catalog makes tables without transactions."""
         with storage_failures(self.place, f"{name} cannot be made"):
@@ -108,6 +113,21 @@ class SparkTables:
                 return False
         return self.counts(name, None, where) != ({} if base is None else self.counts(name, base, where))
 
+    def versions(self, name: str) -> Iterator[int]:
+        """See `TableFormat`."""
+        newest = self._version(name)
+        if newest is None:
+            return
+        yield newest
+        with self._failures(f"the versions of {name} cannot be read"):
+            if self._format(name) == "delta":
+                found = self._session.sql(f"DESCRIBE HISTORY {self._name(name)}").select("version")
+            else:
+                kept = self._session.table(f"{self._name(name)}.history").where("is_current_ancestor")
+                found = kept.orderBy(F.desc("made_current_at")).select("snapshot_id")
+            every = [int(row[0]) for row in found.collect()]
+        yield from (version for version in every if version != newest)
+
     def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """See `TableFormat`."""
         with self._failures(f"{name} cannot be read"):
@@ -118,7 +138,7 @@ class SparkTables:
         """See `TableFormat`."""
         with self._failures(f"{name} cannot be read"):
             found = self.frame(name, schema, where, version, self._session).toArrow()
-        return cast_to(to_arrow_schema(schema), found.to_reader())
+        return cast_to(to_arrow_schema(schema), found.to_reader(), self.place, name)
 
     def frame(
         self, name: str, schema: StructType, where: Where, version: int | None, session: SparkSession

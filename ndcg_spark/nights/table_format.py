@@ -54,6 +54,9 @@ class TableFormat(Protocol):
     def absent(self, names: Sequence[str]) -> list[str]:
         """Which of these tables are missing."""
 
+    def columns(self, name: str) -> pa.Schema:
+        """The columns of a table."""
+
     def create(self, name: str, schema: StructType) -> None:
         """Make an empty table, partitioned by PARTITIONS."""
 
@@ -62,6 +65,9 @@ class TableFormat(Protocol):
 
     def replace(self, name: str, rows: Staged | pa.Table, schema: StructType, where: Where) -> int | None:
         """Replace the rows that satisfy `where` by these, in one transaction; returns the version that has them."""
+
+    def versions(self, name: str) -> Iterator[int]:
+        """The versions of a table, the newest first, as far back as it keeps them; an empty one may have none."""
 
     def counts(self, name: str, version: int | None = None, where: Where = EVERYWHERE) -> Counts:
         """How many rows each evaluation has in the table, now or at a version; `where` has columns of PARTITIONS."""
@@ -99,13 +105,15 @@ def counted(rows: pa.Table, where: Where = EVERYWHERE) -> Counts:
     return found
 
 
-def cast_to(schema: pa.Schema, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The batches in these columns and types; libraries have types of their own for text."""
-    return pa.RecordBatchReader.from_batches(
-        schema,
-        (
-            part
-            for batch in reader
-            for part in pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
-        ),
-    )
+def cast_to(schema: pa.Schema, reader: pa.RecordBatchReader, place: str, name: str) -> pa.RecordBatchReader:
+    """The batches in these columns and types; libraries have types of their own for text.
+
+    Whatever fails while they are read is a StorageError.
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with storage_failures(place, f"{name} cannot be read"):
+            for batch in reader:
+                yield from pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -128,7 +128,7 @@ def gate_night(
         As the command fails. A night that fails its gate is a verdict, and raises nothing.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    settings = load_gate(source, {"date": _text(date) or newest_date(str(output), dataset)})
+    settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
     return verdict_view(gate_published(settings, str(output), dataset, _quiet, accept_baseline))
 
 

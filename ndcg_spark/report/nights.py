@@ -67,17 +67,14 @@ def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Measure
 
 def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> dict[str, Any]:
     record = night.record
-    counts = record.get("counts", {})
-    # The record counts the queries of all datasets evaluated together; else the mean over most queries tells.
-    is_alone = counts.get("dataset_scores") == len(rows)
-    queries = (counts.get("judged_queries") if is_alone else 0) or max((row["queries"] for row in rows), default="-")
     return {
         "dataset": night.dataset,
         "evaluated_on": night.evaluated_on,
         "verdict": in_words({"verdict": "-", **(record.get("verdict") or {}), "accepted": record.get("accepted")}),
         **{f"best {place}": cell for place, cell in enumerate(_best(night, rows, asked))},
         "runs": len({row["run"] for row in rows}),
-        "queries": queries,
+        # Those that means are over, as `evaluate` prints them.
+        "queries": max((row["queries"] for row in rows), default="-"),
         **{field: record.get(field, "-") for field in ("convention", "evaluation_id", "committed_at")},
         "version": record.get("versions", {}).get("ndcg_spark", "-"),
     }

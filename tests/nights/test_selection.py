@@ -42,3 +42,6 @@ def test_of_many_datasets_some_are_named():
 def test_a_date_without_a_night_is_refused():
     with pytest.raises(ConfigurationError, match="there is no night of 2026-11-17; the newest is of 2026-11-20"):
         select_nights(NIGHTS, "out", "2026-11-17")
+    with pytest.raises(ConfigurationError, match=r"date: '1\.11\.2026' is not a date; write YYYY-MM-DD"):
+        select_nights(NIGHTS, "out", "1.11.2026")
+    assert len(select_nights(NIGHTS, "out", "20261118")) == 2

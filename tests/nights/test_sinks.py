@@ -8,8 +8,10 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD
+from pyspark.sql.pandas.types import to_arrow_schema
 from sinks import ALWAYS, LIBRARY, by_others, commit, iceberg_environment, killed_after, publish, staged
 from spark_tables import connect_server, jars, on_server, set_running_session
 from staying import command_line
@@ -22,6 +24,7 @@ from ndcg_spark.nights.read import read_dataset_scores, read_rows
 from ndcg_spark.nights.records import ReplacedError, accept, add_note, committed
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_format import ConflictError
+from ndcg_spark.schemas import KEPT
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 DAY = datetime.timedelta(days=1)
@@ -77,6 +80,10 @@ def output(request, tmp_path, monkeypatch):
             output = f"table:{name}"
         assert Sink(output).create() == list(TABLES)
         yield output
+
+
+#: The columns of query_scores.
+KINDS = {field.name: field.type for field in to_arrow_schema(KEPT["query_scores"])}
 
 
 @pytest.fixture
@@ -226,6 +233,66 @@ def test_what_a_killed_evaluation_has_written_is_put_back_after_a_day_and_not_be
     assert seen(output) == {WEB: scores(0.5, OLD)}
 
 
+def forget_versions(output):
+    """What Iceberg's and Delta's maintenance removes once it is old: every version but the current one."""
+    for name in TABLES:
+        if output.startswith("iceberg:"):
+            table = Sink(output)._format._table(name)
+            if table.current_snapshot():
+                table.maintenance.expire_snapshots().older_than(datetime.datetime.now()).commit()
+        else:
+            table = Sink(output)._format._table(name)
+            table.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+            table.create_checkpoint()
+            table.cleanup_metadata()
+
+
+@pytest.mark.parametrize("output", ["delta", "iceberg"], indirect=True)
+def test_a_night_that_is_older_than_the_versions_that_are_kept_survives_a_kill(output, staging):
+    publish(output, OLD, 0.125, staging=staging, evaluated_on=EVALUATED_ON - DAY)
+    publish(output, OLD, 0.5, staging=staging)
+    forget_versions(output)
+    for _ in range(2):
+        assert killed_after(2, output, NEW, 0.75, staging=staging)
+        assert seen(output) == seen(output, "dataset_scores") == {WEB: scores(0.5, OLD), BEFORE: scores(0.125, OLD)}
+        # The rows are now in a version of their own, and only there.
+        assert remove(output, waste(output)) == [f"removed {NEW} of web on 2026-11-16, which had not published"]
+        forget_versions(output)
+    assert seen(output) == {WEB: scores(0.5, OLD), BEFORE: scores(0.125, OLD)}
+
+
+@pytest.mark.parametrize("output", ["iceberg"], indirect=True)
+def test_rows_that_are_in_no_version_are_reported_and_evaluating_the_night_again_replaces_them(output, staging):
+    publish(output, OLD, 0.5, staging=staging)
+    assert killed_after(1, output, NEW, 0.75, staging=staging)
+    forget_versions(output)
+    for read in (lambda: seen(output), lambda: remove(output, waste(output))):
+        with pytest.raises(StorageError, match=r"1 night\(s\) have lost their rows of query_scores in .*; evaluate"):
+            read()
+    publish(output, NEXT, 0.25, staging=staging)
+    assert seen(output) == {WEB: scores(0.25, NEXT)}
+
+
+def test_a_night_that_is_replaced_while_it_is_read_is_read_as_it_was(output, staging):
+    publish(output, OLD, 0.5, staging=staging)
+    (night,) = committed(output)
+    tables, scan = night.store._format, night.store._format.scan
+    tables.scan = lambda *given: (publish(output, NEW, 0.75, staging=staging), scan(*given))[1]
+    assert sorted(read_rows([night], "query_scores")["ndcg"].to_pylist()) == [0.5 / 3, 0.5]
+
+
+@pytest.mark.parametrize("output", ["delta", "iceberg"], indirect=True)
+def test_a_file_that_is_lost_is_a_failure_of_the_storage(output, staging, tmp_path):
+    publish(output, OLD, 0.5, staging=staging)
+    (night,) = committed(output)
+    for file in tmp_path.rglob("*.parquet"):
+        if "staging" not in file.parts:
+            file.unlink()
+    for read in (lambda: read_rows([night], "query_scores"), lambda: committed(output)):
+        with pytest.raises(StorageError, match=r"(query_scores|evaluations) cannot be read in .*; check space"):
+            read()
+
+
 def test_old_nights_expire_and_an_accepted_one_says_why(output, staging):
     for days in range(3):
         publish(output, OLD, 0.5, staging=staging, evaluated_on=EVALUATED_ON - days * DAY)
@@ -266,6 +333,48 @@ def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_
     assert Sink(f"delta:{tmp_path}").records() == {}
 
 
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"a": pa.int64()}, "it has no column dataset"),
+        ({**KINDS, "team": pa.string()}, "it has a column team"),
+        ({**KINDS, "evaluated_on": pa.string()}, "its column evaluated_on is of the type "),
+    ],
+)
+def test_a_table_of_another_shape_is_refused_before_anything_is_evaluated(tmp_path, monkeypatch, columns, told):
+    deltalake = pytest.importorskip("deltalake")
+    set_running_session(monkeypatch, None)
+    deltalake.DeltaTable.create(str(tmp_path / "query_scores"), pa.schema(columns))
+    with pytest.raises(ConfigurationError, match=f"the table query_scores in .* is not one that .*, {told}.*; name"):
+        Sink(f"delta:{tmp_path}").create()
+
+
+@pytest.mark.parametrize("output", ["detla:scores", "icberg:cat.ndcg", "tabel:a.b", "Delta:/scores"])
+def test_what_is_almost_a_kind_of_tables_is_no_folder(output):
+    with pytest.raises(ConfigurationError, match=r"unknown kind of tables .* \(did you mean '.*'\?\); write \./"):
+        table_outputs.is_of_tables(output)
+
+
+@pytest.mark.parametrize("output", ["scores", "/data/delta:x", "s3://bucket/x", "file:/scores", "./detla:x", "a:b"])
+def test_every_other_output_is_a_folder(output):
+    assert not table_outputs.is_of_tables(output)
+
+
+def test_an_output_may_begin_with_a_tilde_wherever_it_is_named(tmp_path, monkeypatch):
+    pytest.importorskip("deltalake")
+    set_running_session(monkeypatch, None)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Sink("delta:~/scores").create()
+    assert (committed("delta:~/scores"), committed(f"delta:{tmp_path}/scores")) == ([], [])
+    for output, told in (
+        ("delta:", "names no place"),
+        ("delta:$ABSENT/x", "ABSENT is not set"),
+        ("delta:/a%20b", "% or"),
+    ):
+        with pytest.raises(ConfigurationError, match=told):
+            Sink(output)
+
+
 def test_without_the_library_of_a_format_and_without_spark_the_extra_is_named(monkeypatch):
     set_running_session(monkeypatch, None)
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
@@ -295,7 +404,6 @@ def test_every_command_takes_an_output_of_tables(output, tmp_path):
     config.write_text(
         f"""judgments = "{GOLDEN}/tiny.qrels"
 results = "{GOLDEN}/tiny.run"
-output = "{output}"
 documents = "top"
 [gate]
 [[gate.baseline]]
@@ -312,9 +420,10 @@ max_drop = 0.02
         assert done.returncode == code, (arguments, done.stderr)
         return done.stdout
 
-    program("evaluate", "--config", config, "--date", "2026-11-18", "--accept-baseline", "the first")
+    evaluate = ("evaluate", "--config", config, "--output", output)
+    program(*evaluate, "--date", "2026-11-18", "--accept-baseline", "the first")
     for _ in range(2):
-        program("evaluate", "--config", config, "--date", "2026-11-19", code=6)
+        program(*evaluate, "--date", "2026-11-19", code=6)
     nights = json.loads(program("nights", output, "--format", "json"))
     assert [(night["evaluated_on"], len(night["dataset_scores"])) for night in nights] == [
         ("2026-11-18", 4),
