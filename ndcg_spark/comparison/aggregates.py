@@ -1,4 +1,4 @@
-"""The one aggregation of a comparison: whatever the number of queries, runs, cutoffs and slices, one pass over them."""
+"""The aggregation of a comparison: one pass, whatever the number of queries, runs, cutoffs and slices."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ from ndcg_spark.slices import ALL
 
 Row = Mapping[str, Any]
 
-#: A difference of this size or less is the noise of adding up in another order.
+#: Differences of at most this size are rounding noise from adding numbers in another order.
 NOISE = 1e-9
 
 
@@ -28,9 +28,9 @@ def difference(number: int) -> Column:
 def aggregated(table: DataFrame, measures: int, tie: float, losses: Sequence[float]) -> DataFrame:
     """One row per place, slice and pair of statuses of a table of `pairing.paired` with slice and weight, in no order.
 
-    Columns: rows; repeated and baseline_repeated, the rows too many of each side; attributed and weighed, the rows with
-    an attribute and with a weight; rejudged, the pairs with other judgments; and for each measure what `_of_measure`
-    has, numbered. Variance and skewness are the engine's own, which adds up distances from the mean.
+    Columns: rows; repeated and baseline_repeated, the surplus rows of each side; attributed and weighed, the rows with
+    an attribute and with a weight; rejudged, the pairs with different judgments; and for each measure the numbered
+    columns of `_of_measure`. Variance and skewness are the engine's own, which adds up distances from the mean.
     """
     return table.groupBy("place", "slice", "status", "baseline_status").agg(
         F.count(F.lit(1)).alias("rows"),
@@ -44,7 +44,7 @@ def aggregated(table: DataFrame, measures: int, tie: float, losses: Sequence[flo
 
 
 def _of_measure(number: int, tie: float, losses: Sequence[float]) -> list[Column]:
-    """Of paired queries (with a difference) and of all queries with a score, the counts and sums of one measure."""
+    """The counts and sums of one measure over paired queries (with a difference) and over all queries with a score."""
     score, baseline, apart = F.col(f"score_{number}"), F.col(f"baseline_{number}"), difference(number)
     weight = F.when(apart.isNotNull(), F.col("weight"))
     columns = {
@@ -55,7 +55,7 @@ def _of_measure(number: int, tie: float, losses: Sequence[float]) -> list[Column
         "changed": F.count_if(F.abs(apart) > NOISE),
         "wins": F.count_if(apart > tie),
         "losses": F.count_if(apart < -tie),
-        # What is lost to the last digit counts as lost.
+        # A loss that equals the limit up to rounding counts as a loss.
         **{f"lost_{size}": F.count_if(apart <= -loss + NOISE) for size, loss in enumerate(losses)},
         "paired_sum": F.sum(F.when(apart.isNotNull(), score)),
         "paired_baseline_sum": F.sum(F.when(apart.isNotNull(), baseline)),
@@ -90,7 +90,7 @@ class Aggregate:
 
     @functools.cached_property
     def moments(self) -> Moments:
-        """Of the differences of its paired queries."""
+        """The moments of the differences of its paired queries."""
         names = ("pairs", "mean", "variance", "skewness")
         return Moments.of([tuple(row[f"{name}_{self.measure}"] for name in names) for row in self.rows])
 
@@ -101,7 +101,7 @@ class Aggregate:
 
     @property
     def unpaired(self) -> int:
-        """How many queries have a value on one side only; those that neither mean is over are not among them."""
+        """How many queries have a value on one side only; queries in neither mean are not counted."""
         return int(self.total("scores") + self.total("baselines")) - 2 * self.moments.n
 
     @property
@@ -111,16 +111,16 @@ class Aggregate:
 
     @property
     def queries(self) -> int:
-        """How many queries either side has, with a value or without."""
+        """How many queries either side has, with or without a value."""
         return sum(row["rows"] for row in self.rows)
 
     @property
     def rejudged(self) -> int:
-        """How many queries that both sides have were judged differently, and are not left out for it."""
+        """How many queries of both sides were judged differently without being left out for it."""
         return sum(row["rejudged"] for row in self.rows if STATUSES.get(row["status"]) != REJUDGED)
 
     def has(self, status: str) -> bool:
-        """Whether the side of this status, `status` or `baseline_status`, has any query."""
+        """Whether the side that this column describes, `status` or `baseline_status`, has any query."""
         return any(row[status] is not None for row in self.rows)
 
     @property
@@ -130,10 +130,10 @@ class Aggregate:
         return self.total("sum") / scores - self.total("baseline_sum") / baselines if scores and baselines else None
 
     def transitions(self) -> list[tuple[str | None, str | None, int, float | None]]:
-        """For every pair of statuses, None where a side lacks the query: its queries, and their part of `change`.
+        """For every pair of statuses (None where a side lacks the query), how many queries, and their part of `change`.
 
-        Scores count from the baseline's mean, so that a query that is new or gone changes the mean by as much as it is
-        better or worse than usual.
+        Scores are measured from the baseline's mean, so that a new or missing query changes the mean by as much as it
+        is better or worse than average.
         """
         scores, baselines = self.total("scores"), self.total("baselines")
         center = self.total("baseline_sum") / baselines if baselines else 0.0

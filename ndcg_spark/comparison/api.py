@@ -19,9 +19,9 @@ from ndcg_spark.scores import Scores
 from ndcg_spark.tables.comparisons import comparison_table
 from ndcg_spark.tables.writers import html
 
-#: As many rows are shown in a notebook.
+#: A notebook shows this many rows.
 _MOST_ROWS = 100
-#: The columns of QUERY_SCORES that are used, beside the measure.
+#: The columns of QUERY_SCORES that are used besides the measure.
 _COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id", "judgments_hash")
 
 
@@ -43,60 +43,60 @@ def compare(
 ) -> Table:
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
-    Every table may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, or a dictionary of columns. This
-    function computes: an aggregation of all queries, and for doubtful comparisons another of their differences.
+    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of columns. This function is
+    not lazy: it aggregates all queries and, for doubtful comparisons, makes a second pass over their differences.
 
     Parameters
     ----------
     query_scores : table
         What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
-        run, query_id and the measure, and perhaps dataset, evaluated_on, cutoff, status, evaluation_id and
-        judgments_hash. Each query once per run, cutoff and night.
+        run, query_id and the measure, and optionally dataset, evaluated_on, cutoff, status, evaluation_id and
+        judgments_hash. Each query occurs once per run, cutoff and night.
     baseline : str, several of them, or table
-        The name of one of its runs, which every other one is compared with; a list of several, with each of which all
-        others are; or such a table of another night, whose runs are paired by name.
+        The name of the run that every other run is compared with; a list of several such runs, each of which all others
+        are compared with; or such a table of another night, whose runs are paired by name.
     measure : str or several of them
-        A column of numbers, or measures as the command line has them, perhaps each at its cutoff: `ndcg@10,dcg`,
+        A column of numbers, or measures as on the command line, optionally each with its own cutoff: `ndcg@10,dcg`,
         `P@5 AP`; also the measures of ir_measures.
     cutoffs : int, None or several of them
         The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all at
         which the measure has values.
     alpha : float
-        The interval is that of 1 - alpha.
+        The significance level; intervals cover 1 - alpha.
     correction : str
-        How p values are adjusted for the number of comparisons of a family: `holm`, `bh` (Benjamini-Hochberg), `none`.
+        How p values are adjusted for the number of comparisons in a family: `holm`, `bh` (Benjamini-Hochberg), `none`.
     test : str
         `t`: the paired t test, or where its assumptions are doubtful (flags) the randomization test or a t test that is
         corrected for skewness; `randomization`: that test everywhere.
     tie : float
         Queries whose scores differ by at most this are ties.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. In
-        every table columns may have the names that other tools give them (qid, user_id; slice; frequency).
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional. In
+        every table, columns may have the names that other tools give them (qid, user_id; slice; frequency).
     weights : table, optional
-        query_id and weight, perhaps dataset. Every comparison then has a second row, with `weight_effective_n`.
+        query_id and weight; dataset is optional. Every comparison then has a second row, with `weight_effective_n`.
     seed : int
-        Of the random signs.
+        The seed of the random signs.
     margin : float, optional
         The largest difference that does not matter: rows whose interval is within it are concluded to be the same.
     unchanged_queries : bool
-        Leave out queries whose judgments are not those of another night's baseline (columns judgments_hash).
+        Whether to leave out queries whose judgments differ from those of another night (columns judgments_hash).
 
     Returns
     -------
     Table
         The table COMPARISONS, one row per dataset, date, run, baseline, measure, cutoff and slice; its columns are
         described in COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its
-        intervals drawn; `to_pandas` and `to_arrow` have all rows.
+        intervals drawn; `to_pandas` and `to_arrow` return all rows.
 
     Raises
     ------
     ConfigurationError
-        An option has no such value; or a measure, cutoff or run is not there.
+        An option has an invalid value, or a measure, cutoff or run does not exist.
     InputError
-        A table is not of a known kind, has queries twice, or breaks its contract.
+        A table is not of a known kind, contains a query twice, or breaks its contract.
     EngineError
-        A session is needed and there is no engine.
+        A session is needed, but no engine is available.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def compare(
         measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))
     baseline_runs = _names(baseline)
     session = session_of(*tables, *([] if baseline_runs else [baseline]))
-    # All scores that there may be, so that a message can name those that there are.
+    # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_COLUMNS, measure, *_measures(measure), *SCORES]))
     scores = frame(query_scores, wanted, session, "query_scores")
     measures: Mapping[str, Sequence[Cutoff] | None] = (
@@ -152,7 +152,7 @@ def _names(baseline: Any) -> list[str]:
 
 
 def _measures(measure: str) -> dict[str, list[Cutoff] | None]:
-    """The columns that a measure stands for, each with its cutoffs; what is not known may be a column of the user's."""
+    """The columns that a measure stands for, each with its cutoffs; an unknown name may be a user's own column."""
     try:
         return measures_of(measure)
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""Which nights are a baseline: that of a date, or the last good ones before a night."""
+"""Which nights are a baseline: the night of a date, or the last good nights before a night."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -24,9 +24,9 @@ def baseline_night(
 
 
 def alike(nights: Iterable[CommittedNight], night: CommittedNight, most: int) -> list[CommittedNight]:
-    """A night, and those before it that are not worse, as long as they are alike; at most `most`, by date.
+    """A night and those before it that were not found worse, as long as they are alike; at most `most`, by date.
 
-    Alike are nights with the same judgments and convention.
+    Nights with the same judgments and convention are alike.
     """
     good = (each for each in reversed(earlier(nights, night.dataset, night.evaluated_on)) if each.is_not_worse)
     before = itertools.takewhile(lambda each: _meaning(each) == _meaning(night), good)
@@ -45,7 +45,7 @@ def earlier(nights: Iterable[CommittedNight], dataset: str, evaluated_on: str) -
 def expected_datasets(nights: Sequence[CommittedNight], dataset: str, evaluated_on: str) -> dict[str, str]:
     """The datasets that were evaluated together with this one since its last good night, each with the last date.
 
-    A dataset that was new in the meantime is not part of the last good night, and is expected all the same.
+    A dataset that was added in the meantime is not part of the last good night, but is expected all the same.
     """
     found: dict[str, str] = {}
     for night in reversed(earlier(nights, dataset, evaluated_on)):
@@ -56,7 +56,7 @@ def expected_datasets(nights: Sequence[CommittedNight], dataset: str, evaluated_
 
 
 def together(nights: Iterable[CommittedNight], night: CommittedNight) -> list[str]:
-    """The datasets that were evaluated together with a night, also if it was evaluated again alone since."""
+    """The datasets that were evaluated together with a night, even if it was later evaluated again alone."""
     of_date = (each for each in nights if each.evaluated_on == night.evaluated_on and each.dataset != night.dataset)
     others = (each.dataset for each in of_date if night.dataset in each.record.get("datasets", ()))
     return sorted({*night.record.get("datasets", ()), *others})

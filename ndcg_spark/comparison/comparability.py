@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class ChangedJudgments:
-    """The number of queries that are judged in either of two nights, and of those whose judgments differ."""
+    """The number of queries judged in either of two nights, and the number of those whose judgments differ."""
 
     queries: int = 0
     changed: int = 0
@@ -34,12 +34,12 @@ def fingerprint(record: Record, table: str, dataset: str) -> str | None:
 
 
 def convention_key(record: Record) -> str:
-    """What tells conventions apart: their options, and not their name."""
+    """What distinguishes conventions: their options, not their names."""
     return json.dumps(record.get("options"), sort_keys=True)
 
 
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """The options that differ, in words; an option that a night does not know has its default.
+    """The options that differ, in words; an option missing in a night has its default.
 
     The name of a convention does not count: two presets may have the same options.
     """
@@ -83,7 +83,7 @@ def unchanged_queries(scores: DataFrame, baseline: DataFrame) -> DataFrame:
 
 
 def rejudged_queries(scores: DataFrame, baseline: DataFrame) -> DataFrame:
-    """One row per query that both QUERY_SCORES judge, with other judgments, in no order: query_id."""
+    """One row per query that both QUERY_SCORES judge differently, in no order: query_id."""
     both = _hashes(scores, "ours").join(_hashes(baseline, "theirs"), on=["query_id"], how="inner")
     return both.where(F.col("ours") != F.col("theirs")).select("query_id")
 

@@ -1,4 +1,4 @@
-"""Runs compared with a baseline: which queries pair, what their differences are, and how certain they are."""
+"""Runs compared with a baseline: which queries are paired, how they differ, and how certain the differences are."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -28,23 +28,23 @@ class Comparison:
     """The results of a comparison as plain data."""
 
     #: Dictionaries with the columns of COMPARISONS, sorted by its key; all queries come before the slices.
-    #: A row with weights follows the row without and has a `weight_effective_n`; that of every other row is null.
+    #: A weighted row follows the unweighted one and has a `weight_effective_n`, which is null in all other rows.
     rows: list[dict[str, Any]]
     #: dataset, evaluated_on, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of
-    #: the mean that queries of these two statuses make up (status None: the query is not there). The parts sum to the
+    #: the mean that queries with these two statuses cause (status None: the query is missing). The parts sum to the
     #: difference of the two means over each side's own queries, which are those of DATASET_SCORES.
     transitions: list[dict[str, Any]]
     #: dataset, evaluated_on, run, baseline, measure, cutoff, query_id, baseline_status, status, baseline_score, score,
-    #: difference: of each run the queries that lost most, the largest loss first, then those that won most.
+    #: difference: for each run the queries that lost most, the largest loss first, then those that won most.
     queries: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
-    #: dataset, evaluated_on, run, baseline, measure, cutoff, attribute, slices, p_value: whether the differences of the
-    #: slices of an attribute differ, where every query is in one of them; slices that are too small do not take part.
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, attribute, slices, p_value: whether the differences vary
+    #: between the slices of an attribute, if each query is in one; slices that are too small do not take part.
     slices_differ: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    #: Of each of `rows`, how many queries lost so much or more, by the sizes of losses that were requested.
+    #: For each of `rows`, the number of queries that lost at least so much, by the requested sizes of losses.
     losses: list[dict[float, int]] = dataclasses.field(default_factory=list)
-    #: The rows of CHANGE_PARTS, by dataset, run and cutoff, where nights with other judgments keep what they need.
+    #: The rows of CHANGE_PARTS, by dataset, run and cutoff, if nights with other judgments keep what is needed.
     change_parts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
@@ -64,19 +64,19 @@ def compare_tables(
     Parameters
     ----------
     query_scores : DataFrame
-        A table QUERY_SCORES of one night per dataset: columns run, query_id and the measures, and if there are any
+        A table QUERY_SCORES of one night per dataset: columns run, query_id and the measures, and, if they exist,
         dataset, evaluated_on, cutoff, status, evaluation_id.
     baseline_scores : DataFrame, optional
         Such a table of another night. Without `baseline_runs`, runs are paired by name.
     baseline_runs : sequence of str
-        The runs with each of which the others are compared: of `baseline_scores` if there are any, else of
+        The runs that the others are compared with, each in turn: runs of `baseline_scores` if it is given, else of
         `query_scores`.
     runs : sequence of str, optional
         The runs to compare; by default all but the baselines.
     attributes, weights : DataFrame, optional
         QUERY_ATTRIBUTES and QUERY_WEIGHTS.
     queries : int
-        How many queries that lost most, and that won most, are named for each run, measure and cutoff.
+        How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def compare_tables(
     Raises
     ------
     ConfigurationError
-        A measure, run or cutoff is not there; the message names near ones.
+        A measure, run or cutoff does not exist; the message names similar ones.
     InputError
         A table holds several nights or queries twice, or breaks its contract.
     """
@@ -135,7 +135,7 @@ def compare_tables(
 
 
 def _evaluated(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
-    """Those at cutoffs at which any run has a score by their measure; all of a measure that no run has."""
+    """The places at cutoffs where any run has a value of their measure; all places of a measure that no run has."""
     there = {(each.place.own.dataset, each.measure, each.place.cutoff) for each in aggregates if each.has_scores}
     somewhere = {(dataset, measure) for dataset, measure, _ in there}
     return [
@@ -147,9 +147,9 @@ def _evaluated(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
 
 
 def _unknown_queries(aggregates: Sequence[Aggregate], slices: Slices, weights: Weights) -> list[str]:
-    """How many queries of the attributes and of the weights are not compared: they have no scores, or were left out.
+    """Sentences on the queries of attributes and weights that are not compared: without scores, or left out.
 
-    Exact where every run has a score of every judged query, as QUERY_SCORES has it.
+    The count is exact if every run has a score for every judged query, as in QUERY_SCORES.
     """
     whole = [each for each in aggregates if each.slice == ALL and each.measure == 0]
     sentences = []
@@ -181,7 +181,7 @@ def _weighted(table: DataFrame, plain: Sequence[Estimate], measures: int) -> lis
 def _randomize(
     table: DataFrame, plain: Sequence[Estimate], weighted: Sequence[Estimate], options: ComparisonOptions
 ) -> None:
-    """Give doubtful estimates, or all, the p value of the randomization test. Runs a job."""
+    """Give doubtful estimates, or all of them, the p value of the randomization test. Runs a job."""
     tested = [each for each in (*plain, *weighted) if each.needs_randomization(options.test)]
     aggregates = list({id(each.aggregate): each.aggregate for each in tested}.values())
     p_values = second_pass.randomized(table, aggregates, len(options.measures), options.seed)
@@ -191,7 +191,7 @@ def _randomize(
 
 
 def _other_judgments(aggregates: Iterable[Aggregate]) -> list[str]:
-    """How many queries of each dataset have other judgments than the baseline's night."""
+    """Sentences that say how many queries of each dataset are judged differently than in the baseline's night."""
     sentences: dict[str, str] = {}
     for each in aggregates:
         left_out, rejudged = sum(row["rejudged"] for row in each.rows) - each.rejudged, each.rejudged

@@ -1,4 +1,4 @@
-"""What may be said of a row of COMPARISONS: better, worse, the same or nothing; and what its interval rules out."""
+"""What can be concluded from a row of COMPARISONS: better, worse, same or nothing, and what its interval rules out."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def conclusion(row: Row, alpha: float, margin: float | None) -> str | None:
     """BETTER, WORSE, SAME or CANNOT_TELL; None for a row without a p value.
 
     SAME: a difference as large as the `margin` is ruled out in both directions, which is two one-sided tests (TOST) at
-    alpha / 2 each. Else BETTER or WORSE, if the adjusted p value is below alpha.
+    alpha / 2 each. Otherwise it is BETTER or WORSE if the adjusted p value is below alpha.
     """
     if row["p_adjusted"] is None:
         return None
@@ -33,11 +33,11 @@ def conclusion(row: Row, alpha: float, margin: float | None) -> str | None:
 
 
 def rules_out_drop(row: Row, drop: float, alpha: float) -> bool:
-    """Whether it is proved that the true difference is not below -drop; the interval of the row is that of 1 - alpha.
+    """Whether the row proves that the true difference is not below -drop; its interval covers 1 - alpha.
 
-    No flag may doubt the interval, and it must begin above -drop. For scores between 0 and 1 it must do so even if the
-    largest share of queries that a sample of this size may have missed lost everything: that share is 0.01 for 368
-    queries. Without that, where 2 % of queries lose 0.75, 13 % of samples of 100 have none of these and an interval
+    No flag may make the interval doubtful, and it must begin above -drop. For scores between 0 and 1 it must do so even
+    if the largest share of queries that a sample of this size may have missed lost everything: that share is 0.01 for
+    368 queries. Without that, where 2 % of queries lose 0.75, 13 % of samples of 100 have none of these and an interval
     close to 0. Conversely, where very few of many queries changed, it is proved even if all of these had lost
     everything.
     """
@@ -56,6 +56,6 @@ def rules_out_drop(row: Row, drop: float, alpha: float) -> bool:
 
 
 def _mirrored(row: Row) -> Row:
-    """The row of the baseline compared with the run."""
+    """The same row with the roles swapped: the baseline compared with the run."""
     high = row["interval_high"]
     return {**row, "interval_low": None if high is None else -high}

@@ -1,4 +1,4 @@
-"""Families: the comparisons for whose number a p value is adjusted, which do not depend on what else is looked at."""
+"""Families: the sets of comparisons whose size p values are adjusted for, independent of what else is compared."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,17 +12,17 @@ from ndcg_spark.tables.comparison_notes import PRIMARY
 
 #: The family of the measures and cutoffs beside the primary ones, over runs.
 OTHER = "other measures"
-#: The cutoff that is primary, or the nearest to it.
+#: The primary cutoff is the one nearest to this.
 _USUAL_CUTOFF = 10
 
 
 def adjust(rows: Sequence[dict[str, Any]], options: ComparisonOptions) -> None:
     """Give rows of COMPARISONS their family, family_size and p_adjusted.
 
-    A family is within a dataset and a night, and of rows with weights or of those without: the primary measure and
-    cutoff of all queries, over runs; the other measures and cutoffs of all queries, over runs; and of a run, measure
-    and cutoff the slices of an attribute. The primary measure is the first of the options, at the cutoff nearest to
-    10. Rows that did not change or have no p value are in none.
+    A family lies within a dataset and a night, and has either weighted or unweighted rows: the primary measure and
+    cutoff for all queries, over runs; the other measures and cutoffs for all queries, over runs; and for a run, measure
+    and cutoff the slices of an attribute. The primary measure is the first of the options, at the cutoff nearest to 10.
+    Rows that did not change or have no p value are in no family.
     """
     primary = _primary_cutoffs(rows, options.names[0])
     families: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
@@ -45,7 +45,7 @@ def adjust(rows: Sequence[dict[str, Any]], options: ComparisonOptions) -> None:
 
 
 def _primary_cutoffs(rows: Sequence[Mapping[str, Any]], measure: str) -> dict[str, Cutoff]:
-    """By dataset the cutoff of the measure that is nearest to the usual one; the whole ranking is the farthest."""
+    """By dataset, the measure's cutoff that is nearest to the usual one; the whole ranking counts as the farthest."""
     found: dict[str, Cutoff] = {}
     for row in sorted(rows, key=lambda row: (row["cutoff"] is None, abs((row["cutoff"] or 0) - _USUAL_CUTOFF))):
         if row["measure"] == measure:

@@ -1,4 +1,4 @@
-"""Count, mean, variance and skewness of sets of differences, put together without differences of large sums."""
+"""Count, mean, variance and skewness of sets of differences, combined without subtracting large sums."""
 
 import dataclasses
 import math
@@ -21,9 +21,9 @@ class Moments:
 
     @classmethod
     def of(cls, parts: Iterable[Part]) -> "Moments":
-        """Those of sets of differences together, without differences of large sums; what is undefined counts as 0.
+        """The moments of sets of differences combined, without subtracting large sums; undefined ones count as 0.
 
-        A mean that is not a finite number stays what it is, as 0 would say that nothing was lost.
+        A mean that is not a finite number is kept, because 0 would say that nothing was lost.
         """
         known = [
             (n, mean, max(_number(variance), 0.0), _number(skew))
@@ -37,7 +37,7 @@ class Moments:
         mean = first + sum(part[0] * (part[1] - first) for part in known) / n
         squares = cubes = 0.0
         for count, of_part, variance, skewness in known:
-            # Products, as a power that leaves the range of a double raises an error.
+            # Products, because a power that leaves the range of a double raises an error.
             apart = of_part - mean if len(known) > 1 else 0.0
             squares += count * (variance + apart * apart)
             cubes += count * (skewness * _to_the_1_5(variance) + 3 * apart * variance + apart * apart * apart)
@@ -55,7 +55,7 @@ class Moments:
 
     @property
     def skewness_of_mean(self) -> float:
-        """The skewness of the mean of so many: that of the population over sqrt(n)."""
+        """The skewness of the mean of n differences: that of the population over sqrt(n)."""
         return self.skewness / math.sqrt(self.n) if self.n else 0.0
 
 

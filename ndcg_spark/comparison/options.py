@@ -19,15 +19,15 @@ TESTS = ("t", "randomization")
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison; ConfigurationError for one that has no meaning."""
+    """The options of a comparison; raises ConfigurationError for an invalid one."""
 
-    #: Columns of numbers, each with the cutoffs at which it is compared; None for all at which it was evaluated.
+    #: Columns of numbers, each with the cutoffs at which to compare it; None for all cutoffs that were evaluated.
     measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
-    #: Intervals are those of 1 - alpha.
+    #: Intervals cover 1 - alpha.
     alpha: float = 0.05
     #: How p values are adjusted within their families: `holm`, `bh` or `none`.
     correction: str = "holm"
-    #: `t`, or `randomization` for all; with `t`, rows whose flags doubt it have another test (COMPARING.md).
+    #: `t`, or `randomization` for all; with `t`, rows whose flags cast doubt on it get another test (COMPARING.md).
     test: str = "t"
     #: Differences of at most this size are ties.
     tie: float = 1e-9
@@ -35,9 +35,9 @@ class ComparisonOptions:
     losses: tuple[float, ...] = (0.2,)
     #: A slice of fewer paired queries is not tested.
     min_queries: int = 10
-    #: Of the random signs.
+    #: The seed of the random signs.
     seed: int = 0
-    #: The largest difference that does not matter; without it no comparison is concluded to be the same.
+    #: The largest difference that does not matter; without it, no comparison is concluded to be the same.
     margin: float | None = None
     #: Leave out queries whose judgments are not those of the baseline's night.
     unchanged_queries: bool = False
@@ -70,7 +70,7 @@ class ComparisonOptions:
 
     @property
     def cutoffs(self) -> list[Cutoff] | None:
-        """The cutoffs of all measures, ascending; None where one is compared at all."""
+        """The cutoffs of all measures, ascending; None if a measure is compared at all of its cutoffs."""
         named = list(self.measures.values())
         return None if None in named else ascending(cutoff for of_measure in named for cutoff in of_measure or ())
 
@@ -81,7 +81,7 @@ class ComparisonOptions:
 
 
 def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs, of a text like ``ndcg@10,dcg,P@5 AP``; None is every cutoff.
+    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
 
     Raises
     ------

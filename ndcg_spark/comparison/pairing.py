@@ -1,8 +1,8 @@
-"""Scores paired with those of a baseline: a full outer join by query, from which nothing is lost.
+"""Scores paired with those of a baseline: a full outer join by query, which loses nothing.
 
 The tables here have columns of their own. `night` is a date (NO_NIGHT if there is none), `cutoff` is 0 for the whole
 ranking, `status` a number of STATUSES, `place` a number of what is compared, and the measures are numbered: `score_0`,
-`baseline_0`, `score_1`, ... Text in their place doubles the time of a comparison.
+`baseline_0`, `score_1`, ... Using text instead would double the time of a comparison.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ from ndcg_spark.comparison.places import NO_NIGHT, Place, Scored
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.text import did_you_mean
 
-#: The name of the dataset of tables that name none.
+#: The name of the dataset for tables that name none.
 DATASET = "default"
-#: The status on both sides of a query that is left out because its judgments differ.
+#: The status, on both sides, of a query that is left out because its judgments differ.
 REJUDGED = "other_judgments"
-#: The statuses of a query by their numbers; 4 is whatever else a table has.
+#: The statuses of a query by their numbers; 4 stands for any other status in a table.
 STATUSES = {1: "scored", 2: "no_relevant", 3: "missing", 4: "other", 5: REJUDGED}
 _OWN_NAMES = {"evaluated_on": "night", "judgments_hash": "judgments"}
 _NUMBERS = ("double", "float", "decimal", "tinyint", "smallint", "int", "bigint", "void")
@@ -34,12 +34,12 @@ def numbered(name: str, measures: Sequence[str]) -> list[str]:
 
 
 def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
-    """What of a table QUERY_SCORES is compared: the columns of Scored, query_id, status, evaluation_id, score_0...
+    """The compared part of a table QUERY_SCORES: the columns of Scored, query_id, status, evaluation_id, score_0...
 
-    Beside these, judgments: the hash of the query's judgments, null if the table has none.
+    The column judgments is added: the hash of the query's judgments, null if the table has none.
 
-    Columns other than run, query_id and the measures may be absent; a score then is `scored` and no score `missing`.
-    Numbers that are not finite become null.
+    Columns other than run, query_id and the measures may be absent; without a status, a query with a score is `scored`
+    and one without is `missing`. Numbers that are not finite become null.
 
     Raises
     ------
@@ -81,13 +81,13 @@ def scores(table: DataFrame, measures: Sequence[str], where: str) -> DataFrame:
 def paired(
     own: DataFrame, baseline: DataFrame | None, places: Sequence[Place], measures: Sequence[str], leave_out: bool
 ) -> DataFrame:
-    """One row per place and query that a side has, in no order: place, query_id, and the columns of both sides.
+    """One row per place and query of either side, in no order: place, query_id, and the columns of both sides.
 
     Columns: status, score_0..., baseline_status, baseline_0..., null where that side does not have the query; times and
     baseline_times, how many rows each side had; rejudged, whether the judgments of the query differ. With `leave_out`,
-    such a query has no scores. The judgments of one night (no `baseline`) do not differ.
+    a rejudged query has no scores. Within one night (no `baseline`), judgments do not differ.
 
-    A full outer join as a union that is grouped: it takes no longer than a left join, and counts duplicates.
+    The full outer join is a grouped union: it takes no longer than a left join, and it counts duplicates.
     """
     of_run = {"status": "int", **dict.fromkeys(numbered("score", measures), "double")}
     if baseline is not None:
@@ -131,7 +131,7 @@ def with_dataset(table: DataFrame, places: Sequence[Place]) -> DataFrame:
 
 
 def _at_places(table: DataFrame, numbers: Iterable[tuple[int, Scored]]) -> DataFrame:
-    """The rows of these scores, each beside the number of its place; a baseline's once for every place."""
+    """The rows of these scores, each with the number of its place; a baseline's rows once for every place."""
     rows = [{"place": number, **dataclasses.asdict(scored)} for number, scored in numbers]
     kinds = [("place", pa.int32()), ("dataset", pa.string()), ("night", pa.date32()), ("run", pa.string())]
     numbered = pa.Table.from_pylist(rows, pa.schema([*kinds, ("cutoff", pa.int32())]))

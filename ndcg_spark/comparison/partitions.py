@@ -1,4 +1,4 @@
-"""What all slices of an attribute say together: whether they differ, and whether they contradict all queries."""
+"""What all slices of an attribute show together: whether they differ, and whether they contradict the whole."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +18,8 @@ def contradictions(
 ) -> list[tuple[Aggregate, str]]:
     """Aggregates of all queries whose change of the mean every slice of an attribute contradicts, each with a sentence.
 
-    The mean of paired differences always lies between those of its slices. The change of the mean need not where
-    queries came, went or are left out: then all queries may gain where every slice of them loses.
+    The mean of paired differences always lies between those of its slices. The change of the mean need not if queries
+    were added, removed or left out: then the mean of all queries may rise although it falls in every slice.
     """
     found = []
     for whole, attribute, values in _partitions(aggregates, slices):

@@ -12,7 +12,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.text import unknown_name
 
-#: The night of scores without a date. Earlier years have other days in Java.
+#: The night of scores without a date. It is not earlier because Java's calendar differs for earlier years.
 NO_NIGHT = datetime.date(1900, 1, 1)
 
 
@@ -28,15 +28,15 @@ class Scored:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """What is compared: a run at a cutoff, and the scores of the baseline, None where it has none there."""
+    """What is compared: a run at a cutoff and the scores of the baseline there, None if it has none."""
 
     own: Scored
     baseline: Scored | None
     #: The date of another night that the run is compared with; None for the same night.
     baseline_night: datetime.date | None
-    #: Of the run's scores.
+    #: The evaluation_id of the run's scores.
     evaluation_id: str | None
-    #: The run that it is compared with.
+    #: The run that is the baseline.
     baseline_run: str
 
     @property
@@ -64,9 +64,9 @@ def places(
 ) -> list[Place]:
     """Everything that is compared, sorted by dataset, night, run, baseline and cutoff. Runs a job for each table.
 
-    `own` and `baseline` are as of `pairing.scores`; without `baseline` the baselines are runs of the same night, which
-    are not compared with each other; without `baseline_runs` every run is compared with that of its name. A run has a
-    place wherever a baseline has scores, also if it has none there.
+    `own` and `baseline` are tables of `pairing.scores`; without `baseline`, the baselines are runs of the same night,
+    which are not compared with each other; without `baseline_runs` every run is compared with the baseline's run of the
+    same name. A run has a place wherever a baseline has scores, even if the run itself has none there.
 
     Raises
     ------
@@ -115,14 +115,14 @@ def places(
 
 
 def _inventory(scores: DataFrame) -> dict[Scored, str | None]:
-    """What a table has scores of, each with its evaluation_id. Runs a job."""
+    """The runs and cutoffs that a table has scores of, each with its evaluation_id. Runs a job."""
     names = ("dataset", "night", "run", "cutoff")
     rows = scores.groupBy(*names).agg(F.max("evaluation_id").alias("evaluation_id")).collect()
     return {Scored(*(row[name] for name in names)): row["evaluation_id"] for row in rows}
 
 
 def _refuse_absent(baseline_runs: Iterable[str], there: Collection[str], known: Collection[str]) -> None:
-    """ConfigurationError unless all baselines are there; `known` are the runs that have scores at any cutoff."""
+    """ConfigurationError unless all baselines exist; `known` are the runs that have scores at any cutoff."""
     absent = [run for run in baseline_runs if run not in there]
     unknown = [run for run in absent if known and run not in known]
     if unknown:

@@ -1,29 +1,29 @@
-"""The randomization test of paired differences: how often random signs give a sum as large as the one that was seen.
+"""The randomization test of paired differences: how often random signs give a sum as large as the observed one.
 
-Up to EXACT changed units (queries, or buckets of queries) all signs are counted out. With more, signs are drawn from a
-distribution that is tilted towards the sum that was seen (importance sampling by exponential tilting), so that p values
-far below 1 in REPLICATES are as exact as large ones. The p value depends on the differences and the seed alone, and not
-on the order of rows or the engine.
+Up to EXACT changed units (queries, or buckets of queries) all combinations of signs are enumerated. With more, signs
+are drawn from a distribution that is tilted towards the observed sum (importance sampling by exponential tilting), so
+that p values far below 1 in REPLICATES are as exact as large ones. The p value depends only on the differences and the
+seed, not on the order of rows or the engine.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: How many times the signs are drawn, again and again until the standard error is so small a part of the p value.
+#: How many signs are drawn at a time, repeatedly until the standard error is at most this share of the p value.
 REPLICATES, PRECISION = 10_000, 0.0125
 #: With this many changed units or fewer, every combination of signs is enumerated.
 EXACT = 16
-#: Up to this many queries each is a unit; above, this many buckets of queries are. Flipping buckets is a subgroup of
-#: flipping queries, so the test stays valid.
+#: Up to this many queries, each query is a unit; beyond, the units are this many buckets of queries. Flipping buckets
+#: is a subgroup of flipping queries, so the test stays valid.
 UNITS = 4_096
-#: Sums that differ by less, in parts of the largest sum, are equal.
+#: Sums that differ by less than this share of the largest sum count as equal.
 EQUAL = 1e-9
-#: No p value is smaller, as the next smaller numbers lose their digits.
+#: No p value is smaller than this, because smaller numbers lose digits.
 LEAST = float(np.finfo(np.float64).tiny)
 
-#: No more signs are drawn in all, which is once for as many units as there can be.
+#: No more signs than this are drawn in total, which is one draw for the largest possible number of units.
 _MOST_SIGNS = REPLICATES * UNITS
-#: Units whose signs are drawn at once: 10,000 numbers of each are 41 MB.
+#: The number of units whose signs are drawn at once: 10,000 numbers for each take 41 MB.
 _AT_ONCE = 512
 
 _Numbers = NDArray[np.float64]
@@ -32,7 +32,7 @@ _Numbers = NDArray[np.float64]
 def p_value(differences: _Numbers, seed: int = 0) -> float:
     """The two-sided p value of the differences, each the sum of those of a unit's queries; 1 for a sum of 0.
 
-    Differences of the size of rounding errors, next to the largest, count as none.
+    Differences as small as rounding errors of the largest one count as 0.
     """
     sizes = np.abs(np.asarray(differences, np.float64))
     largest = sizes.max(initial=0.0)
@@ -62,7 +62,7 @@ def _counted(sizes: _Numbers, least: float) -> float:
 def _drawn(sizes: _Numbers, seen: float, least: float, seed: int) -> float:
     """Twice the mean of [S >= least] exp(K(t) - t S), where each sign is + with the probability 1 / (1 + exp(-2 t a)).
 
-    K(t) is the sum of log cosh(t a), and t the tilt at which the mean of S is the sum that was seen.
+    K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum.
     """
     tilt = _tilt(sizes, seen)
     # log cosh x, which does not leave the range of a double.

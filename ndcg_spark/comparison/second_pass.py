@@ -1,4 +1,4 @@
-"""What only a second pass over some comparisons can tell: the spread of weighted differences, randomized p values."""
+"""What needs a second pass over some comparisons: the spread of weighted differences, randomized p values."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -18,7 +18,7 @@ from ndcg_spark.tables.sorting import DECIMALS
 def spreads(table: DataFrame, aggregates: Sequence[Aggregate], measures: int) -> list[tuple[float, float]]:
     """For each aggregate the sums of the squares and of the cubes of weight (difference - weighted mean). Runs a job.
 
-    The weighted mean must be known before, as a difference of large sums would lose digits.
+    The weighted mean must be known beforehand, because subtracting large sums would lose digits.
     """
     if not aggregates:
         return []
@@ -35,8 +35,8 @@ def randomized(
 ) -> list[tuple[float, float]]:
     """For each aggregate the p value of the randomization test without weights and with them. Runs a job.
 
-    It fetches a difference per query or, of more than UNITS queries, per bucket of queries. Without weights the second
-    p value is 1.
+    It fetches one difference per query or, for more than UNITS queries, one per bucket of queries. Without weights the
+    second p value is 1.
     """
     if not aggregates:
         return []
@@ -55,7 +55,7 @@ def randomized(
 
 
 def extremes(paired: DataFrame, places: Sequence[Place], measures: Sequence[str], queries: int) -> list[dict[str, Any]]:
-    """The rows `Comparison.queries`: of each place and measure at most `queries` that lost and that won. Runs a job."""
+    """The rows `Comparison.queries`: per place and measure, at most `queries` that lost and that won. Runs a job."""
     ends = [_end(paired, number, is_loss) for number in range(len(measures)) for is_loss in (True, False)]
     largest = Window.partitionBy("place", "measure", "is_loss").orderBy(
         F.round(F.abs("difference"), DECIMALS).desc(), "query_id"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Not scipy.stats, which takes half a second to import.
+# scipy.stats is not used because it takes half a second to import.
 from scipy.special import betaincinv, fdtrc, stdtr, stdtrit
 
 from ndcg_spark.comparison.moments import Moments
@@ -21,15 +21,15 @@ Numbers = NDArray[np.float64]
 
 #: The power at which a difference counts as detectable.
 POWER = 0.8
-#: The fewest changed queries with which t is trusted.
+#: The smallest number of changed queries with which t is trusted.
 FEWEST_CHANGED = 30
 #: How many queries t needs for each unit of the squared skewness of the differences (Kohavi et al. 2014).
 PER_SKEWNESS = 355
-#: Differences vary by rounding alone where their deviation is so small a part of their mean.
+#: Differences vary only by rounding if their deviation is at most this share of their mean.
 SAME = 1e-9
 #: The fewest queries that weights may come down to, and the largest share of the weight that one query may have.
 FEWEST_EFFECTIVE, LARGEST_SHARE = 30, 0.05
-#: The flags of a comparison whose interval proves nothing, as t is doubtful or no query shows what could be lost.
+#: The flags of a comparison whose interval proves nothing, because t is doubtful or no query shows what could be lost.
 DOUBTS = frozenset({"unchanged", "no_variation", "few_changed", "skewed", "few_effective", "one_weighs_much"})
 #: Beyond this many standard errors the correction for skewness stays what it is there.
 _CORRECTED = 5.0
@@ -37,7 +37,7 @@ _CORRECTED = 5.0
 
 @dataclasses.dataclass(frozen=True)
 class PairedTest:
-    """What a paired test says; all numbers or all arrays of one shape, and nan where there is no answer."""
+    """The result of a paired test: all numbers, or all arrays of one shape, with nan where there is no result."""
 
     p_value: Any
     interval_low: Any
@@ -61,8 +61,8 @@ def paired_t(
     varies or no double holds how much it varies, every answer is nan.
 
     `skewness` is that of the mean, 0 for the plain t test. Otherwise p and interval are those of t corrected for
-    skewness (Johnson 1978), in the monotone form of Hall (1992), up to five standard errors. COMPARING.md has the false
-    alarms that were measured with both.
+    skewness (Johnson 1978), in the monotone form of Hall (1992), up to five standard errors. COMPARING.md has the
+    measured rates of false alarms of both.
     """
     n, mean, deviation, skewness = (np.asarray(each, np.float64) for each in (n, mean, deviation, skewness))
     freedom = n - 1 if freedom is None else np.asarray(freedom, np.float64)
@@ -87,7 +87,7 @@ def _corrected(t: Numbers, skewness: Numbers) -> Numbers:
 
 
 def _uncorrected(corrected: Numbers, skewness: Numbers) -> Numbers:
-    """The t of which `corrected` is the corrected one."""
+    """The t whose corrected value is `corrected`."""
     far = np.copysign(_CORRECTED, corrected - skewness / 6)
     beyond = np.abs(corrected - skewness / 6) > np.abs(_corrected(far, skewness) - skewness / 6)
     third = np.where(skewness == 0, 1.0, skewness / 3)
@@ -127,10 +127,10 @@ CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "none": unadjusted}
 def slices_differ(n: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
     """The p value of one mean difference in all slices, of F* of Brown and Forsythe (1974); nan if nothing varies.
 
-    Of each slice the number of its queries, and the mean and the variance of the sample of their differences. Unlike
-    Welch's F it takes slices without variance, and keeps its level where few queries of a slice changed: measured at
-    0.05 with resampled pairs of real runs 3.9 to 5.1 % (Welch 4.5 to 11.0 %), and with rare losses in slices of 10, 30
-    and 100 queries 10.8 % (Welch 42.8 %).
+    The arguments are, for each slice, the number of its queries and the mean and the sample variance of their
+    differences. Unlike Welch's F it takes slices without variance, and keeps its level where few queries of a slice
+    changed: measured at 0.05 with resampled pairs of real runs 3.9 to 5.1 % (Welch 4.5 to 11.0 %), and with rare losses
+    in slices of 10, 30 and 100 queries 10.8 % (Welch 42.8 %).
     """
     n, mean, variance = (np.asarray(each, np.float64) for each in (n, mean, variance))
     total = n.sum()
@@ -151,14 +151,14 @@ def share_bound(count: float, n: float, alpha: float = 0.05) -> float:
 
 
 def queries_needed(n: float, detectable: float, wanted: float) -> float:
-    """How many queries would see a difference of `wanted`, where n of them see one of `detectable`."""
+    """How many queries are needed to detect a difference of `wanted`, if n queries detect one of `detectable`."""
     return n * (detectable / wanted) * (detectable / wanted)
 
 
 def doubts(moments: Moments, changed: int) -> list[str]:
-    """Why t is not to be trusted with these differences, if it is not; `changed` is how many are not 0.
+    """The flags that say why t cannot be trusted with these differences, if any; `changed` is how many are not 0.
 
-    With more than 2 sqrt(6 / n) the skewness is more than that of a sample of normal differences.
+    A skewness above 2 sqrt(6 / n) is larger than that of a sample of normal differences.
     """
     if moments.n < 2:
         return ["unchanged", "too_few"] if moments.n and not changed else ["too_few"]
@@ -173,7 +173,7 @@ def doubts(moments: Moments, changed: int) -> list[str]:
 
 
 def doubts_of_weights(effective: float, largest_share: float) -> list[str]:
-    """Why weights make a mean depend on few queries, if they do."""
+    """The flags that say why weights make a mean depend on few queries, if any."""
     few = ["few_effective"] if effective < FEWEST_EFFECTIVE else []
     return [*few, *(["one_weighs_much"] if largest_share > LARGEST_SHARE else [])]
 

@@ -21,7 +21,7 @@ _RANDOMIZED = frozenset({"few_changed", "few_effective", "one_weighs_much"})
 
 
 _OF_T = ("interval_low", "interval_high", "effect_size", "minimum_detectable")
-#: Numbers of queries above this are as good as infinite, and no integer of 64 bits.
+#: Numbers of queries above this are as good as infinite, and do not fit into a 64-bit integer.
 MOST_QUERIES = 1e15
 
 
@@ -34,10 +34,10 @@ class Estimate:
     n: int
     mean: float
     error: float
-    #: Of the mean, which is that of the differences over sqrt(n).
+    #: The skewness of the mean, which is that of the differences over sqrt(n).
     skewness: float
     weighted: bool = False
-    #: The p value of the randomization test, if it was taken.
+    #: The p value of the randomization test, if that was run.
     randomized: float | None = None
 
     @property
@@ -46,7 +46,7 @@ class Estimate:
         return self.n > 1 and not {"unchanged", "below_min_queries"}.intersection(self.flags)
 
     def needs_randomization(self, test: str) -> bool:
-        """Whether its p value is that of the randomization test, where `test` is that of the options."""
+        """Whether its p value must come from the randomization test; `test` is the test in the options."""
         is_doubted = test == "randomization" or not _RANDOMIZED.isdisjoint(self.flags)
         return self.is_tested and is_doubted and "no_variation" not in self.flags
 
@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def effective_n(self) -> float:
-        """How many queries of equal weights would say as much as these."""
+        """How many queries of equal weight would be as informative as these."""
         total = self.aggregate.total
         squares = total("weight_squares")
         return total("weight") * total("weight") / squares if squares else 0.0
@@ -80,13 +80,13 @@ class Estimate:
         return f"weighted {name}" if self.weighted else name
 
     def p_value(self, t: float) -> float:
-        """Its p value, where that of the t test is `t`; nan if there is none."""
+        """Its p value, given that of the t test as `t`; nan if there is none."""
         if "unchanged" in self.flags and "below_min_queries" not in self.flags:
             return 1.0
         if not self.is_tested:
             return float("nan")
         if "no_variation" in self.flags:
-            # Of all signs only two have a sum as large: all as they are, and all the other way.
+            # Only two of all combinations of signs have a sum as large: all as observed, and all flipped.
             return max(2.0 ** (1 - self.n), randomization.LEAST)
         return t if self.randomized is None else self.randomized
 
@@ -132,7 +132,7 @@ def rows(
     t = statistics.paired_t(
         [each.n for each in estimates],
         [each.mean for each in estimates],
-        # Of a weighted mean, the deviation that has this error.
+        # For a weighted mean, the standard deviation that would give this error.
         [each.error * np.sqrt(each.n) for each in estimates],
         options.alpha,
         freedom=[each.freedom for each in estimates],

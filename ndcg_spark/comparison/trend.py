@@ -1,18 +1,18 @@
-"""The scores of a run, night by night: where they cannot be compared with those before, and which stand out.
+"""The scores of a run, night by night: where they cannot be compared with earlier ones, and which nights stand out.
 
-A band of a median and a median absolute deviation (MAD), which one bad night does not move, notices a night. A CUSUM
-(Page 1954) notices a change of the level that no single night shows, and says since when.
+A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects single nights. A
+CUSUM (Page 1954) detects a change of the level that no single night shows, and since when.
 """
 
 import dataclasses
 import statistics
 from collections.abc import Sequence
 
-#: A night is compared with the median of at most WINDOW comparable nights before it, and of at least LEAST.
+#: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least LEAST.
 WINDOW, LEAST = 28, 7
-#: How far from the median a night may be, in standard deviations as the MAD tells them for normal values.
+#: How far from the median a night may be, in standard deviations, estimated from the MAD as for normal values.
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
-#: The least distance that is flagged, as nights of an unchanged system have a MAD of 0.
+#: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
 FLOOR = 0.005
 #: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and flags a sum of
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
@@ -25,7 +25,7 @@ ALLOWED_DROP = 0.02
 
 @dataclasses.dataclass(frozen=True)
 class NightScore:
-    """The score of one night, and what it must share with another to be compared with it."""
+    """The score of one night, and what another night must share with it to be comparable."""
 
     date: str
     #: None if no query is left for a mean.
@@ -44,12 +44,12 @@ class Flag:
 
 @dataclasses.dataclass(frozen=True)
 class Band:
-    """Where the score of a night is no surprise: the median of the comparable nights before, and how far from it."""
+    """Where the score of a night is expected: the median of the comparable nights before, and the distance from it."""
 
     median: float
     low: float
     high: float
-    #: How many nights the median is of.
+    #: How many nights the median is taken over.
     nights: int
 
 
@@ -59,7 +59,7 @@ class Level:
 
     #: The first night of the new level.
     since: str
-    #: The mean of the nights from then on, less the level before.
+    #: The mean of the nights since then, minus the level before.
     change: float
 
 
@@ -69,9 +69,9 @@ class Point:
 
     date: str
     value: float | None
-    #: What changed since the night before, of `convention` and `judgments`: the line is not joined here.
+    #: Which of `convention` and `judgments` changed since the night before; the line is interrupted here.
     breaks: tuple[str, ...]
-    #: None where the comparable nights before are too few.
+    #: None if there are too few earlier comparable nights.
     band: Band | None
     flags: tuple[Flag, ...]
     #: Nights of one stretch follow each other without a break.
@@ -93,9 +93,9 @@ def trend(
 ) -> list[Point]:
     """The nights, which come by date, with their breaks, the band that each is compared with, and its flags.
 
-    Comparable are nights with the same convention and judgments, also if others lie between. `anchor` is the date from
-    which drops and levels are counted; without it, each convention and set of judgments is anchored at its first
-    nights. `floor` is the least distance from the median that is flagged, and so three standard deviations at least.
+    Nights with the same convention and judgments are comparable, even if others lie between them. `anchor` is the date
+    from which drops and levels are counted; without it, each convention and set of judgments is anchored at its first
+    nights. `floor` is the smallest distance from the median that is flagged: three standard deviations at least.
     """
     points: list[Point] = []
     known: dict[tuple[str, str], list[NightScore]] = {}
@@ -133,7 +133,7 @@ class _Cusum:
     after: list[float] = dataclasses.field(default_factory=list)
 
     def flags(self, date: str, value: float) -> list[Flag]:
-        """Take in the next night. A flag if it shows that the level has changed; then a new reference begins."""
+        """Add the next night. Returns a flag if it shows that the level has changed; then a new reference begins."""
         if self.level is not None:
             self.after.append(value)
             self.level = Level(self.level.since, statistics.fmean(self.after) - self.before)
@@ -177,7 +177,7 @@ def _outlier(value: float, band: Band | None) -> list[Flag]:
 
 
 def _drop(nights: Sequence[NightScore], allowed: float, anchor: str | None) -> list[Flag]:
-    """The drop of the last nights' level since the anchor, if it is more than allowed."""
+    """A flag for the drop of the last nights' level since the anchor, if that is more than allowed."""
     known = [each for each in nights if anchor is None or each.date >= anchor]
     if len(known) < 2 * LEVEL:
         return []

@@ -33,16 +33,16 @@ class TrendRequest:
 
     dataset: str | None = None
     run: str | None = None
-    #: Only these runs; all if none is named.
+    #: The runs to show; all if none is named.
     runs: Collection[str] = ()
-    #: Like `ndcg@10,judged_rate`; None for the headline of the newest night, whose cutoff is also that of a measure
-    #: without one, if the night has it there.
+    #: A text like `ndcg@10,judged_rate`; None for the headline of the newest night. The headline's cutoff is also used
+    #: for a measure without one, if the night has a value there.
     measures: str | None = None
-    #: How many of the newest nights are shown; all are taken into account.
+    #: How many of the newest nights are shown; the statistics use all nights.
     last: int = 60
     anchor: str | None = None
     allowed_drop: float = ALLOWED_DROP
-    #: The least distance from the median that is flagged.
+    #: The smallest distance from the median that is flagged.
     floor: float = FLOOR
 
 
@@ -55,12 +55,12 @@ class TrendLine:
     measure: str
     cutoff: int | None
     points: Sequence[Point]
-    #: Of each point, how many queries it is a mean of, the verdict on its night, if there is one, and why somebody has
-    #: accepted the night, if so.
+    #: For each point: how many queries it is a mean of, the verdict on its night, if there is one, and the reason why
+    #: somebody accepted the night, if anybody did.
     queries: Sequence[int]
     verdicts: Sequence[str | None]
     accepted: Sequence[str | None] = ()
-    #: Of each point, the notes on its night.
+    #: The notes on the night of each point.
     notes: Sequence[Sequence[str]] = ()
 
 
@@ -131,7 +131,7 @@ def verdict_of(night: CommittedNight) -> str | None:
 
 
 def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
-    """The measures and cutoffs of a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
+    """The measures and cutoffs from a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
     known = {format_cutoff(row["cutoff"]): row["cutoff"] for _, rows in reversed(nights) for row in rows}
     night, newest = nights[-1]
     asked = measure_set_in(night.record.get("configuration") or {})

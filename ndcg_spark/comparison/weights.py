@@ -11,23 +11,23 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import QUERY_WEIGHTS, query_key
 
 WHERE = "query_weights"
-#: The range of a weight. Squares of weights outside it are 0 or infinite, and so is what is divided by their sums.
+#: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of their sums.
 LEAST, MOST = 1e-100, 1e100
 _NAMES = "name its columns query_id and weight, or map them in a configuration, query_weights.columns"
 
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    """A table QUERY_WEIGHTS that keeps its contract."""
+    """A table QUERY_WEIGHTS that fulfils its contract."""
 
     #: None without weights.
     table: DataFrame | None = None
-    #: How many queries of which dataset have a weight; the dataset is null if the table names none.
+    #: How many queries of each dataset have a weight; the dataset is null if the table names none.
     queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
 
     @property
     def names_datasets(self) -> bool:
-        """Whether its queries are those of a named dataset each."""
+        """Whether the table names the dataset of each of its queries."""
         return self.table is not None and "dataset" in self.table.columns
 
     def put_on(self, table: DataFrame) -> DataFrame:

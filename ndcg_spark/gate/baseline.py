@@ -1,6 +1,6 @@
 """The two sides of a gate, tonight and a baseline, and whether they can be compared at all.
 
-That comes before any statistics: numbers that mean different things have a difference too.
+Comparability is checked before any statistics, because numbers with different meanings have a difference too.
 """
 
 import dataclasses
@@ -14,22 +14,22 @@ from ndcg_spark.gate.config import BaselineConfig, GateConfig
 from ndcg_spark.gate.rules import Row
 from ndcg_spark.gate.verdict import Code
 
-#: Why nothing can be compared: the code, and a sentence.
+#: The reason why nothing can be compared: a code and a sentence.
 Refusal = tuple[Code, str]
 
-#: What a row is about: run, measure, cutoff, attribute, value, and whether it is weighted.
+#: What a row describes: run, measure, cutoff, attribute, value, and whether it is weighted.
 Key = tuple[str, str, Cutoff, str | None, str | None, bool]
 
 
 def key_of(row: Row) -> Key:
-    """What a row of COMPARISONS is about."""
+    """What a row of COMPARISONS describes, as a key."""
     weighted = row["weight_effective_n"] is not None
     return row["run"], row["measure"], row["cutoff"], row["attribute"], row["value"], weighted
 
 
 @dataclasses.dataclass(frozen=True)
 class Night:
-    """What is known of a night without reading a score."""
+    """What is known about a night without reading query scores."""
 
     dataset: str
     evaluated_on: str
@@ -43,16 +43,16 @@ class Night:
     scores: Sequence[Row]
     #: The datasets that were evaluated together with it, its own among them.
     datasets: Sequence[str] = ()
-    #: Of how many nights its scores are the mean: its own, and good ones before it that are alike.
+    #: How many nights its scores are the mean of: the night itself, and comparable good nights before it.
     nights: int = 1
-    #: By run, measure and cutoff, the standard deviation of the differences between good nights that are alike.
+    #: By run, measure and cutoff, the standard deviation of the differences between comparable good nights.
     noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The keys of the checks that failed in the nights before, as many as the gate asks for.
+    #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
     failed_before: Collection[tuple[Any, ...]] = ()
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":
-        """A night by its record and the rows of its DATASET_SCORES."""
+        """A night made from its record and the rows of its DATASET_SCORES."""
         return cls(
             dataset,
             evaluated_on,
@@ -71,7 +71,7 @@ class Night:
 
     @property
     def has_queries(self) -> bool:
-        """Whether any query of it is judged; otherwise it has runs, and no QUERY_SCORES."""
+        """Whether any of its queries is judged; otherwise it has runs but no QUERY_SCORES."""
         counts = ("queries", "missing_queries", "no_relevant_queries")
         return any(row.get(name) for row in self.scores for name in counts)
 
@@ -86,11 +86,11 @@ class Baseline:
     """A baseline of the configuration, looked up: its night, and the rows of COMPARISONS, or why there are none."""
 
     config: BaselineConfig
-    #: The night that it stands for; None if it is not there, or if the baseline is a run of the same night.
+    #: The night that it stands for; None if that is missing, or if the baseline is a run of the same night.
     night: Night | None = None
     refused: Refusal | None = None
     rows: Sequence[Row] = ()
-    #: Of each row, how many queries lost so much or more, by the sizes of losses that the checks limit.
+    #: For each row, the number of queries that lost at least so much, by the sizes of losses that the checks limit.
     losses: Sequence[Mapping[float, int]] = ()
     changes: ChangedJudgments = SAME_JUDGMENTS
     #: The datasets that were evaluated together with this one since its last good night, each with the last date.
@@ -101,12 +101,12 @@ class Baseline:
     lost: Sequence[tuple[str, str]] = ()
 
     def row(self, key: Key) -> Row | None:
-        """Its row of this key, if there is one."""
+        """Its row with this key, if there is one."""
         number = self._numbers.get(key)
         return None if number is None else self.rows[number]
 
     def losing(self, key: Key, by: float) -> int:
-        """How many queries of its row of this key lost so much or more."""
+        """How many queries lost at least this much in its row with this key."""
         return self.losses[self._numbers[key]][by]
 
     @functools.cached_property
@@ -129,18 +129,18 @@ class Baseline:
 
     @property
     def nights(self) -> int:
-        """Of how many nights its scores are the mean."""
+        """How many nights its scores are the mean of."""
         return self.night.nights if self.night else 1
 
     @property
     def runs(self) -> list[str]:
-        """The runs of its night, or the run that it is."""
+        """The runs of its night, or the single run that is the baseline."""
         if self.config.run is not None:
             return [self.config.run]
         return self.night.runs if self.night else []
 
     def as_json(self) -> dict[str, Any]:
-        """What a record keeps of it."""
+        """What a record keeps about it."""
         return {
             "baseline": self.config.name,
             "night": self.evaluated_on,
@@ -154,9 +154,9 @@ class Baseline:
 def refused_baseline(
     config: BaselineConfig, tonight: Night, found: Night | None, unreadable: str | None = None
 ) -> Refusal | None:
-    """Why a baseline cannot be compared with at all, whatever the judgments; None if it can.
+    """Why nothing can be compared with a baseline, whatever the judgments; None if it can be.
 
-    `unreadable` is why the published nights cannot be read, if so.
+    `unreadable` is the reason if the published nights cannot be read.
     """
     if config.run is not None:
         there = config.run in tonight.runs
@@ -182,11 +182,11 @@ def refused_baseline(
 
 
 def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
-    """Why not every expected dataset is there tonight; None if all are, or if no night says which are expected.
+    """Why an expected dataset is missing tonight; None if none is, or if no night says which are expected.
 
-    Expected are those of a baseline's night, and those that came together with this dataset since its last good night.
-    A night that cannot be read, or that the configuration names and that is not there, may have had any dataset and
-    any run, so it is not known whether all have arrived.
+    The datasets of a baseline's night are expected, and those evaluated together with this dataset since its last good
+    night. A night that cannot be read, or that is named in the configuration but missing, may have had any dataset and
+    any run, so nobody knows whether all have arrived.
     """
     config, night = baseline.config, baseline.night
     code = baseline.refused[0] if baseline.refused and night is None else None
@@ -208,7 +208,7 @@ def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
 
 
 def refused_judgments(gate: GateConfig, found: Night, changes: ChangedJudgments) -> Refusal | None:
-    """Why a night cannot be compared with because of its judgments; None if it can."""
+    """Why a night's judgments rule out a comparison with it; None if they do not."""
     if changes.changed == 0:
         return None
     accept = "--accept-baseline REASON accepts this night as it is"

@@ -1,4 +1,4 @@
-"""What a gate has to decide: every check for every run and baseline, each with its row, or why it has none."""
+"""What a gate has to decide: every check for every run and baseline, with its row or the reason why it has none."""
 
 import dataclasses
 import functools
@@ -9,9 +9,9 @@ from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.rules import Row
 from ndcg_spark.gate.verdict import Code
 
-#: A row, or why there is none that decides anything.
+#: A row, or the reason why no row decides anything.
 _Found = tuple[Row | None, Refusal | None]
-#: The rows that compare tonight with a score that every query would have, by that score and their key.
+#: The rows that compare tonight with one score assumed for every query, by that score and their key.
 Minimums = Mapping[tuple[float, Key], Row]
 
 
@@ -67,7 +67,7 @@ def run_checks(
 
 
 def _noise(check: CheckConfig, run: str, tonight: Night, baseline: Baseline, criterion: str) -> float | None:
-    """The noise of what is measured; only that of all queries is known."""
+    """The noise of what is measured; it is known only for all queries."""
     if criterion != "drop" or check.slice or check.weighted or baseline.night is None:
         return None
     return tonight.noise.get((run, check.measure, check.cutoff))
@@ -76,7 +76,7 @@ def _noise(check: CheckConfig, run: str, tonight: Night, baseline: Baseline, cri
 def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Baseline], source: Baseline | None) -> Sequence[str]:
     """The runs of a check: those that it names, or all of tonight and of the expected baselines.
 
-    So a run that did not arrive is missed. The run that the others are compared with is not among them.
+    In this way, a run that did not arrive is noticed. The run that the others are compared with is not included.
     """
     if check.runs is not None:
         return check.runs
@@ -87,8 +87,8 @@ def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Baseline], sour
 def _compared(
     gate: GateConfig, check: CheckConfig, run: str, tonight: Night, baseline: Baseline, criterion: str
 ) -> _Found:
-    """The row of COMPARISONS that a check is about, or why it decides nothing."""
-    # A run that did not arrive comes first, as no other baseline would help.
+    """The row of COMPARISONS that a check needs, or the reason why it decides nothing."""
+    # A run that did not arrive is reported first, because no other baseline would help.
     refused = _missing(run, tonight, "this night") or baseline.refused or _absent(check, run, tonight, "this night")
     if refused is None and baseline.night is not None:
         refused = _absent(check, run, baseline.night, baseline.night.evaluated_on)
@@ -104,7 +104,7 @@ def _compared(
 
 
 def _above(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, minimums: Minimums) -> _Found:
-    """The row that compares a run with the minimum of a check, or why that decides nothing."""
+    """The row that compares a run with the minimum of a check, or the reason why it decides nothing."""
     absent = _absent(check, run, tonight, "this night")
     if absent:
         return None, absent
@@ -114,14 +114,14 @@ def _above(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, minim
 
 
 def _missing(run: str, night: Night, name: str) -> Refusal | None:
-    """Why a night has nothing of a run at all, if so."""
+    """The reason why a night has no results of a run; None if it has some."""
     if run in night.runs:
         return None
     return Code.MISSING_RUN, f"{run} has no results in {name}; find out why it did not arrive"
 
 
 def _absent(check: CheckConfig, run: str, night: Night, name: str) -> Refusal | None:
-    """Why a night has nothing of a run to compare, if so."""
+    """The reason why a night has nothing to compare for a run; None if it has something."""
     missing = _missing(run, night, name)
     if missing:
         return missing
@@ -133,7 +133,7 @@ def _absent(check: CheckConfig, run: str, night: Night, name: str) -> Refusal | 
 def _refused_row(
     gate: GateConfig, check: CheckConfig, run: str, row: Row | None, plain: Row | None, where: str
 ) -> Refusal | None:
-    """Why a row decides nothing, if so; `plain` is the same without weights."""
+    """The reason why a row decides nothing; None if it decides. `plain` is the same row without weights."""
     subject, allowed = check.subject(run), f"max_unpaired_fraction allows {gate.max_unpaired_fraction:.2%}"
     queries, unpaired = (row["queries"], row["unpaired_queries"]) if row else (0, 0)
     every = queries + unpaired

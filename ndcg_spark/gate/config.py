@@ -34,7 +34,7 @@ def _each_once(names: list[str]) -> list[str]:
 
 
 class _Tolerance(Strict):
-    """How much a mean may drop: absolutely, or as a part of the baseline's mean; of both, the stricter."""
+    """How much a mean may drop: absolutely, or as a share of the baseline's mean; of the two, the stricter counts."""
 
     max_drop: _Drop | None = None
     max_relative_drop: _Fraction | None = None
@@ -48,13 +48,13 @@ class _Tolerance(Strict):
 class BaselineConfig(_Tolerance):
     """What runs are compared with: themselves in another night, or another run of the same night.
 
-    A tolerance here goes before that of the checks: an anchor may be further off than yesterday.
+    A tolerance here overrides that of the checks: tonight may differ more from an anchor than from yesterday.
     """
 
     night: (
         Annotated[Literal["recent_good", "last_good"] | datetime.date, BeforeValidator(config_values.night)] | None
     ) = None
-    #: Of how many good nights `recent_good` is the mean.
+    #: How many good nights `recent_good` is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     run: _Name | None = None
 
@@ -90,7 +90,7 @@ class LosingConfig(Strict):
 class CheckConfig(_Tolerance):
     """What is measured, for which runs, and what it may be.
 
-    Without `runs` it is every run of the night and of the baseline. A check that has no limit at all takes the
+    Without `runs`, the check is for every run of the night and of the baseline. A check without any limit uses the
     tolerance of the baselines.
     """
 
@@ -111,7 +111,7 @@ class CheckConfig(_Tolerance):
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether it compares with another night or run; the minimum of a mean needs none."""
+        """Whether it compares with another night or run; the minimum of a mean needs no baseline."""
         return self.limits_drop or self.max_share_losing is not None
 
     def subject(self, run: str | None) -> str:
@@ -131,11 +131,11 @@ class CheckConfig(_Tolerance):
 
 
 class ListsConfig(Strict):
-    """How much lists may change, or must, since the first baseline that is a night, or without one the night before."""
+    """How much lists may or must change since the first baseline that is a night, by default since the night before."""
 
     runs: Annotated[list[_Name], Field(min_length=1), AfterValidator(_each_once)] | None = None
     cutoff: Annotated[int, Field(ge=1)]
-    #: Of the queries that either night returned something for, the share whose list changed.
+    #: Among the queries for which either night returned something, the share whose list changed.
     max_changed_share: _Fraction | None = None
     min_changed_share: _Fraction | None = None
     #: The means over these queries.
@@ -160,7 +160,7 @@ class GateConfig(Strict):
     """When a night passes, when it fails, and when there is no verdict."""
 
     rule: Literal["regression", "noninferiority", "threshold"] = "regression"
-    #: Per night and two-sided: a system that does not change fails in at most alpha / 2 of its nights.
+    #: The level per night, two-sided: an unchanged system fails in at most alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     #: Sets alpha: `1 per 100 nights` is an alpha of 0.02.
     false_alarms: str | None = None
@@ -173,7 +173,7 @@ class GateConfig(Strict):
     max_unpaired_fraction: _Fraction = 0.0
     on_inconclusive: Literal["no_verdict", "warn", "fail"] = "no_verdict"
     on_changed_judgments: Literal["refuse", "unchanged_queries"] = "refuse"
-    #: What follows if the results are identical to those of a baseline's night, as of a system that delivered nothing.
+    #: What follows if the results equal those of a baseline's night, as from a system that delivered nothing new.
     on_same_results: Literal["note", "fail"] = "note"
     baseline: tuple[BaselineConfig, ...] = ()
     check: tuple[CheckConfig, ...] = ()
@@ -195,7 +195,7 @@ class GateConfig(Strict):
 
     @property
     def compares_nights(self) -> bool:
-        """Whether a baseline of it is a night."""
+        """Whether any of its baselines is a night."""
         return any(baseline.run is None for baseline in self.baseline)
 
     @property
@@ -205,7 +205,7 @@ class GateConfig(Strict):
 
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> list[str]:
-    """What contradicts something else in a gate or in the rest of the configuration: sentences with the key's path."""
+    """Contradictions within a gate or with the rest of the configuration: sentences with the key's path."""
     found = []
     names = [baseline.name for baseline in gate.baseline]
     for number, name in enumerate(names):
@@ -240,7 +240,7 @@ def _of_baselines(place: str, check: CheckConfig, baselines: Iterable[BaselineCo
 
 
 def _impossible(place: str, check: CheckConfig) -> Iterator[str]:
-    """Limits that no measure up to 1 can ever break, such as those that are meant in percent."""
+    """Limits that no measure up to 1 can ever break, such as limits that were meant as percentages."""
     by = check.max_share_losing.by if check.max_share_losing else 0.0
     drop = check.max_drop or 0.0
     for name, limit, never in (("max_drop", drop, drop >= 1), ("max_share_losing.by", by, by > 1)):

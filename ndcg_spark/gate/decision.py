@@ -1,4 +1,4 @@
-"""The decision of the gate: what its checks have found becomes one verdict. Plain data in, plain data out.
+"""The decision of the gate: the findings of its checks become one verdict. Plain data in, plain data out.
 
 Fail closed: whatever was not measured, or cannot be compared, is not a pass.
 """
@@ -32,7 +32,7 @@ def decide(
 
     `baselines` has every baseline of the gate, in its order, `minimums` the rows of every `min_value`, and `lists` how
     much the lists changed. `accepted` is why this night is accepted as a baseline of later ones: the verdict stays the
-    same, but where there is none the exit code is 0.
+    same, but if it is `none`, the exit code is 0.
     """
     found = [
         *_missing_datasets(gate, tonight, baselines),
@@ -47,7 +47,7 @@ def decide(
 
 
 def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str) -> Verdict:
-    """The verdict on a dataset that has no night of this date; `newest` is that of its last night before."""
+    """The verdict on a dataset that has no night of this date; `newest` is the date of its last night before that."""
     reason = (
         f"the dataset {dataset} has no night of {evaluated_on}, and its last one before is of {newest}; find out why, "
         "or if it was given up, name the others with --dataset"
@@ -65,7 +65,7 @@ def _verdict(
     accepted: str | None = None,
 ) -> Verdict:
     word, code, reason = _word(gate, found)
-    # What the verdict says already is no warning besides.
+    # What the verdict already says is not repeated as a warning.
     of_findings = [
         finding.reason
         for finding in found
@@ -86,9 +86,9 @@ def _verdict(
 
 
 def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
-    """The verdict, with the code and the sentence of what decided.
+    """The verdict, with the code and the sentence of the finding that decided it.
 
-    Failures go before what could not be decided, and of either the largest drop comes first.
+    Failures take precedence over undecided findings, and within each of the two, the largest drop comes first.
     """
     for word, effect in ((Word.FAIL, Effect.FAIL), (Word.NONE, Effect.NONE)):
         deciding = sorted((finding for finding in found if finding.effect is effect), key=_drop)
@@ -111,7 +111,7 @@ def _drop(finding: Finding) -> float:
 
 
 def _of_noise(found: Sequence[Finding]) -> list[str]:
-    """A warning where an unchanged system moves by more than half of what is allowed from night to night."""
+    """A warning if an unchanged system varies from night to night by more than half of the allowed drop."""
     noisy = [each for each in found if each.noise and each.threshold is not None and -each.threshold < 2 * each.noise]
     if not noisy:
         return []
@@ -124,7 +124,7 @@ def _of_noise(found: Sequence[Finding]) -> list[str]:
 
 
 def _of_unchanged(baseline: Baseline) -> str:
-    """A warning that only the queries with unchanged judgments were compared."""
+    """A warning if only the queries with unchanged judgments were compared."""
     changes = baseline.changes
     same = changes.queries - changes.changed
     return (
@@ -134,7 +134,7 @@ def _of_unchanged(baseline: Baseline) -> str:
 
 
 def _missing_datasets(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline]) -> Iterator[Finding]:
-    """A finding per baseline whose night has a dataset that tonight lacks, or of which it is not known what it has."""
+    """A finding per baseline whose night has a dataset that tonight lacks, or whose datasets are unknown."""
     for number, each in enumerate(baselines):
         refused = refused_datasets(tonight, each)
         if refused:
@@ -142,7 +142,7 @@ def _missing_datasets(gate: GateConfig, tonight: Night, baselines: Sequence[Base
 
 
 def _datasets(gate: GateConfig, place: str, refused: Refusal, baseline: Baseline | None = None) -> Finding:
-    # Every check would have measured what is not there, and each may only warn.
+    # Every check would have measured the missing dataset, and it may be that all of them only warn.
     severities = {*(check.severity for check in gate.check), *(check.severity for check in gate.lists)}
     severity = "fail" if "fail" in severities else "warn"
     code, reason = refused
@@ -160,9 +160,9 @@ def _datasets(gate: GateConfig, place: str, refused: Refusal, baseline: Baseline
 
 
 def _same_results(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline]) -> Iterator[Finding]:
-    """A finding per night whose results are identical to those of tonight."""
+    """A finding per baseline night whose results are identical to tonight's."""
     for each in baselines:
-        # A date that is evaluated again has its own rows once more, which is no news.
+        # A date that is evaluated again has its own rows once more, so equal results mean nothing.
         if each.night is None or each.evaluated_on == tonight.evaluated_on:
             continue
         if tonight.results is not None and each.night.results == tonight.results:

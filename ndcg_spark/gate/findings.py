@@ -1,4 +1,4 @@
-"""What each check of a run has found: the outcome, with the numbers that decided and a sentence."""
+"""What each check found for a run: the outcome, the numbers that decided it, and a sentence."""
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -17,7 +17,7 @@ from ndcg_spark.gate.verdict import Code, Effect, Finding, Outcome, check_key
 _NUMBERS = ("mean", "baseline_mean", "interval_low", "interval_high", "p_value")
 #: The numbers that a criterion cannot do without.
 _NEEDED = {"drop": ("mean", "baseline_mean", "difference"), "min_value": ("mean", "difference"), "max_share_losing": ()}
-#: The code of a check of a minimum, where that of a drop from the minimum has these.
+#: The code of a check of a minimum, by the code of a drop from that minimum.
 _OF_MINIMUM = {
     Code.DROPPED: Code.BELOW,
     Code.NOT_SIGNIFICANT: Code.MAY_BE_CHANCE,
@@ -27,7 +27,7 @@ _OF_MINIMUM = {
 
 
 class _Decided(NamedTuple):
-    """An outcome, with what was measured, its limit, and the numbers that are not those of the row."""
+    """An outcome with the measured value, its limit, and the numbers that do not come from the row."""
 
     outcome: Outcome
     code: Code
@@ -40,7 +40,7 @@ class _Decided(NamedTuple):
 def findings(gate: GateConfig, checks: Sequence[RunCheck], failed_before: Collection[Hashable] = ()) -> list[Finding]:
     """One finding per check of a run, in their order.
 
-    `failed_before` has the keys of the checks that failed in the nights before, if the gate wants that confirmed.
+    `failed_before` has the keys of the checks that failed in the previous nights, if the gate requires confirmation.
     """
     return [_finding(gate, each, test, failed_before) for each, test in zip(checks, tests(gate, checks), strict=True)]
 
@@ -89,7 +89,7 @@ def _finding(gate: GateConfig, each: RunCheck, test: Test, failed_before: Collec
 
 
 def confirmed(gate: GateConfig, found: Finding, failed_before: Collection[Hashable]) -> Finding:
-    """The finding; without a verdict if it fails, and the gate wants that confirmed by the nights before."""
+    """The finding; without a verdict if it fails but the previous nights do not confirm it, as the gate requires."""
     if gate.confirm == 1 or found.effect is not Effect.FAIL or check_key(vars(found)) in failed_before:
         return found
     words = f"{found.reason}; it fails if it is so in {gate.confirm} nights in a row"
@@ -112,7 +112,7 @@ def _decided(gate: GateConfig, each: RunCheck, test: Test) -> _Decided:
 
 
 def _is_broken(criterion: str, row: Row, p: float | None) -> bool:
-    """Whether a number that decides is not finite: any comparison with nan is false, so that nothing would fail."""
+    """Whether a deciding number is not finite: any comparison with nan is false, so that nothing would ever fail."""
     numbers = [p, *(row.get(name) for name in (*_NUMBERS, "difference", "minimum_detectable"))]
     return any(number is not None and _finite(number) is None for number in numbers) or any(
         row[name] is None for name in _NEEDED[criterion]
@@ -159,7 +159,7 @@ def _of_losing(gate: GateConfig, each: RunCheck, row: Row, test: Test) -> _Decid
 
 
 def _of_drop(gate: GateConfig, each: RunCheck, row: Row, test: Test) -> _Decided:
-    # A baseline's own tolerance goes before that of the check.
+    # A baseline's own tolerance overrides that of the check.
     limits = each.baseline.config if each.baseline and each.baseline.config.is_set else each.check
     allowed = rules.allowed_drop(limits.max_drop, limits.max_relative_drop, row["baseline_mean"])
     if allowed is None:

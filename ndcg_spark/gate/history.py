@@ -1,4 +1,4 @@
-"""The nights that an output keeps, as a gate reads them: which one a baseline stands for, and its scores."""
+"""The nights in an output as a gate reads them: which night a baseline stands for, and its scores."""
 
 import contextlib
 import dataclasses
@@ -32,12 +32,12 @@ class History:
 
     nights: Sequence[CommittedNight]
     session: SparkSession
-    #: Why the nights cannot be read, if so.
+    #: The reason if the nights cannot be read; None if they can.
     unreadable: str | None = None
 
     @classmethod
     def of(cls, output: str, session: SparkSession) -> "History":
-        """The nights of an output. Where they cannot be read, nothing is compared, and it says why."""
+        """The nights of an output. If they cannot be read, nothing is compared, and the history holds the reason."""
         try:
             return cls(committed(output), session)
         except StorageError as error:
@@ -53,9 +53,9 @@ class History:
         return dataclasses.replace(night_of(found), datasets=together(self.nights, found), nights=nights)
 
     def known_of(self, tonight: Night, measures: Sequence[str], confirm: int) -> Night:
-        """Tonight with what its history says of it: its noise, what failed before, what else there is of its date.
+        """Tonight with what its history adds: its noise, the checks that failed before, the other datasets of its date.
 
-        `measures` are those whose noise is known, `confirm` how many nights in a row must fail.
+        `measures` are those whose noise is wanted; `confirm` is how many nights in a row must fail.
         """
         there = {night.dataset for night in self.nights if night.evaluated_on == tonight.evaluated_on}
         before = earlier(self.nights, tonight.dataset, tonight.evaluated_on)[-(confirm - 1) :] if confirm > 1 else []
@@ -91,7 +91,7 @@ class History:
         return expected_datasets(self.nights, dataset, evaluated_on)
 
     def scores(self, night: Night) -> DataFrame:
-        """The QUERY_SCORES of a night; the means of several, if it stands for them, as if they were of the newest."""
+        """The QUERY_SCORES of a night; if it stands for several nights, their means, under the newest date."""
         rows = read_nights(self._committed(night), "query_scores", self.session)
         if night.nights == 1:
             return rows
@@ -107,10 +107,10 @@ class History:
 
     @contextlib.contextmanager
     def read_whole(self, night: Night) -> Iterator[None]:
-        """Around what compares with a night by the engine.
+        """A context for comparing with a night on the engine.
 
-        StorageError if its scores are damaged, which engines say in words of their own; ReplacedError if it was
-        evaluated again in the meantime.
+        Raises StorageError if its scores are damaged, which each engine reports in its own words, and ReplacedError if
+        it was evaluated again in the meantime.
         """
         found = self._committed(night)
         with unreplaced(found):
@@ -133,6 +133,6 @@ def _failed(night: CommittedNight) -> frozenset[tuple[Any, ...]]:
 
 
 def night_of(night: CommittedNight) -> Night:
-    """What is known of a published night."""
+    """What is known about a published night."""
     (rows,) = read_dataset_scores([night])
     return Night.of_record(night.dataset, night.evaluated_on, night.record, rows)

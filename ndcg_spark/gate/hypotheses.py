@@ -11,7 +11,7 @@ from ndcg_spark.gate.rules import share_p_value
 
 
 class Test(NamedTuple):
-    """The p value that decides a check, None if nothing was tested, and below what the smallest of a family must be."""
+    """The p value that decides a check, None if nothing was tested, and the limit for the smallest of its family."""
 
     p: float | None
     level: float
@@ -20,9 +20,9 @@ class Test(NamedTuple):
 def tests(gate: GateConfig, checks: Sequence[RunCheck]) -> list[Test]:
     """The p value that decides each check, adjusted by Holm under `regression`.
 
-    A comparison that several checks or baselines rest on is one hypothesis of the family, and one in which no query
-    changed is not tested. Checks that only warn are a family of their own, so that they take nothing from those that
-    can fail.
+    A comparison that several checks or baselines rely on is one hypothesis of the family, and one in which no query
+    changed is not tested. Checks that only warn form a family of their own, so that they do not weaken those that can
+    fail.
     """
     found = [Test(p_value(each), gate.alpha) for each in checks]
     if gate.correction == "none" or gate.rule != "regression":
@@ -41,7 +41,7 @@ def tests(gate: GateConfig, checks: Sequence[RunCheck]) -> list[Test]:
 
 
 def _is_tested(each: RunCheck) -> bool:
-    """Whether it is a hypothesis at all; where no query changed, nothing is."""
+    """Whether a row is a hypothesis at all; it is not if no query changed."""
     return each.criterion == "max_share_losing" or not (each.row and "unchanged" in each.row["flags"])
 
 
@@ -57,7 +57,7 @@ def p_value(each: RunCheck) -> float | None:
 
 
 def _hypothesis(each: RunCheck) -> Hashable:
-    """What tells hypotheses apart: the row, what it compares with, and the limit of what is no drop."""
+    """What distinguishes hypotheses: the row, what it is compared with, and the largest loss that is not a drop."""
     baseline, check = each.baseline, each.check
     of_baseline = (baseline.evaluated_on, baseline.nights, baseline.config.run) if baseline else None
     limit = {"max_share_losing": check.max_share_losing, "min_value": check.min_value}.get(each.criterion)

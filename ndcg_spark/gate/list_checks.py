@@ -1,4 +1,4 @@
-"""What each check of lists has found, for every run: limits of how much lists may or must have changed."""
+"""What each check of lists found for every run: limits on how much lists may or must have changed."""
 
 from collections.abc import Collection, Hashable, Iterator
 
@@ -9,8 +9,8 @@ from ndcg_spark.gate.lists import ComparedLists
 from ndcg_spark.gate.rules import ROUNDING, Row
 from ndcg_spark.gate.verdict import Code, Finding, Outcome
 
-#: Of each limit the column of `summarized` that it is of, whether that may be no more, the code of its failure, and
-#: what is measured in words.
+#: For each limit: the column of `summarized` that it limits, whether it is an upper limit, the code of its failure, and
+#: the measured value in words.
 _LIMITS = {
     "max_changed_share": ("changed_share", True, Code.LISTS_CHANGED, "the share of queries whose list changed"),
     "min_changed_share": ("changed_share", False, Code.LISTS_UNCHANGED, "the share of queries whose list changed"),
@@ -37,7 +37,7 @@ def list_findings(
 def _refused(
     check: ListsConfig, run: str | None, tonight: Night, lists: ComparedLists, row: Row | None
 ) -> Refusal | None:
-    """Why it is not known how much the lists of a run changed, if so."""
+    """The reason if it is unknown how much the lists of a run changed; else None."""
     if run not in tonight.runs:
         missing = f"{run} has no results" if run else "no run has results"
         return Code.MISSING_RUN, f"{missing} in this night; find out why they did not arrive"
@@ -68,7 +68,7 @@ def _finding(
     if row is not None and not refused:
         value = float(row[column])
         beyond = value - threshold if is_most else threshold - value
-        # Written so that a value that is no number fails.
+        # Written so that nan fails.
         is_within = beyond <= ROUNDING
         outcome, code = (Outcome.PASS, Code.WITHIN) if is_within else (Outcome.FAIL, failure)
         of_run = f"lists@{check.cutoff} of {run}: {words} is {value:.4f} against {lists.evaluated_on}"

@@ -1,4 +1,4 @@
-"""How much the lists of a night changed since an earlier one, which the gate's checks of lists decide on."""
+"""How much the lists of a night changed since an earlier night, as input for the gate's checks of lists."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +20,7 @@ from ndcg_spark.nights.records import CommittedNight, ReplacedError, unreplaced
 
 @dataclasses.dataclass(frozen=True)
 class ComparedLists:
-    """What the lists of a night are compared with, and how much they changed, or why that is not known."""
+    """What the lists of a night are compared with, and how much they changed, or why that is unknown."""
 
     #: As the configuration calls it; None for the newest earlier night.
     baseline: str | None = None
@@ -33,7 +33,7 @@ class ComparedLists:
     changes: DataFrame | None = None
 
 
-#: Of a night that keeps none.
+#: The reason for a night that does not keep its lists.
 NO_LISTS = ComparedLists(refused=(Code.NO_LISTS, 'the night does not keep its lists; set documents = "lists"'))
 
 
@@ -43,7 +43,7 @@ def compared_lists(
     kept: KeptLists,
     keep: Callable[[DataFrame], DataFrame] = lambda changes: changes,
 ) -> ComparedLists:
-    """The lists of a night compared with those of the gate's first night, or without one with the newest earlier night.
+    """The lists of a night compared with those of the gate's first baseline night, else with the newest earlier night.
 
     `keep` keeps what is read twice. Runs jobs. Raises ReplacedError if the other night was evaluated again meanwhile.
     """
@@ -79,7 +79,7 @@ def _compared(
         changes = keep(changes_of_nights(new, old, both))
         rows = [row.asDict() for row in summarized(changes).collect()]
     except engine.failures():
-        # Engines say in words of their own that a file is damaged.
+        # Each engine reports a damaged file in its own words.
         read_rows([night], "ranked_documents")
         raise
     return ComparedLists(name, night.evaluated_on, old.runs, rows=rows, changes=changes)
@@ -88,5 +88,5 @@ def _compared(
 def published_lists(
     gate: GateConfig, nights: Sequence[CommittedNight], night: CommittedNight, session: SparkSession
 ) -> ComparedLists:
-    """As `compared_lists`, of a published night; without checks of lists there is nothing to compare."""
+    """As `compared_lists`, for a published night; without checks of lists, nothing is compared."""
     return compared_lists(gate, nights, KeptLists.of(night, session)) if gate.lists else NO_LISTS

@@ -1,4 +1,4 @@
-"""A gate rehearsed on the nights that are kept: what it would have said of each of them."""
+"""A gate rehearsed on the published nights: what it would have decided on each of them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ndcg_spark.gate.run import run_gate
 from ndcg_spark.gate.verdict import Code, Effect, Verdict
 from ndcg_spark.nights.records import CommittedNight
 
-#: Where there is nothing to compare with, the night is taken for accepted, as somebody would have had to do it.
+#: A night with nothing to compare it with counts as accepted, because somebody would have had to accept it.
 _BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS, Code.NO_LISTS)
 
 
@@ -25,7 +25,7 @@ def rehearse(
     """The verdict on each night of a dataset, or of all, as if the gate had run on every one. Runs Spark jobs.
 
     A night is good if this gate passes it, if somebody has accepted it, or if there is nothing to compare it with. A
-    baseline of a date counts from the night after it on.
+    baseline that is a date counts from the night after that date.
     """
     nights = list(history.nights)
     for number, night in enumerate(nights):
@@ -42,7 +42,7 @@ def rehearse(
 
 
 def _at(gate: GateConfig, night: CommittedNight) -> GateConfig:
-    """The gate with those baselines that there were before a night."""
+    """The gate with only those baselines that existed before a night."""
     there = [each for each in gate.baseline if each.run or each.is_good_night or str(each.night) < night.evaluated_on]
     return gate.model_copy(update={"baseline": tuple(there)})
 

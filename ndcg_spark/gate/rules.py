@@ -14,14 +14,14 @@ from ndcg_spark.gate.verdict import Code, Outcome
 Row = Mapping[str, Any]
 Decision = tuple[Outcome, Code]
 
-#: Sums of a million queries differ in their last digits from engine to engine; no verdict hangs on those.
+#: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 ROUNDING = 1e-12
 #: What counts as a large loss in the table COMPARISONS.
 LARGE_LOSS = 0.2
 
 
 def allowed_drop(max_drop: float | None, max_relative_drop: float | None, baseline_mean: float) -> float | None:
-    """How much may be lost, the stricter of both limits; with a baseline of 0 only the absolute one; None if none."""
+    """How much may be lost: the stricter of both limits; with a baseline of 0 only the absolute one; None if unset."""
     relative = None if max_relative_drop is None or baseline_mean == 0 else max_relative_drop * abs(baseline_mean)
     limits = [limit for limit in (max_drop, relative) if limit is not None]
     return min(limits) if limits else None
@@ -54,13 +54,13 @@ def _not_failed(rule: str, row: Row, allowed: float, alpha: float, beyond: bool)
 
 
 def _low(row: Row) -> float:
-    """The lowest difference that is plausible; without bound where a flag doubts the interval."""
+    """The lowest plausible difference; minus infinity if a flag makes the interval doubtful."""
     low = row["interval_low"]
     return float("-inf") if low is None or is_doubted(row["flags"]) else float(low)
 
 
 def decide_share(rule: str, losing: int, queries: int, allowed: float, p: float, alpha: float, high: float) -> Decision:
-    """Whether more queries lost than the share that is allowed; `p` as of `share_p_value`, `high` the share's bound."""
+    """Whether more than the allowed share of queries lost; `p` is that of `share_p_value`, `high` the upper bound."""
     beyond = losing / queries > allowed
     if beyond and (rule == "threshold" or p < alpha):
         return Outcome.FAIL, Code.LOSING
@@ -70,14 +70,14 @@ def decide_share(rule: str, losing: int, queries: int, allowed: float, p: float,
 
 
 def share_p_value(losing: int, queries: int, allowed: float) -> float:
-    """The two-sided binomial p value of at least `losing` queries, if each is lost with the allowed probability."""
+    """The two-sided binomial p value of at least `losing` queries, if each one loses with the allowed probability."""
     return min(1.0, 2 * float(bdtrc(losing - 1, queries, allowed))) if losing else 1.0
 
 
 def detectable(row: Row, allowed: float, alpha: float, level: float) -> float | None:
-    """The drop that fails in POWER of all nights, where p must be below `level`; None if nothing is known of it.
+    """The drop that fails in POWER of all nights, where p must be below `level`; None if it is unknown.
 
-    The row's own is that of alpha, without a drop that is allowed.
+    The row's own value is for alpha and for no allowed drop.
     """
     if row["minimum_detectable"] is None:
         return None

@@ -1,4 +1,4 @@
-"""Run the gate on a night: its baselines are looked up among the published nights, compared with, and decided on."""
+"""Run the gate on a night: look up its baselines among the published nights, compare it with them, and decide."""
 
 import contextlib
 import dataclasses
@@ -25,12 +25,12 @@ from ndcg_spark.nights.records import ReplacedError
 
 @dataclasses.dataclass(frozen=True)
 class GateResult:
-    """The verdict on a night, and the rows of COMPARISONS that it rests on."""
+    """The verdict on a night, and the rows of COMPARISONS that it is based on."""
 
     verdict: Verdict
     rows: list[dict[str, Any]]
-    #: The run and the id of each query that lost most against the first baseline that could be compared with; with a
-    #: baseline of the same night, its run too.
+    #: The run and the id of each query that lost most against the first baseline that could be compared with; if that
+    #: is a run of the same night, also with that run.
     lost: list[tuple[str, str]]
 
 
@@ -67,7 +67,7 @@ def run_gate(
 
 @contextlib.contextmanager
 def _unless_unreadable() -> Iterator[None]:
-    """Run the block, which may end where nights cannot be read: what rests on them says so by its verdict."""
+    """Run the block, which may stop if nights cannot be read; the verdict then reports what depends on them."""
     try:
         yield
     except ReplacedError:
@@ -82,7 +82,7 @@ def run_gate_on_absent(
     """The verdict on a dataset that has no night of this date; None if it is not expected to have one.
 
     It is expected if it has an earlier night and the gate compares nights. A dataset that was evaluated together with
-    one of those that are `there` is left to the verdict on that one, which ends when somebody accepts its night.
+    one of those that are `there` is left to the verdict on that one, until somebody accepts that one's night.
     """
     earlier = [night for night in history.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
     if not earlier or not gate.compares_nights:
@@ -111,17 +111,17 @@ class _GateRun:
     attributes: DataFrame | None
     weights: DataFrame | None
     lost: int = 0
-    #: By their date and how many they are, as two baselines may stand for the same, which then has its rows once.
+    #: By their date and number, because two baselines may stand for the same nights, whose rows are then computed once.
     _compared: dict[tuple[str, int], Baseline] = dataclasses.field(default_factory=dict)
 
     def baseline(self, config: BaselineConfig) -> Baseline:
-        """A baseline, looked up and compared with."""
+        """A baseline, looked up and compared with the night."""
         try:
             return self._baseline(config)
         except ReplacedError:
             raise
         except StorageError as error:
-            # A night that cannot be read is no baseline, and tonight is published all the same.
+            # A night that cannot be read is not a baseline, and tonight is published all the same.
             return Baseline(config, None, refused_baseline(config, self.tonight, None, str(error)))
 
     def _baseline(self, config: BaselineConfig) -> Baseline:
@@ -143,7 +143,7 @@ class _GateRun:
     def _with_night(self, config: BaselineConfig, night: Night) -> Baseline:
         ours, theirs = self.scores, self.history.scores(night)
         changes = SAME_JUDGMENTS
-        # The same fingerprint means the same judgments; only if it differs the queries are looked at.
+        # The same fingerprint means the same judgments; only if it differs are the queries compared.
         if night.judgments is None or night.judgments != self.tonight.judgments:
             changes = changed_judgments(ours, theirs)
         baseline = Baseline(config, night, refused_judgments(self.gate, night, changes), changes=changes)
@@ -184,9 +184,9 @@ class _GateRun:
         baseline_run: str | None = None,
         lost: int = 0,
     ) -> Comparison:
-        """What some checks compare tonight with.
+        """The rows of COMPARISONS that some checks need.
 
-        Nothing if a side has no judged query, or if the two have no run or no cutoff in common.
+        Empty if a side has no judged query, or if the two have no run or no cutoff in common.
         """
         gate, tonight = self.gate, self.tonight
         requested = {run for check in checks for run in check.runs or tonight.runs}

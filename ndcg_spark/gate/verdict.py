@@ -1,4 +1,4 @@
-"""What a gate finds and decides: plain data, as it is published in a night's record, printed and tested."""
+"""What a gate finds and decides, as plain data that is published in a night's record, printed and tested."""
 
 import dataclasses
 import enum
@@ -15,14 +15,14 @@ class Outcome(enum.StrEnum):
 
     PASS = "pass"  # noqa: S105  # no password
     FAIL = "fail"
-    #: The mean dropped by more than is allowed, or may have, and the queries are too few to tell.
+    #: The mean dropped or may have dropped by more than is allowed, and there are too few queries to tell.
     INCONCLUSIVE = "inconclusive"
-    #: Nothing was measured, or what was measured cannot be compared.
+    #: Nothing was measured, or the measured values cannot be compared.
     INCOMPARABLE = "incomparable"
 
 
 class Code(enum.StrEnum):
-    """Why: programs decide by the code, and the sentence is for people."""
+    """The reason for an outcome as a code, which programs use; the sentence beside it is for people."""
 
     # Passes.
     PROVED = "drop_ruled_out"
@@ -41,7 +41,7 @@ class Code(enum.StrEnum):
     NOT_SIGNIFICANT = "drop_not_significant"
     NOT_RULED_OUT = "drop_not_ruled_out"
     MAY_BE_CHANCE = "may_be_chance"
-    #: It fails, and the gate only does if the next night does, too.
+    #: The check fails, but the gate fails only if the next night fails too.
     NOT_CONFIRMED = "not_confirmed"
     # Incomparable.
     NO_CHECKS = "no_checks"
@@ -74,7 +74,7 @@ class Word(enum.StrEnum):
 
 
 class Effect(enum.StrEnum):
-    """What a finding does to the verdict; a warning does nothing to it."""
+    """The effect of a finding on the verdict; a warning has none."""
 
     PASS = "pass"  # noqa: S105  # no password
     WARNING = "warning"
@@ -87,9 +87,9 @@ EXIT_CODES = {Word.PASS: DONE, Word.FAIL: GATE_FAILED, Word.NONE: NO_VERDICT}
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What one check has found for one run and one baseline, with the numbers that decided."""
+    """What one check found for one run and one baseline, with the numbers that decided it."""
 
-    #: Where the check stands in the configuration, such as gate.check.0; for datasets where the baseline stands.
+    #: The place of the check in the configuration, such as gate.check.0; for datasets, that of the baseline.
     check: str
     #: drop, min_value, max_share_losing; a limit of gate.lists; same_results and datasets (that all are there), which
     #: belong to no check.
@@ -98,7 +98,7 @@ class Finding:
     code: Code
     reason: str
     severity: str
-    #: What it does to the verdict, by its outcome, its severity and what the gate says.
+    #: Its effect on the verdict, which follows from its outcome, its severity and the gate's options.
     effect: Effect
     run: str | None = None
     #: The baseline as the configuration calls it; None where a check needs none.
@@ -122,7 +122,7 @@ class Finding:
     p_adjusted: float | None = None
     #: The drop that would fail in four of five nights, given how many checks there are.
     minimum_detectable: float | None = None
-    #: The standard deviation of the differences between nights with the same judgments; None of too few nights.
+    #: The standard deviation of the differences between nights with the same judgments; None if there are too few.
     noise: float | None = None
     queries: int | None = None
     unpaired_queries: int | None = None
@@ -130,7 +130,7 @@ class Finding:
 
 
 def check_key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a finding is about, whichever night it is of; of its fields, also as JSON has them."""
+    """What a finding is about, independent of its night; made from its fields or from their JSON form."""
     return tuple(
         finding.get(name) for name in ("criterion", "baseline", "run", "measure", "cutoff", "slice", "weighted")
     )
@@ -138,21 +138,21 @@ def check_key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The verdict on one night, with everything that it rests on."""
+    """The verdict on one night, with everything that it is based on."""
 
     dataset: str
     evaluated_on: str
     verdict: Word
     code: str
     reason: str
-    #: That of the verdict, but 0 where there is none and the night is accepted.
+    #: The exit code of the verdict, but 0 if the verdict is `none` and the night is accepted.
     exit_code: int
     findings: tuple[Finding, ...]
     #: What did not decide, in sentences.
     warnings: tuple[str, ...] = ()
     #: The nights that this one was compared with: baseline, night, evaluation_id, and the changed judgments, if any.
     baselines: tuple[dict[str, Any], ...] = ()
-    #: Why somebody has accepted this night as a baseline of later ones, whatever was found.
+    #: The reason why somebody accepted this night as a baseline for later ones, whatever was found.
     accepted: str | None = None
 
     @property
@@ -167,13 +167,13 @@ class Verdict:
 
 
 def exit_code_of(verdicts: Iterable[Verdict]) -> int:
-    """The exit code of several nights: one that fails goes before one without a verdict that nobody has accepted."""
+    """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
     found = {verdict.exit_code for verdict in verdicts}
     return next((code for code in (GATE_FAILED, NO_VERDICT) if code in found), DONE)
 
 
 def counted(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """How many nights of a dataset have which verdict and why: dataset, verdict, code, nights, share, last."""
+    """How many nights of each dataset have each verdict and code: dataset, verdict, code, nights, share, last."""
     of_dataset: dict[str, int] = {}
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each in verdicts:
