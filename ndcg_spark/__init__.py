@@ -1,4 +1,4 @@
-"""Graded NDCG@k on Spark that is right and says which NDCG it is."""
+"""Graded NDCG@k on Spark that is correct and states which definition of NDCG it uses."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The names of the library, imported when first used: help must not wait for Spark."""
+    """The library's public names, each imported on first use, so that help does not wait for Spark."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with engine_imports():

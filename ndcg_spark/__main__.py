@@ -21,9 +21,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def program(arguments: list[str] | None = None) -> NoReturn:
-    """As `main`, and end the process as soon as its output is written.
+    """Do what `main` does, and end the process as soon as its output is written.
 
-    Everything that was opened is closed by then. Python's own shutdown takes as long as a small evaluation.
+    By then, everything that was opened has been closed. Python's own shutdown takes as long as a small evaluation.
     """
     code = 0
     try:
@@ -33,7 +33,7 @@ def program(arguments: list[str] | None = None) -> NoReturn:
             raise
         code = end.code or 0
     for stream in (sys.stdout, sys.stderr):
-        # A failure to write was reported already, or nobody reads.
+        # A failure to write has already been reported, or nobody is reading the output.
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)

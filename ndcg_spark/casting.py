@@ -54,7 +54,7 @@ def _number(column: Column, source: str) -> Column:
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
-    """The columns without those that reading adds, for a message."""
+    """The columns, for a message, without those that reading adds."""
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
 
 
@@ -79,7 +79,7 @@ def conform(table: DataFrame, schema: StructType, where: str, advice: str | None
 
 
 def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """As `conform`, with the columns that reading adds, by which rules find the rows that break them."""
+    """As `conform`, with the columns that reading adds, which rules use to find the rows that break them."""
     added = [name for name in table.columns if name in INTERNAL]
     return table.select(*typed_columns(table, schema, where), *added)
 
@@ -119,7 +119,7 @@ def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str 
 
 
 def _holds(source: str, kind: DataType) -> bool:
-    """Whether a column of the type `source` can hold such values; those of text are tried one by one."""
+    """Whether a column of the type `source` can hold such values; in a text column, values are tried one by one."""
     # A column that is always null can have no type (void).
     if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
         return True

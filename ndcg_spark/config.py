@@ -1,4 +1,4 @@
-"""A TOML file and the command line become one validated `EvaluationConfig`, or one error with all problems."""
+"""A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
 import contextlib
 import dataclasses
@@ -60,7 +60,7 @@ class SinksConfig(Strict):
 
 
 class EvaluationConfig(Strict):
-    """Everything that one evaluation needs: its inputs, which NDCG, where scores go, which engine computes them."""
+    """Everything that one evaluation needs: its inputs, which NDCG to compute, where scores go, and the engine."""
 
     judgments: JudgmentsConfig
     results: ResultsConfig
@@ -75,17 +75,17 @@ class EvaluationConfig(Strict):
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_CUTOFFS)
     )
-    #: Each with its cutoff, such as precision@5; only NDCG if empty.
+    #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
     #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
     bounds: bool = False
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `top`, of judged queries; `lists`,
-    #: of all queries; `worst`, of those that lost most against the gate's baseline.
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `top` for judged queries, `lists`
+    #: for all queries, `worst` for the queries that lost most against the gate's baseline.
     documents: Literal["top", "lists", "worst"] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
-    #: A folder that this process and the engine see, through which this process passes files to it; by default in the
+    #: A folder that both this process and the engine can access, for passing files to the engine; by default in the
     #: output.
     staging: Annotated[str, Field(min_length=1)] | None = None
     #: Fraction of a table's rows that may be rejected.
@@ -95,14 +95,14 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: Fraction = 0.0
-    #: How long to wait for inputs that are not there yet, such as 2h; None to fail at once.
+    #: How long to wait for inputs that have not arrived yet, such as 2h; None to fail at once.
     wait_for_input: Annotated[str, AfterValidator(config_values.duration)] | None = None
-    #: What other programs are told after an evaluation: a file in Prometheus' format, and a command that gets the
-    #: verdicts on its stdin.
+    #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads the verdicts
+    #: on its stdin.
     metrics_file: Annotated[str, Field(min_length=1)] | None = None
     on_verdict: Annotated[str, AfterValidator(config_values.command)] | None = None
     sinks: SinksConfig = SinksConfig()
-    #: How much a night may lose against which baseline; None for no comparison and no verdict.
+    #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
     _notes: tuple[str, ...] = PrivateAttr(default=())
@@ -197,9 +197,9 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
 
 
 def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """As `load`, for the gate of a published night: the file, or what it says, need not name judgments and results.
+    """As `load`, for the gate of a published night: the file or mapping need not name judgments and results.
 
-    Without cutoffs, those of the checks are used; the gate itself finds out whether the night has them.
+    Without cutoffs, those of the checks are used; the gate itself checks whether the night has them.
     """
     settings = dict(file) if isinstance(file, Mapping) else _read(file)
     gate = settings.get("gate")
@@ -221,7 +221,7 @@ def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str,
 
 
 def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """The configuration with relative paths resolved beside its file, where nothing is in the working directory."""
+    """The configuration with relative paths resolved beside its file if they do not exist in the working directory."""
     tables, notes = {}, []
     for name in TABLES:
         table = getattr(config, name)
@@ -249,7 +249,7 @@ def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
 
 
 def _contradictions(config: EvaluationConfig) -> list[str]:
-    """Problems of the gate with the rest of the configuration, or of a table that only a gate uses."""
+    """Conflicts between the gate and the rest of the configuration, or with a table that only a gate uses."""
     has_weights = config.query_weights is not None
     if config.gate:
         return contradictions(config.gate, config.cutoffs, config.query_attributes is not None, has_weights)

@@ -1,4 +1,4 @@
-"""Values of a configuration, parsed from what is written; ValueError if it has no meaning."""
+"""Values of a configuration, parsed from their written form; ValueError if that is invalid."""
 
 import datetime
 import re
@@ -10,13 +10,13 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import parse_measures
 
-#: The newest earlier night of the dataset whose verdict was a pass, or that somebody has accepted.
+#: The word for the newest earlier night of the dataset that passed or that somebody accepted.
 LAST_GOOD = "last_good"
-#: The word for the mean of the newest nights before a night that are not worse, as far as they are alike.
+#: The word for the mean of the newest earlier nights that were not found worse, as long as they are alike.
 RECENT_GOOD = "recent_good"
 #: How an output of Delta tables begins; the rest is a path.
 _DELTA = "delta:"
-#: An alpha of more than twice this has no use.
+#: An alpha of more than twice this is useless.
 MOST_FALSE_ALARMS = 0.25
 
 
@@ -33,7 +33,7 @@ def texts(given: object) -> list[str]:
 
 
 def convention(given: object) -> Convention:
-    """The convention of a preset's name, or of a table of options that may name the `preset` to start from."""
+    """The convention given by a preset's name, or by a table of options that may name the `preset` to start from."""
     if isinstance(given, str):
         return Convention.preset(given)
     if isinstance(given, Mapping):
@@ -75,7 +75,7 @@ def night(given: object) -> object:
 
 
 def false_alarm_rate(given: object) -> float:
-    """The share of nights of a text such as "1 per 100 nights"."""
+    """The share of nights that a text such as "1 per 100 nights" stands for."""
     match = re.fullmatch(r"([1-9]\d*) per ([1-9]\d*) nights", str(given), re.ASCII)
     if match is None or not 0 < int(match[1]) / int(match[2]) <= MOST_FALSE_ALARMS:
         raise ValueError(f"{given!r} is not a rate of false alarms; write 1 per 100 nights, at most 1 per 4 nights")

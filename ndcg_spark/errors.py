@@ -1,4 +1,4 @@
-"""Every failure that can be explained to people, each with its exit code.
+"""Every failure that can be explained to users, each with its exit code.
 
 A message reads ``where: what, how many, one example; what to do``.
 """
@@ -19,9 +19,9 @@ INSTALL_ADVICE = (
     "pip install pysail 'pyspark[connect]<4.3'"
 )
 
-#: What the extras install, as Python imports it.
+#: The modules that the extras install, by the names under which Python imports them.
 _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
-#: The distributions whose packages are one folder, `pyspark`: of two of them each has overwritten files of the other.
+#: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten each other's files.
 _SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
 _LONGEST_LINE = 300
 
@@ -35,7 +35,7 @@ class NdcgSparkError(Exception):
 
 
 class ConfigurationError(NdcgSparkError, ValueError):
-    """The arguments, the configuration or the convention make no sense."""
+    """The arguments, the configuration or the convention are invalid."""
 
     exit_code = 2
     code = "configuration"
@@ -92,21 +92,21 @@ class StorageError(NdcgSparkError):
 
 @contextlib.contextmanager
 def engine_imports() -> Iterator[None]:
-    """Around imports of an engine: EngineError where its packages are not installed or do not fit each other."""
+    """A context for importing an engine: EngineError if its packages are missing or do not fit together."""
     try:
         yield
     except ImportError as error:
-        # pyspark has its own error for packages that it finds missing or too old, which names none.
+        # pyspark raises its own error for packages that are missing or too old, and that error has no module name.
         if (error.name or type(error).__module__).partition(".")[0] not in _ENGINE_PACKAGES:
             raise
-        # Without a name it is pyspark that misses another package.
+        # An error without a name means that pyspark itself lacks another package.
         refuse_mixed_sparks(is_broken=(error.name or "").partition(".")[0] == "pyspark")
         raise EngineError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
 
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:
-    """EngineError if packages that share the folder `pyspark` are installed at two versions, or it is broken."""
-    # Here, because --help does without it.
+    """EngineError if packages that share the folder `pyspark` have different versions, or it is broken."""
+    # Imported here because --help does not need it.
     import importlib.metadata
 
     found = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}

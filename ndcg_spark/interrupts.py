@@ -17,7 +17,7 @@ from typing import Any
 
 from ndcg_spark.text import message
 
-#: The longest time in seconds until the process ends, for a commit, and before the next cleanup starts.
+#: The longest times in seconds: until the process ends, for a commit, and before the next cleanup starts.
 _SECONDS = 1.6
 _COMMIT_SECONDS = 1.0
 _CLEANUP_SECONDS = 0.5
@@ -68,7 +68,7 @@ def unwatch() -> None:
     if _watcher is None or threading.current_thread() is not threading.main_thread():
         return
     for number, handler in _handlers.items():
-        # The embedded engine has installed its own. None: it was not Python that had installed one before.
+        # The embedded engine has installed its own handler. None means that Python had not installed the earlier one.
         signal.signal(number, signal.SIG_DFL if handler is None else handler)
     watcher, _watcher = _watcher, None
     signal.pthread_kill(watcher.ident or 0, signal.SIGINT)
@@ -94,7 +94,7 @@ def cleaned_up_by(cleanup: Callable[[], object]) -> Iterator[None]:
 def committing(output: str) -> Iterator[None]:
     """A block that publishes a night: a signal waits up to a second for its end.
 
-    Cleanups must not remove staging within it; what is left after a kill, a later evaluation removes.
+    Cleanups must not remove staging within it; a later evaluation removes what is left after a kill.
     """
     global _committing, _published, _outcome  # noqa: PLW0603  # there is one process to end
     with _turn:
@@ -132,7 +132,7 @@ def set_outcome(sentence: str) -> None:
 
 
 def wait_for_exit() -> None:
-    """Wait for the end of the process if a signal has come: errors are only its effect from then on."""
+    """Wait for the end of the process if a signal has come: from then on, errors are only effects of the signal."""
     if _ended_by is not None:
         threading.Event().wait()
 

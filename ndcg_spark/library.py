@@ -75,41 +75,41 @@ def evaluate(
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
 ) -> Scores:
-    """NDCG, and the measures beside it, at every cutoff of every run, per query and per dataset.
+    """NDCG and any other requested measures at every cutoff, for every run, per query and per dataset.
 
-    Both tables may be a DataFrame of Spark, pandas or Polars, a pyarrow Table, a dictionary of columns, or nested
-    dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and runs of these,
-    {run: {query: ...}}. Results may also be a dictionary with a table for each run, {run: table}, of any of these
-    kinds; its key is the run, whatever run the table names. Without a DataFrame of Spark among them, they go to the
-    running session or to a new one (`open_session`).
+    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, or nested
+    dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and these by run,
+    {run: {query: ...}}. Results may also be a dictionary with a table of any of these kinds for each run, {run: table};
+    the key names the run, whatever run the table itself names. If none of them is a Spark DataFrame, the running
+    session or a new one (`open_session`) computes the scores.
 
-    A table may have one row per query with a list of its documents, and lists of their scores or grades beside it, or
-    one list of both, as `recommendForAllUsers` of Spark's ALS gives it. A document's place in the list is its rank.
+    A table may have one row per query with a list of its documents and lists of their scores or grades, or with one
+    list of both, as `recommendForAllUsers` of Spark's ALS returns. A document's position in the list is its rank.
 
     Parameters
     ----------
     judgments : table
-        Columns query_id, doc_id, relevance, and dataset if there is more than one, or as other tools name them (qid,
-        docno, label). Other columns are ignored. Grades are needed unless `relevance` is given or the gain is
-        `judged`.
+        Columns query_id, doc_id, relevance, and dataset if there is more than one; names that other tools give these
+        columns (qid, docno, label) work too. Other columns are ignored. Grades are needed unless `relevance` is given
+        or the gain is `judged`.
     results : table
-        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a run they are one,
-        `run`; without scores they are ranked by their ranks.
+        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a column run, they
+        are one run named `run`; without scores, their ranks give the order.
     cutoffs : int, None or several of them
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
-        Which NDCG; the name of a preset, or a Convention.
+        Which NDCG to compute: the name of a preset, or a Convention.
     measures : str or several of them
-        Names such as `precision`, at every cutoff, or as the field writes them, each at its own: `P@5`, `AP`,
+        Names such as `precision`, for every cutoff, or as papers write them, each with its own cutoff: `P@5`, `AP`,
         `RBP(p=0.5)`; also the measures of ir_measures. NDCG is always computed.
     bounds : bool
         Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
-        give, ndcg_low and ndcg_high. A document can get the grades from 0 to the highest of the judgments.
+        give, ndcg_low and ndcg_high. A document can get any grade from 0 to the highest in the judgments.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; perhaps dataset. It is
-        read at once. dataset_scores then has rows of each slice, too.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional. It
+        is read at once. dataset_scores then also has rows for each slice.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
@@ -118,12 +118,12 @@ def evaluate(
     Returns
     -------
     Scores
-        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run, cutoff and
-        slice (attribute and value, null for all queries); both
-        lazy and in no order. A notebook shows their first rows, and `to_pandas` takes them to pandas. A row that breaks
-        a rule makes them fail when they are computed: an empty id, a relevance, score or rank that is not a number, a
-        document returned or judged twice within the deepest cutoff, or anything that the convention refuses. The
-        exception is the engine's, and its message contains ``ndcg_spark refuses``.
+        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run, cutoff and slice
+        (attribute and value, null for all queries); both are lazy and in no order. A notebook shows their first rows,
+        and `to_pandas` converts them to pandas. A row that breaks a rule makes them fail when they are computed: an
+        empty id, a relevance, score or rank that is not a number, a document returned or judged twice within the
+        deepest cutoff, or anything that the convention refuses. The exception is the engine's, and its message contains
+        ``ndcg_spark refuses``.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def evaluate(
     InputError
         An argument is not a table, or a column is missing or has the wrong type.
     EngineError
-        A session is needed and there is no engine.
+        A session is needed, but no engine is available.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def evaluate(
 def checked_judgments(
     judgments: Any, session: SparkSession, convention: Convention, relevance: float | None = None
 ) -> DataFrame:
-    """The table JUDGMENTS of what people have; it fails at rows that break a rule."""
+    """The table JUDGMENTS made from a user's table; it fails at rows that break a rule."""
     typed = conform_rows(graded_judgments(judgments, session, convention, relevance), JUDGMENTS, "judgments")
     grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
     return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
@@ -207,7 +207,7 @@ def graded_judgments(
 
 
 def results_with_runs(results: Any, session: SparkSession, where: str = "results") -> DataFrame:
-    """The results, which are one run if they name none."""
+    """The results, as a single run if they name no runs."""
     table = frame(results, RESULTS.names, session, where, needed=_IDS)
     return table if "run" in table.columns else table.withColumn("run", F.lit(RUN))
 

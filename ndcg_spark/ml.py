@@ -21,7 +21,7 @@ from ndcg_spark.library import evaluate
 
 
 def _text(name: str, description: str) -> "Param[str]":
-    """A parameter of text, as Spark ML declares it."""
+    """A text parameter, as Spark ML declares it."""
     return Param(Params._dummy(), name, description, TypeConverters.toString)
 
 
@@ -33,8 +33,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     * The long format, if `queryCol` is set: a row per query and document, with the score that the model predicts in
       `scoreCol` and the grade in `gradeCol`. It is what `ALSModel.transform` and rankers return. A row without a grade
       is unjudged, and one without a score (null, or the NaN of ALS for a new user or item) was not returned.
-    * Lists, if it is not: a row per query, with an array of documents in `predictionCol`, the best first, and one of
-      the relevant documents in `labelCol`, as Spark's RankingEvaluator takes them. Either may be an array of structs
+    * Lists, if it is not: a row per query, with an array of documents in `predictionCol`, the best first, and an array
+      of the relevant documents in `labelCol`, as Spark's RankingEvaluator takes them. Either may be an array of structs
       that have a document and its score or grade, such as the column `recommendations` of `recommendForAllUsers`.
       Relevant documents without grades have the grade 1.
 
@@ -49,8 +49,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     k : int
         The cutoff of measures that do not name theirs, 10 by default.
     convention : str
-        A preset, ``standard`` by default, with the options that differ behind it: ``trec_eval gain=exp2``. It is what
-        `Convention.label` returns.
+        A preset, ``standard`` by default, followed by the options that differ from it: ``trec_eval gain=exp2``. This is
+        the form that `Convention.label` returns.
     queryCol, itemCol, scoreCol, gradeCol : str
         The columns of the long format; all but `queryCol` have a default: ``item``, ``prediction``, ``rating``.
 
@@ -85,7 +85,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     gradeCol = _text("gradeCol", "grade of the long format")
     k = Param(Params._dummy(), "k", "cutoff of measures that do not name theirs", TypeConverters.toInt)
 
-    #: What `keyword_only` keeps of a call.
+    #: The arguments of a call, as `keyword_only` stores them.
     _input_kwargs: dict[str, Any]
 
     @keyword_only
@@ -117,7 +117,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     @keyword_only
     def setParams(self, **params: Any) -> "NdcgEvaluator":
-        """The evaluator itself with these parameters, those of the class."""
+        """The evaluator itself, with these parameters set; they are those of the class."""
         return self._set(**params)
 
     def isLargerBetter(self) -> bool:
@@ -125,7 +125,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         return True
 
     def _evaluate(self, dataset: DataFrame) -> float:
-        """The mean over all queries; never NaN, which would be taken for the best of all models.
+        """The mean over all queries; never NaN, because Spark would take NaN for the best model.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 f"dataset: the documents of {predicted} are {returned.ids} and those of {relevant} are {judged.ids}, "
                 "which differ as text; cast one of them"
             )
-        # Rows have no key, and numbering them is not repeatable: equal lists are counted, and each gets a number.
+        # Rows have no key, and numbering is not repeatable, so equal lists are counted, and each copy gets a number.
         content = F.sha2(F.to_json(F.struct("returned", "relevant")), 256)
         counted = lists.groupBy(content.alias("content")).agg(
             F.first("returned").alias("returned"), F.first("relevant").alias("relevant"), F.count("*").alias("rows")
@@ -184,17 +184,17 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
 
 class _Documents(NamedTuple):
-    """How a column has its documents."""
+    """How a column holds its documents."""
 
     column: str
-    #: What `evaluate` is to call it: that of an array of structs must not be the name of a column of documents.
+    #: The name that `evaluate` gets: for an array of structs it must not be a name for a column of documents.
     name: str
     #: The type of the documents.
     ids: str
 
 
 def _documents(lists: DataFrame, column: str, theirs: str) -> _Documents:
-    """How a column has its documents; InputError if it has none. `theirs` is what the user calls it."""
+    """How a column holds its documents; InputError if it holds none. `theirs` is what the user calls it."""
     kind = lists.schema[column].dataType
     element = kind.elementType if isinstance(kind, ArrayType) else None
     if element is None:

@@ -28,7 +28,7 @@ def to_pandas(table: DataFrame | pa.Table) -> "pd.DataFrame":
     Parameters
     ----------
     table : DataFrame or pyarrow.Table
-        The scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other.
+        The scores of `evaluate` or `read_scores`, a comparison of `compare`, or any other table.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def to_pandas(table: DataFrame | pa.Table) -> "pd.DataFrame":
     >>> to_pandas(scores.query_scores)["cutoff"].sort_values().tolist()
     [1, <NA>]
     """
-    # Here, as commands that read nights without an engine do without it.
+    # Imported here, because commands that read nights without an engine do not need it.
     import pandas as pd
 
     whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
@@ -47,17 +47,17 @@ def to_pandas(table: DataFrame | pa.Table) -> "pd.DataFrame":
 
 
 class Table(DataFrame):
-    """A lazy DataFrame that a notebook shows as a table. What is made of it, by `where` or `select`, is a plain one."""
+    """A lazy DataFrame that a notebook shows as a table. What `where` or `select` makes of it is a plain DataFrame."""
 
     #: A DataFrame of Spark Connect returns a column for any attribute; notebooks ask it for HTML only if this is None.
     _ipython_canary_method_should_not_exist_ = None
     _html: Callable[[DataFrame], str]
 
     def to_pandas(self) -> "pd.DataFrame":
-        """All rows, in no order, as `ndcg_spark.to_pandas` has them. Runs a Spark job."""
+        """All rows, in no order, as `ndcg_spark.to_pandas` returns them. Runs a Spark job."""
         return to_pandas(self)
 
-    #: Spark's own has NaN, and 10.0 for 10, where some cutoffs are the whole ranking.
+    #: Spark's own method returns NaN for the whole ranking, and then 10.0 instead of 10.
     toPandas = to_pandas  # noqa: N815  # the name of Spark
 
     def to_arrow(self) -> pa.Table:
@@ -70,10 +70,10 @@ class Table(DataFrame):
 
 
 def first_rows(table: DataFrame, columns: Collection[str] = ()) -> str:
-    """The first rows of a table by its key, without columns that are empty, as HTML. Runs a Spark job.
+    """The first rows of a table by its key as HTML, without empty columns. Runs a Spark job.
 
     All queries (no attribute) come before the slices, the whole ranking (no cutoff) after the ranks.
-    Only these columns of the table, in this order, or all of them.
+    `columns` are the columns to show, in this order; by default all of them.
     """
     slices = [F.col(name).asc_nulls_first() for name in ("attribute", "value") if name in table.columns]
     key = [*slices, *(F.col(name).asc_nulls_last() for name in _KEY if name in table.columns)]
@@ -81,7 +81,7 @@ def first_rows(table: DataFrame, columns: Collection[str] = ()) -> str:
 
 
 def rows_as_html(frame: "pd.DataFrame", columns: Collection[str] = ()) -> str:
-    """As `first_rows`, of rows that are here, in their order."""
+    """As `first_rows`, for rows that are already in memory, in their own order."""
     rows = frame.head(_SHOWN)
     if "cutoff" in rows:
         rows = rows.assign(cutoff=rows["cutoff"].astype(object).where(rows["cutoff"].notna(), "all"))
@@ -92,7 +92,7 @@ def rows_as_html(frame: "pd.DataFrame", columns: Collection[str] = ()) -> str:
 
 
 def with_html(table: DataFrame, html: Callable[[DataFrame], str] = first_rows) -> Table:
-    """The same table, which a notebook shows as the HTML that is made of it; it stays lazy until then."""
+    """The same table, for which a notebook shows HTML made from it; it stays lazy until then."""
     # Whether it is a DataFrame of classic Spark or of Spark Connect is known only now.
     kind: Any = type(table)
     table.__class__ = _kind(kind)

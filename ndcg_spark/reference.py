@@ -29,7 +29,7 @@ def gain(grade: float, convention: Convention) -> float | None:
 
 
 def unjudged_gain(convention: Convention) -> float:
-    """The gain of a returned document without a judgment: that of the grade which `unjudged` gives it.
+    """The gain of a returned document without a judgment: that of the grade which `unjudged` assigns to it.
 
     With `unjudged=zero` that is grade 0: the named gains give 0, a table its gain for grade 0 (0 if it has none), a
     user's function its value at 0. Raises ConventionError if a user's function cannot be computed.
@@ -64,7 +64,7 @@ def ideal_ranking(
     """The documents of the ideal ranking and their gains, by rank, as deep as the convention allows.
 
     `gains` are those of the documents in the ideal. Among equal gains, the documents in `first` come first, in that
-    order, then larger ids. None stands for any relevant document, where there are fewer than k.
+    order, then larger ids. None stands for any relevant document if there are fewer than k.
     """
     place = {document: at for at, document in enumerate(first)}
     by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)

@@ -1,4 +1,4 @@
-"""Every rule for the rows of the input: its code, its message, and which rows break it.
+"""Every rule for the rows of an input: its code, its message, and which rows break it.
 
 The job counts the rows that break a rule; the library fails at the first one.
 """
@@ -116,7 +116,7 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
 def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str | None = None) -> None:
     """Refuse tables that lack a column which the convention needs.
 
-    `place` is where the results were read, for messages; without it they are the argument of a program.
+    `place` is where the results were read, for messages; without it, they are a function's argument.
 
     Raises
     ------

@@ -50,13 +50,13 @@ QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMB
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
 #: In a table as it was read: the code of the rule that a line of the file breaks, null for a row; and the text of a
-#: line that is not a row. Their names have a private character, so that no column of a user has the same.
+#: line that is not a row. Their names contain a private character, so that no user's column has the same name.
 FAULT, LINE = "\ue000fault", "\ue000line"
 
 #: The column with the text of a number as it was written, in rows that may break a rule, by the column of the number.
 WRITTEN = {"relevance": "\ue000relevance", "score": "\ue000score", "rank": "\ue000rank"}
 
-#: The columns of a table as it was read that reading adds.
+#: The columns that reading adds to a table as it was read.
 INTERNAL = (FAULT, LINE, *WRITTEN.values())
 
 #: The prefix of the folders through which an engine gets the values of partition folders.
@@ -70,11 +70,11 @@ PARTITIONS = ("dataset", "evaluated_on", "evaluation_id")
 
 _MEASURES = tuple((name, _NUMBER) for name in COLUMNS)
 
-#: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
-#: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the
-#: convention leaves the query out of the mean; `returned` and `judged` count documents within the cutoff. The measures
-#: beside NDCG are null unless they are computed at the cutoff, and where the convention leaves the query out.
-#: `judgments_hash` changes if and only if the judgments of the query change.
+#: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff). `cutoff` is null for
+#: the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the convention leaves the query
+#: out of the mean; `returned` and `judged` count documents within the cutoff. The measures besides NDCG are null unless
+#: they are computed at the cutoff, and where the convention leaves the query out. `judgments_hash` changes if and only
+#: if the judgments of the query change.
 QUERY_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -98,7 +98,7 @@ QUERY_SCORES = _table(
 #: `ndcg_stddev` the sample standard deviation and `ndcg_stderr` the standard error of the mean, both null for a single
 #: query, `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
 #: `unjudged_queries` are in no slice, so that it is null there.
-#: The measures beside NDCG are means over `relevant_queries` queries; all these are null unless computed.
+#: The measures besides NDCG are means over `relevant_queries` queries; all of these are null unless computed.
 DATASET_SCORES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -149,8 +149,8 @@ AGREEMENTS = _table(
     *((name, _NUMBER) for name in ("value", "interval_low", "interval_high")),
 )
 
-#: One row per run; key (dataset, run): its mean NDCG under A and under B over the queries that both judge, how many
-#: `queries` the mean is over, and its rank. Equal means share their best rank; all are null where no query is left.
+#: One row per run; key (dataset, run): its mean NDCG under A and under B over the queries that both judge, the number
+#: of these `queries`, and its rank. Equal means share their best rank; all are null where no query is left.
 RANKED_RUNS = _table(
     *((name, _TEXT) for name in ("dataset", "run")),
     *((f"{name}_{side}", _COUNT) for name in ("rank", "queries") for side in "ab"),
@@ -165,7 +165,7 @@ SWAPPED_RUNS = _table(
 )
 
 #: One row per run and cutoff; key (dataset, run, cutoff): the `change` of its mean NDCG since an earlier night, the sum
-#: of what other lists, other judgments and other queries made of it; `queries` are those with a score in all of these.
+#: of the parts due to other lists, other judgments and other queries; `queries` are those with a score in all of these.
 CHANGE_PARTS = _table(
     *(("dataset", _TEXT), ("run", _TEXT), ("cutoff", _WHOLE), ("queries", _COUNT)),
     *((name, _NUMBER) for name in ("change", "of_lists", "of_judgments", "of_queries")),
@@ -194,7 +194,7 @@ REJECTED_ROWS = _table(
 )
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
-#: measure, cutoff, attribute, value). `baseline_night` is the date of the scores of the baseline, null if of this
+#: measure, cutoff, attribute, value). `baseline_night` is the date of the baseline's scores, null if they are of this
 #: night; `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over.
 COMPARISONS = _table(
     ("dataset", _TEXT),
@@ -264,11 +264,10 @@ KEPT_JUDGMENTS = _table(
 )
 
 #: One row per run, baseline, query that either returned something for, and cutoff; key (dataset, evaluated_on, run,
-#: baseline, baseline_night, query_id, cutoff). Dates, `judged` and `evaluation_id` are null for results that
-#: are of no night. `returned` and
-#: `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and `left` are the
-#: others of either. `same_order`: the same documents in the same order. `judged`: whether the night judges the query.
-#: The measures are from 0 to 1 (LISTS.md).
+#: baseline, baseline_night, query_id, cutoff). Dates, `judged` and `evaluation_id` are null for results that do not
+#: belong to a night. `returned` and `baseline_returned` count documents within the cutoff, `common` those that both
+#: have; `entered` and `left` are the others of either. `same_order`: the same documents in the same order. `judged`:
+#: whether the night judges the query. The measures are from 0 to 1 (LISTS.md).
 LIST_CHANGES = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
@@ -334,7 +333,7 @@ KEPT = {
 def measure_first(schema: StructType, measures: Collection[str] = ()) -> tuple[str, ...]:
     """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others.
 
-    Other columns of measures beside NDCG are left out.
+    Columns of other measures besides NDCG are left out.
     """
     shown = [name for name in COLUMNS if name in measures]
     hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}

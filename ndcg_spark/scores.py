@@ -1,4 +1,4 @@
-"""What the library returns, for a terminal, a notebook, pandas and Arrow: two lazy tables of scores, or a view."""
+"""What the library returns for a terminal, a notebook, pandas and Arrow: two lazy tables of scores, or a view."""
 
 import dataclasses
 import functools
@@ -34,7 +34,7 @@ class Scores:
     measure_set: MeasureSet = NDCG_ONLY
 
     def show(self) -> None:
-        """Print the dataset scores, a row per run, the best by the first measure first. Runs a Spark job."""
+        """Print the dataset scores, one row per run, from the best by the first measure down. Runs a Spark job."""
         sys.stdout.write("\n\n".join("\n".join(text(table)) for table in self._tables()) + "\n")
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -78,7 +78,7 @@ class View:
         """The rows as a pyarrow Table."""
         rows = list(self.rows())
         table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in self.columns})
-        # The cutoff is a number, also where every one is the whole ranking.
+        # The cutoff is a number, even where every cutoff is the whole ranking.
         kinds = (f.with_type(pa.int32()) if f.name == "cutoff" and f.type == pa.null() else f for f in table.schema)
         return table.cast(pa.schema(kinds))
 
@@ -92,18 +92,18 @@ class View:
 
 
 class Tables(dict[str, pa.Table]):
-    """Tables of pyarrow by name, which a notebook shows."""
+    """A dictionary of pyarrow Tables by name, which a notebook shows as tables."""
 
     def to_pandas(self) -> "dict[str, pd.DataFrame]":
-        """Each as a pandas DataFrame."""
+        """Each table as a pandas DataFrame."""
         return {name: to_pandas(table) for name, table in self.items()}
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """Each as it is."""
+        """Each table as it is."""
         return dict(self)
 
     def _repr_html_(self) -> str:
-        """The first rows of each that has any, as notebooks show them."""
+        """The first rows of each table that is not empty, as notebooks show them."""
         return "".join(f"<h4>{name}</h4>{rows_as_html(to_pandas(table))}" for name, table in self.items() if table)
 
 

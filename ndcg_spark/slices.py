@@ -21,7 +21,7 @@ _NAMES = "name its columns query_id, attribute and value, or map them in a confi
 NONE = "(none)"
 #: The slice of all queries.
 ALL = 0
-#: More slices than this do not describe kinds of queries; each costs a pass over every query in it.
+#: More slices than this cannot be kinds of queries, and each slice costs a pass over all of its queries.
 MOST = 1_000
 
 #: An attribute and a value; both are null for all queries.
@@ -38,12 +38,12 @@ class Slices:
     names: Mapping[int, Slice] = dataclasses.field(default_factory=lambda: {ALL: (None, None)})
     #: One row per query with an attribute: slices, the numbers of all that it is in. None without attributes.
     table: DataFrame | None = None
-    #: How many queries of which dataset have an attribute; the dataset is null if the table names none.
+    #: How many queries of each dataset have an attribute; the dataset is null if the table names none.
     queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
 
     @property
     def names_datasets(self) -> bool:
-        """Whether its queries are those of a named dataset each."""
+        """Whether the table names the dataset of each of its queries."""
         return self.table is not None and "dataset" in self.table.columns
 
     def cut(self, table: DataFrame) -> DataFrame:
@@ -124,7 +124,7 @@ def read(table: DataFrame) -> Slices:
         )
     pairs = sorted((row["attribute"], row["value"]) for row in found)
     attributes = dict.fromkeys(attribute for attribute, _ in pairs)
-    # Also where no query has a row without a value: such queries may have no row at all.
+    # The slice exists even if no row lacks a value, because queries without a value may have no row at all.
     every = list(dict.fromkeys([*pairs, *((attribute, NONE) for attribute in attributes)]))
     names = {ALL: (None, None), **dict(enumerate(every, ALL + 1))}
     of_queries = _of_queries(rows, names)
@@ -156,7 +156,7 @@ def _of_queries(rows: DataFrame, names: Mapping[int, Slice]) -> DataFrame:
 
 
 def _counted(of_queries: DataFrame) -> dict[str | None, int]:
-    """How many queries of each dataset there are; InputError where one has a value twice."""
+    """How many queries each dataset has; InputError if a query has a value twice."""
     key = query_key(of_queries.columns)
     dataset = F.col("dataset") if "dataset" in key else F.lit(None).cast("string")
     example = F.max(F.when(F.col("again") > 0, F.col("query_id")))

@@ -83,14 +83,14 @@ class ResultsConfig(TableConfig):
     """The results (runs). `run` is the name of the only run, whatever the files say."""
 
     run: Annotated[str, Field(min_length=1)] | None = None
-    #: Whether a column or the files name the runs; None for the column, or the files if there is none.
+    #: Whether a column or the files name the runs; None for the column or, if there is none, the files.
     run_from: Literal["file", "column"] | None = None
     names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
 
     @model_validator(mode="before")
     @classmethod
     def _named(cls, given: Any) -> Any:
-        """`run_from` with any other word is the run's name."""
+        """Any other word in `run_from` is taken for the run's name."""
         word = given.get("run_from") if isinstance(given, dict) else None
         if word is None:
             return given

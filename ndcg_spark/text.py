@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.masking import masked
 
-#: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have 0.67.
+#: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
 #: How many known names a message shows.
 _SHOWN = 10
@@ -55,7 +55,7 @@ def unknown_name(
 ) -> ConfigurationError:
     """The error for a name that is not known. It shows the known names; if there are many, the most similar.
 
-    `count` is how many there are, if `known` are only those that may be similar.
+    `count` is how many names there are, if `known` has only those that may be similar.
     """
     names = sorted(known)
     shown = names if len(names) <= _SHOWN else difflib.get_close_matches(name, names, _SHOWN, cutoff=0.0)

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
-#     scripts/check.sh               everything that matters, in some minutes
+#     scripts/check.sh               everything that matters, in a few minutes
 #     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
 #                                    Spark, and the site of the documentation; other arguments go to pytest too
-#     SPARK_VERSION=4.0 scripts/check.sh    everything with another Spark than the pinned one, as CI does it
+#     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark other than the pinned one, as in CI
 set -euo pipefail
-# Another checkout that is on this path would be tested in place of this one.
+# Another checkout on this path would be tested in place of this one.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev,report
 
-# What only the tests need is installed while the code is looked at: the live tools that the presets are compared with,
-# what drives a browser, and the S3 server, which wants an older python-dateutil than we do: an environment of its own.
+# What only the tests need is installed while the code is checked: the live tools that the presets are compared with,
+# what drives a browser, and the S3 server, which needs an older python-dateutil and so an environment of its own.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
@@ -19,10 +19,10 @@ stamped object-store tests/requirements-object-store.txt -- install_object_store
 object_store=$!
 stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
 parity=$!
-# And what is sent to the workers of a cluster, which takes a minute where it was not made before.
+# So is what is sent to the workers of a cluster, which takes a minute to make the first time.
 scripts/package.sh &
 package=$!
-# Nothing is left installing when a check fails: the next call would install into the same place beside it.
+# No installation keeps running when a check fails, because the next call would install into the same place.
 trap wait EXIT
 export MOTO_SERVER="$PWD/.venv/object-store/bin/moto_server"
 
@@ -36,7 +36,7 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
 fi
 
-# Reports are opened in a browser. Where it cannot be installed, the tests that need it are skipped, and say so.
+# Reports are opened in a browser. If it cannot be installed, the tests that need it are skipped and say so.
 if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "check: installing chromium and chromium-driver" >&2
     { apt-get update -qq &&
@@ -80,14 +80,14 @@ if [[ " $* " == *" --thorough "* ]]; then
     }
     stamped mlflow requirements.txt pyproject.toml -- install_mlflow
     export MLFLOW_PYTHON="$PWD/.venv/mlflow/bin/python"
-    # Airflow, which pins too much for one environment with this project.
+    # Airflow, which pins too much to share an environment with this project.
     install_airflow() {
         python -m venv .venv/airflow
         .venv/airflow/bin/python -m pip install --quiet --disable-pip-version-check 'apache-airflow>=3,<4' >&2
     }
     stamped airflow scripts/check.sh -- install_airflow
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
-    # DuckDB's own readers of Delta and Iceberg, which are made for one version of it.
+    # DuckDB's own readers for Delta and Iceberg, which are built for one DuckDB version.
     install_duckdb() {
         python -m venv .venv/duckdb
         .venv/duckdb/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the site of the documentation in dist/site: the guides, the Python API and a notebook, which is run. Fails where a
+# Makes the site of the documentation in dist/site: the guides, the Python API and a notebook, which is run. Fails if a
 # link or an anchor leads nowhere. Installs what it needs into .venv/docs; once that is there, it needs no network.
 set -euo pipefail
-# Another checkout that is on this path would be documented in place of this one.
+# Another checkout on this path would be documented in place of this one.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
 
@@ -13,8 +13,8 @@ install_docs() {
 }
 stamped docs conf/site/requirements.txt .venv/constraints.txt pyproject.toml -- install_docs
 
-# Every page is read again: Sphinx says nothing of a page that has not changed since it was wrong. The notebook's kernel is
-# the first `python` of the path.
+# Every page is read again: Sphinx does not report errors again in unchanged pages. The notebook's kernel is
+# the first `python` on the path.
 rm -rf dist/site
 PATH="$PWD/.venv/docs/bin:$PATH" sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
     --conf-dir conf/site --doctree-dir .venv/docs/doctrees . dist/site

@@ -1,7 +1,7 @@
 # Sourced by the other scripts: a virtual environment with this project and these extras, made when needed:
 #     source environment.sh embedded    what an evaluation on the embedded engine imports, and no more; embedded,hdfs
 #     source environment.sh dev,report  both engines and what the tests import
-# Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 takes another Spark. Afterwards the current folder is
+# Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 sets another Spark. Afterwards the current folder is
 # the project's and `.venv/bin` comes first on the path.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -13,7 +13,7 @@ fail() {
 
 find_python() {
     local candidate candidates=(python3.11 python3.12 python3.13 python3)
-    # Another Python in its place would test, or run on, what nobody chose.
+    # Falling back to another Python would test, or run on, a version that nobody chose.
     [ -z "${NDCG_SPARK_PYTHON:-}" ] || candidates=("$NDCG_SPARK_PYTHON")
     for candidate in "${candidates[@]}"; do
         # ensurepip is what Debian's python3 lacks until python3-venv is installed.
@@ -26,12 +26,12 @@ find_python() {
 }
 
 install() {
-    # Nothing is compiled that nobody imports: Python does it at the first import, if it may.
+    # Nothing is compiled here: Python compiles each module at its first import, if it may write there.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2 ||
         fail "setup: pip could not install $*"
 }
 
-# Runs a command unless it was run before for the same content of these files: stamped NAME FILE... -- COMMAND...
+# Runs a command unless it already ran for the same content of these files: stamped NAME FILE... -- COMMAND...
 stamped() {
     local stamp=".venv/stamp-$1" files=() content
     shift
@@ -49,7 +49,7 @@ stamped() {
 
 install_project() {
     if [[ $1 != embedded* ]]; then
-        # pyspark and its client are one folder: whichever is removed later takes files of the other with it.
+        # pyspark and its client share one folder: removing either one later also removes files of the other.
         rm -f .venv/stamp-embedded*
         .venv/bin/python -m pip uninstall -qq --disable-pip-version-check --yes pyspark-client >&2
     fi
@@ -61,19 +61,19 @@ if [ ! -x .venv/bin/python ]; then
     echo "setup: installing into .venv, once; it takes a minute or two" >&2
     "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
 fi
-# The pins, with the version of Spark that SPARK_VERSION names, if it names one.
+# The pins, with the Spark version from SPARK_VERSION if that is set.
 constraints() {
     sed "${SPARK_VERSION:+s/^pyspark==.*/pyspark==$SPARK_VERSION.*/}" requirements.txt
 }
-# Only where it changes: other scripts may be reading it.
+# It is written only if it changes, because other scripts may be reading it.
 cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt
 extras=$1
-# What the tests need has the embedded engine, with pyspark in place of the client.
+# The tests' requirements include the embedded engine, with pyspark in place of the client.
 [ ! -x .venv/bin/spark-submit ] || extras=dev,report
 stamped "$extras" .venv/constraints.txt pyproject.toml -- install_project "$extras"
 
 export PATH="$PWD/.venv/bin:$PATH"
-# Every start would compile again what is imported.
+# Otherwise every start would compile again what it imports.
 unset PYTHONDONTWRITEBYTECODE
-# Spark's Python workers are this Python, not whatever `python3` is elsewhere.
+# Spark's Python workers use this Python, not whatever `python3` is elsewhere.
 export PYSPARK_PYTHON="$PWD/.venv/bin/python"

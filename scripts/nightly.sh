@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# One night's evaluation, for cron; the same night may be asked for again, which replaces it:
+# One night's evaluation, for cron; running it again for the same night replaces that night:
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG] [arguments of ndcg-spark evaluate]
 #     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
-#     scripts/nightly.sh conf/nightly.toml --wait-for-input 2h    # for files that arrive late; else they end it with 3
+#     scripts/nightly.sh conf/nightly.toml --wait-for-input 2h    # for files that arrive late; without it, exit code 3
 #
 # The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
 # conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the
 # evaluation is submitted with them; without it this machine computes, as the configuration says.
 #
-# One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md): 5 and 6 are of a
-# gate, whose night is published; or 75 if the same configuration is being evaluated already: nothing was done.
+# One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md): 5 and 6 come
+# from a gate, and the night is published; 75 means the same configuration is already running and nothing was done.
 set -euo pipefail
 
 called_from=$PWD
@@ -34,7 +34,7 @@ if [ ! -r "$config" ]; then
     exit 2
 fi
 
-# The configuration itself is locked: no other file can be forgotten, and two configurations never wait for each other.
+# The configuration itself is locked: there is no lock file to forget, and two configurations never wait for each other.
 # The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
 exec 9<"$config"
 if ! flock --nonblock 9; then
@@ -56,7 +56,7 @@ fi
 tell "begin $night $config"
 "${command[@]}" &
 job=$!
-# The job hears what this script is told, and the end is told all the same.
+# Signals to this script are passed on to the job, and its end is still reported.
 trap 'kill -TERM "$job" 2>/dev/null || true' TERM INT HUP
 code=0
 wait "$job" || code=$?

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes what machines without this project need to run it, in dist/; does nothing where it is up to date:
+# Makes what machines without this project need to run it, in dist/; does nothing if it is up to date:
 #     ndcg_spark.zip          the package alone, for --py-files
 #     ndcg_spark_env.tar.gz   a Python environment of what the package imports, for --archives ...#environment and
 #                             spark.pyspark.python=./environment/bin/python; pyspark comes with the cluster's Spark
@@ -26,7 +26,7 @@ from pathlib import Path
 
 with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as archive:
     for path in sorted(path for path in Path("ndcg_spark").rglob("*.*") if path.suffix in (".py", ".j2", ".js", ".css")):
-        # Without a date, so that the same source makes the same file.
+        # Without a date, so that the same source gives the same file.
         archive.writestr(zipfile.ZipInfo(path.as_posix()), path.read_bytes(), zipfile.ZIP_DEFLATED)
 PYTHON
     if ! cmp --silent "$work/ndcg_spark.zip" dist/ndcg_spark.zip; then
@@ -35,7 +35,7 @@ PYTHON
     fi
 }
 
-# What the package imports, and what a driver in a container of YARN opens HDFS with; pyspark is there on a cluster.
+# What the package imports, and what a driver in a YARN container needs to open HDFS; a cluster has pyspark already.
 imported_packages() {
     python - <<'PYTHON'
 import tomllib

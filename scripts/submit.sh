@@ -3,12 +3,12 @@
 #     scripts/submit.sh [--dry-run] [options of spark-submit] -- [arguments of ndcg-spark evaluate]
 #     scripts/submit.sh --master yarn --py-files gains.py -- --config night.toml --set gain=python:gains.shop
 #
-# All before -- goes to spark-submit as it is, after what is set here, so it wins. --py-files, --archives and --files
-# add to ours instead of replacing them. Without --master Spark runs on this machine: local[*]. --dry-run prints the
-# command line, prepares nothing and runs nothing. The exit code is the job's (conf/README.md), but not with
-# --deploy-mode cluster, where spark-submit only tells success (0) from failure.
+# All options before -- go to spark-submit as they are, after those set here, so they win. --py-files, --archives and
+# --files add to ours instead of replacing them. Without --master, Spark runs on this machine: local[*]. --dry-run
+# prints the command line, prepares nothing and runs nothing. The exit code is the job's (conf/README.md), but not with
+# --deploy-mode cluster, where spark-submit only distinguishes success (0) from failure.
 #
-# The Spark is that of SPARK_HOME, else the spark-submit on the PATH, else the one that is installed into .venv.
+# The Spark used is that of SPARK_HOME, else the spark-submit on the PATH, else the one that is installed into .venv.
 set -euo pipefail
 
 called_from=$PWD
@@ -94,10 +94,10 @@ local*)
 esac
 case $master in
 yarn*)
-    # YARN lays files beside a program before it starts; elsewhere executors keep the log configuration of the cluster.
+    # YARN puts files beside a program before it starts; elsewhere executors keep the cluster's log configuration.
     files=,$project/conf/log4j2.properties$files
     settings+=(--conf spark.executor.defaultJavaOptions=-Dlog4j2.configurationFile=log4j2.properties)
-    # YARN would run a driver of its own again whatever its exit code: a night that is refused, or whose gate failed.
+    # YARN would rerun its own driver whatever its exit code, even for a night that was refused or whose gate failed.
     settings+=(--conf spark.yarn.maxAppAttempts=1)
     [ "$deploy_mode" = client ] || log4j=log4j2.properties
     ;;
@@ -108,7 +108,7 @@ if [ "$deploy_mode" = client ] || [ "$log4j" = log4j2.properties ]; then
 fi
 
 command=("$spark_submit" --master "$master" --deploy-mode "$deploy_mode")
-# The cluster's own spark-defaults.conf holds too, where ours says nothing.
+# The cluster's own spark-defaults.conf applies too, where ours sets nothing.
 command+=(--properties-file "$project/conf/spark-defaults.conf" --load-spark-defaults "${settings[@]}")
 [ -z "$py_files" ] || command+=(--py-files "${py_files#,}")
 [ -z "$archives" ] || command+=(--archives "${archives#,}")

@@ -1,1 +1,1 @@
-"""Two sets of judgments compared: how far they agree, and what the difference does to the ranking of the runs."""
+"""Two sets of judgments compared: how far they agree, and how their differences change the ranking of the runs."""

@@ -15,8 +15,8 @@ _CELLS = 4_000_000
 def agreements(pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows of AGREEMENTS of one dataset's sorted GRADE_PAIRS: by measure, all queries before each of them.
 
-    The grades of all queries are one scale. Intervals are those of the jackknife over the queries with documents that
-    both judge. InputError if these have more than MOST_GRADES grades.
+    The grades of all queries are one scale. Intervals come from the jackknife over the queries with documents that both
+    sets judge. InputError if these documents have more than MOST_GRADES grades.
     """
     of_query, queries = pd.factorize(pairs["query_id"])
     grades, places = np.unique(pairs[["grade_a", "grade_b"]].to_numpy(), return_inverse=True)

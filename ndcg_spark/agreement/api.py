@@ -36,7 +36,7 @@ def compare_judgments(
     *,
     dataset: str = "default",
 ) -> Tables:
-    """How far two sets of judgments agree and, with results, how they rank the runs. Runs Spark jobs.
+    """How far two sets of judgments agree and, with results, how each of them ranks the runs. Runs Spark jobs.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def compare_judgments(
     cutoff : int or None
         The cutoff of the NDCG; None is the whole ranking.
     convention : Convention or str
-        Which grades count, and which NDCG.
+        Which grades count, and which NDCG to compute.
     dataset : str
-        The dataset of tables without such a column.
+        The name of the dataset if the tables have no such column.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What made a run's mean change since an earlier night: other lists, other judgments, or other queries."""
+"""Why a run's mean changed since an earlier night: changed lists, changed judgments, or other queries."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,9 +8,9 @@ from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ranking import breaks_ties_by_gain
 
 _KEY = ["run", "query_id", "place"]
-#: What computes the scores of a list once more gives the same to this.
+#: Scores that are computed again from a stored list agree with the original to within this.
 _NOISE = 1e-12
-#: The order of a list that a night keeps is that of its ranks, and what a convention leaves out is not on it.
+#: A list that a night keeps is ordered by its ranks and lacks the documents that the convention leaves out.
 _AS_KEPT = {
     "order": "rank",
     "ties": "doc_id_desc",
@@ -21,9 +21,9 @@ _AS_KEPT = {
 
 
 def keeps_order(convention: Convention) -> bool:
-    """Whether the first documents of a list tell its scores under any judgments.
+    """Whether the first documents of a list are enough to compute its scores under any judgments.
 
-    Where ties are ordered by gain, or the ideal is of all that was returned, documents below them matter, too.
+    If ties are ordered by gain, or the ideal is that of all returned documents, documents below them matter too.
     """
     return not breaks_ties_by_gain(convention) and convention.ideal != "retrieved"
 
@@ -41,12 +41,12 @@ def scored_again(lists: DataFrame, judgments: DataFrame, runs: DataFrame, evalua
 def change_parts(before: DataFrame, between: DataFrame, after: DataFrame, again: DataFrame) -> DataFrame:
     """The columns of CHANGE_PARTS without dataset, and `wrong`, by run and cutoff that both nights score, in no order.
 
-    All are tables QUERY_SCORES of one dataset: `before` of the earlier night, `after` of the later one, `between` of
-    its lists under the earlier judgments, and `again` under its own; these two of the queries that both judge and whose
-    judgments differ. Over the queries with all three scores, `of_lists` is the mean of between - before and
-    `of_judgments` that of after - between. `of_queries` is what the others do: by how much they move the mean after,
-    less what they moved it before. So the parts sum to `change`, which is that of the whole means. Without such a query
-    there are no parts. `wrong` counts the queries whose lists, as they are kept, do not give the score of `after`.
+    All are tables QUERY_SCORES of one dataset: `before` for the earlier night, `after` for the later one, `between` for
+    the later lists under the earlier judgments, and `again` under their own, both for queries that the nights judge
+    differently. Over the queries with all three scores, `of_lists` is the mean of between - before and `of_judgments`
+    that of after - between. `of_queries` is the effect of the others: how far they move the later mean, minus how far
+    they moved the earlier one. So the parts sum to `change`, that of the whole means. There are no parts without a
+    query that has all three scores. `wrong` counts the queries whose stored lists do not give the score of `after`.
     """
     tables = {"before": before, "between": between, "after": after, "again": again}
     sides = {name: _named(table, name) for name, table in tables.items()}

@@ -19,7 +19,7 @@ def coefficients(matrices: ArrayLike) -> dict[str, Numbers]:
     -------
     dict of arrays of shape (...)
         `agreement`: the share of equal grades. `kappa` (Cohen 1960), `kappa_linear` and `kappa_quadratic` (Cohen 1968):
-        1 - observed / expected disagreement, from -1 to 1, as scikit-learn's `cohen_kappa_score`; neighbouring grades
+        1 - observed / expected disagreement, from -1 to 1, like scikit-learn's `cohen_kappa_score`; neighbouring grades
         are one step apart, whatever their numbers. `alpha`: `krippendorff_alpha` of the two as observers.
     """
     counts = np.asarray(matrices, np.float64)

@@ -1,4 +1,4 @@
-"""Judgments that can tell nothing more: of documents that no run returns, and of queries without room to improve."""
+"""Judgments that no longer tell anything: of documents that no run returns, or of queries without room to improve."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.records import CommittedNight
 
-#: How many nights a document must have been absent from, unless somebody says otherwise.
+#: The default number of nights that a document must have been absent from.
 NIGHTS = 7
 #: A score this close to 1 is perfect.
 _NOISE = 1e-9
@@ -18,7 +18,7 @@ _NOISE = 1e-9
 
 @dataclasses.dataclass(frozen=True)
 class DeadJudgments:
-    """What the judgments of a night can no longer tell; of documents only where nights keep those of all queries."""
+    """What a night's judgments can no longer tell; documents are included only if nights keep those of all queries."""
 
     #: How many nights were looked at, and how many relevant documents the night knows.
     nights: int
@@ -35,9 +35,9 @@ def dead_judgments(
 ) -> DeadJudgments:
     """What a night's judgments can no longer tell, by the `most` newest of the `known` nights up to it.
 
-    No engine is needed. A relevant document is one of the ideal ranking with a gain, and it counts as returned where a
-    run has it down to the deepest cutoff, which is as far as nights keep documents. A query is perfect where the score
-    in `column` at the cutoff is 1 for every run. Raises as `read_rows`.
+    No engine is needed. A relevant document is one of the ideal ranking with a gain, and it counts as returned if a run
+    has it down to the deepest cutoff, which is as far as nights keep documents. A query is perfect if the score in
+    `column` at the cutoff is 1 for every run. Raises as `read_rows`.
     """
     until = [each for each in known if each.dataset == night.dataset and each.evaluated_on <= night.evaluated_on]
     kept = [each for each in until if (each.record.get("configuration") or {}).get("documents") in ("top", "lists")]
@@ -67,7 +67,7 @@ def dead_judgments(
 
 
 def dead_in_words(dead: DeadJudgments) -> str:
-    """Both counts in two sentences, the first only where nights keep documents."""
+    """Both counts in two sentences; the first is present only if nights keep documents."""
     known = f"{len(dead.unreturned):,} of {dead.relevant:,} relevant documents were returned by no run in "
     nights = "this night" if dead.nights == 1 else f"{dead.nights} nights"
     example = f", e.g. {dead.unreturned[0]['doc_id']}; are they deleted?" if dead.unreturned else "."

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: Means that are equal to so many digits are tied.
+#: Means that are equal to this many digits are tied.
 _DIGITS = 9
 
 
@@ -27,7 +27,7 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
     ours, above, tied = order(a), order(b) > 0, order(b) == 0
     total = 0.0
     for right, rank, group in zip(((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True):
-        # The place of a run in its group of ties; of those before it there, half are right.
+        # The position of a run in its group of ties; half of the runs before it in the group count as right.
         places = np.arange(rank == 0, group)
         total += ((right + places / 2) / (rank + places)).sum() / group
     return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else float("nan")

@@ -19,9 +19,9 @@ _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for fiel
 
 @dataclasses.dataclass(frozen=True)
 class Aggregates:
-    """What one count needs: columns of every row, their aggregates by query, and the aggregates of those by run.
+    """What one count needs: columns of every row, aggregates of them by query, and aggregates of those by run.
 
-    For judgments the last are by dataset. All Aggregates of a table are computed by one scan.
+    For judgments, the last aggregates are by dataset. All Aggregates of a table are computed in one scan.
     """
 
     columns: Mapping[str, Column]
@@ -44,7 +44,7 @@ def fingerprint(table: DataFrame, key: Sequence[str]) -> Aggregates:
 
 
 def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
-    """A hash of all values of a row but those of the key."""
+    """A hash of all values of a row except those of the key."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
     return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
@@ -61,7 +61,7 @@ def grades(table: DataFrame, reason: Column) -> Aggregates:
 
 
 def scores_of_lists(table: DataFrame, reason: Column) -> Aggregates:
-    """Counts of the lists of a run with at least two results, by the least and the largest score of each.
+    """Counts of the lists of a run with at least two results, from the smallest and the largest score of each.
 
     How many there are, how many have only one score, how many may have the scores 1, 2, 3 or 0, 1, 2, and the largest
     absolute score of the run.
@@ -86,8 +86,8 @@ def scores_of_lists(table: DataFrame, reason: Column) -> Aggregates:
 def ranks_beside_scores(table: DataFrame, reason: Column) -> Aggregates:
     """Counts of the lists of a run whose ranks contradict their scores.
 
-    Of the lists with different scores: how many have a rank 0 or 1, and in how many of those it has the least score. Of
-    all lists: how many have the rank 1 twice.
+    Of the lists with different scores: how many have a rank 0 or 1, and in how many of those that rank has the smallest
+    score. Of all lists: how many have the rank 1 twice.
     """
     kinds = dict(table.dtypes)
     rank = as_type(F.col("rank"), _TYPES["rank"], kinds["rank"])

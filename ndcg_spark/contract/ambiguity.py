@@ -1,4 +1,4 @@
-"""Results that break no rule and can be read in two ways: which column is the order, and whether one names the runs.
+"""Results that break no rule but can be read in two ways: which column gives the order, and whether one names runs.
 
 Ranks may contradict scores, scores may count like ranks, and a column of values or categories may be taken for names.
 The counts of the check tell which runs may be affected. Only these are read again, row by row.
@@ -19,10 +19,10 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import WRITTEN, query_key
 from ndcg_spark.table_config import ResultsConfig
 
-#: More runs than this with fewer results each cannot be compared; a column of scores looks like that.
+#: More runs than this with fewer results than this each cannot be runs; a column of scores looks like that.
 _MOST_RUNS = 100
 _RESULTS_OF_A_RUN = 2
-#: The results of this many queries are read before those of all.
+#: The results of this many queries are read before those of all queries.
 _FEW_QUERIES = 20
 
 

@@ -87,7 +87,7 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[InputR
 
 
 def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, Cut | None]:
-    """Results that are compared without judgments: the good rows, the counts, and how rows too deep are left out.
+    """Results that are compared without judgments: the good rows, the counts, and how too deep rows are left out.
 
     Raises as `check_tables` does for results.
     """
@@ -123,7 +123,7 @@ def _count_results(
 ) -> tuple[ResultCounts, Cut | None]:
     """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
     results, columns, convention = rows.source, rows.all.columns, config.convention
-    # A list from which documents are removed needs more of what is below the deepest cutoff.
+    # A list from which documents are removed needs more results from below the deepest cutoff.
     needs_all = results.without is not None
     pruning = None if needs_all else pruning_of(convention, config.cutoffs, columns)
     expected, materialize = results.expected_rows or 0, results.materialize
@@ -143,7 +143,7 @@ def _count_results(
     )
     lists = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
-    # Where most results are of unjudged queries, leaving these out is enough.
+    # If most results belong to unjudged queries, leaving those out is enough.
     is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
     hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
     return rows.with_breaches(counts), partial(floors.kept, lists=hinted) if is_worthwhile else None

@@ -81,7 +81,7 @@ class CheckedTables:
         return dataclasses.replace(self, results=batch.of(self.results), result_counts=counts, batches=WHOLE)
 
     def with_runs(self, runs: Sequence[RunCounts]) -> Self:
-        """The same with new counts of the runs; a run that has no rows left stays, and lacks all queries."""
+        """The same tables with new counts of the runs; a run that has no rows left stays, and lacks all queries."""
         counts = self.result_counts
         return dataclasses.replace(
             self, result_counts=dataclasses.replace(counts, runs=scan.of_the_same_runs(counts.runs, runs))

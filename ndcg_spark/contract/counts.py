@@ -29,7 +29,7 @@ class JudgmentCounts:
     bad: int = 0
     #: 16 hexadecimal digits: the same for the same rows, whatever their order and the format of the files.
     fingerprint: str = ""
-    #: That of each dataset's rows, by dataset as in `queries`.
+    #: The fingerprint of each dataset's rows, by dataset as in `queries`.
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
     #: The largest grade; None if there is no good row.
     best_grade: float | None = None
@@ -55,8 +55,8 @@ class RunCounts:
     counting_lists: int = 0
     #: The largest absolute score; None if there is no score.
     largest_score: float | None = None
-    #: Of lists whose scores differ, those with a rank 0 or 1, and those in which that has the least score. Of all
-    #: lists, those that have the rank 1 twice. All 0 unless both ranks and scores are read.
+    #: Of the lists whose scores differ, how many have a rank 0 or 1, and in how many of those that rank has the lowest
+    #: score. Of all lists, those that have the rank 1 twice. All 0 unless both ranks and scores are read.
     ranked_lists: int = 0
     reversed_lists: int = 0
     repeated_lists: int = 0
@@ -68,7 +68,7 @@ class ResultCounts:
 
     rows: int
     runs: list[RunCounts]
-    #: As in JudgmentCounts, these four.
+    #: The next four fields are as in JudgmentCounts.
     breaches: list[Breach] = dataclasses.field(default_factory=list)
     bad: int = 0
     fingerprint: str = ""

@@ -73,7 +73,7 @@ def without_duplicates(
 def lists_without_duplicates(
     table: DataFrame, counts: ResultCounts, source: Source, config: EvaluationConfig
 ) -> DataFrame:
-    """Good results that are compared without judgments, without the documents that occur twice. As the above."""
+    """Good results that are compared without judgments, without the documents that occur twice. Raises as the above."""
     breaches = counts.breaches
     for column in _searched(config.convention):
         duplicates, _ = in_results(table, None, column)
@@ -94,9 +94,9 @@ def _searched(convention: Convention) -> list[str]:
 class Duplicates:
     """The documents of a table that occur more than once for one query (and run), or the ranks that do."""
 
-    #: Counts all of their rows.
+    #: The breach that counts all of their rows.
     breach: Breach
-    #: How many different ones there are.
+    #: How many different documents or ranks these are.
     different: int
     #: What occurs more than once: doc_id or rank.
     column: str
@@ -143,7 +143,7 @@ def _without(tables: CheckedTables, duplicates: Duplicates, source: Source, conf
     counts = dataclasses.replace(counts, breaches=[*counts.breaches, duplicates.breach])
     _refuse(duplicates, counts.breaches, counts.rows, source, config)
     good, copies = duplicates.split(tables.results)
-    # What ranks or scores prove about a list was found with the duplicates in it.
+    # The proofs about a list from its ranks or scores included the duplicates, so they no longer hold.
     return dataclasses.replace(
         tables, results=good, result_counts=counts, rejected=(*tables.rejected, copies), cut=None
     )

@@ -20,7 +20,7 @@ _LONGEST_NAME = 255 - len("dataset=")
 
 
 def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
-    """InputError if the table is empty, has no good row, or more than the fraction `allowed` of its rows is bad."""
+    """InputError if the table is empty, has no good row, or a larger fraction than `allowed` of its rows is bad."""
     if rows == 0:
         raise InputError(f"{table}: no rows in {place}; the table is empty, check the job that writes it")
     broken = sum(breach.rows for breach in breaches)
@@ -36,7 +36,7 @@ def summary(breaches: Iterable[Breach]) -> str:
 
 
 def refuse_lost_rows(source: Source, rows: int) -> None:
-    """InputError if the engine read another number of `rows` than the files have."""
+    """InputError if the number of `rows` that the engine read differs from that in the files."""
     if source.expected_rows not in (None, rows):
         raise InputError(
             f"{source.name}: the engine read {rows:,} rows of {source.place}, which has {source.expected_rows:,}; "

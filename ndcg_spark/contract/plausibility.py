@@ -15,7 +15,7 @@ _JUDGMENT_FIELDS, _RUN_FIELDS = 4, 6
 
 
 def question_about(table: str, breaches: Sequence[Breach], rows: int) -> str:
-    """A question for the message about broken lines: is this the other table's file, has an id a blank; or empty."""
+    """A question for the message about broken lines (is this the other table's file, has an id a blank), or empty."""
     lines = [(breach.rows, breach.example.split()) for breach in breaches if breach.reason == "broken_line"]
     for broken, fields in lines:
         if broken == rows and table == "judgments" and len(fields) == _RUN_FIELDS and _is_number(fields[4]):
@@ -28,7 +28,7 @@ def question_about(table: str, breaches: Sequence[Breach], rows: int) -> str:
 
 
 def of_the_default(judged: JudgmentCounts, convention: Convention) -> str | None:
-    """What surprises users of trec_eval, if no convention was chosen: graded gains are exponential."""
+    """A warning for users of trec_eval if no convention was chosen: gains of graded judgments are exponential."""
     best = judged.best_grade
     # Measures and results without scores may have changed other options.
     if best is None or best <= 1 or convention.gain != Convention().gain:

@@ -30,7 +30,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     queries = _by_query(table, key, counted)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
-    # Without a dataset to group by, a table without rows has one row of totals, all null.
+    # If there is no dataset to group by, an empty table yields one row of totals, all null.
     rows = [row for row in queries.groupBy(*dataset).agg(*_totals(counted), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
     graded = [row for row in rows if row["best"] is not None]
@@ -128,7 +128,7 @@ def count_runs(results: DataFrame, judged_queries: DataFrame, batches: Sequence[
 
 
 def with_empty_runs(counts: ResultCounts, names: Iterable[tuple[str | None, str]]) -> ResultCounts:
-    """The counts with those runs, of the given datasets and names, that have no good row; they lack all queries.
+    """The counts with the runs added, by dataset and name, that have no good row; these lack all queries.
 
     A run without a dataset, among results that have datasets, is added to each of them.
     """

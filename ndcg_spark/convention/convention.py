@@ -14,7 +14,7 @@ from ndcg_spark.text import did_you_mean
 Gain = str | Mapping[float, float]
 #: The deepest cutoff of ideal=k_relevant, which sums the discounts of all ranks.
 LARGEST_K = 100_000
-#: The options in the order of the formula in words, those that change scores most first.
+#: The options in the order in which the formula in words lists them, those that change scores most first.
 _IN_FORMULA = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 Discount = str | tuple[float, ...]
 
@@ -80,7 +80,7 @@ class Convention:
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """The convention of a tool, by its name in PRESETS. ConventionError if there is no such name."""
+        """The convention that reproduces a tool, by its name in PRESETS. ConventionError if there is no such name."""
         return cls(based_on=name).replace(**PRESETS[name].options)
 
     def replace(self, **options: Any) -> Self:
@@ -153,7 +153,7 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _near(convention: Convention, option: str) -> str:
-    """A suggestion of the most similar word of an option; empty if none is similar."""
+    """A suggestion of the most similar value of an option; empty if none is similar."""
     value = getattr(convention, option)
     return did_you_mean(value, OPTIONS[option].words) if isinstance(value, str) else ""
 

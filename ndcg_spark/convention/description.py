@@ -26,7 +26,7 @@ def list_presets_and_options() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
-    """The lines about a preset: tool, formula, options, differences from `standard`, what is not reproduced."""
+    """The lines about a preset: tool, formula, options, differences from `standard`, and what it does not reproduce."""
     chosen, preset = Convention.preset(name), PRESETS[name]
     return [
         f"{name}: {preset.tool}",
@@ -51,7 +51,7 @@ def describe_preset(name: str) -> list[str]:
 
 
 def mathematics(convention: Convention) -> list[str]:
-    """The definition in mathematical notation, line by line: d is a document, r a rank from 1, q a query."""
+    """The definition in mathematical notation, line by line, where d is a document, r a rank from 1 and q a query."""
     gain, discount, least = show(convention.gain), show(convention.discount), convention.min_relevance
     expected = ", expected over all orders of equal scores" if convention.ties == "average" else ""
     return [

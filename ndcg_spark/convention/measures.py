@@ -1,4 +1,4 @@
-"""The measures beside NDCG: what each is, how it is computed, and which of them an evaluation computes.
+"""The measures besides NDCG: what each one is, how it is computed, and which of them an evaluation computes.
 
 A new measure is one entry of MEASURES. It is computed with SQL that every engine supports. The SQL uses
 
@@ -23,9 +23,9 @@ class Measure:
 
     words: str
     notation: str
-    #: Its names in papers and tools, the first that of ir_measures.
+    #: Its names in papers and tools; the first is that of ir_measures.
     written: tuple[str, ...]
-    #: Its columns in both tables of scores, each with its value at a cutoff; the first is the measure.
+    #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first is the measure.
     values: Mapping[str, str]
     #: The columns of documents that it needs; see `scoring.measures.of_documents`.
     documents: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ _WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 a
 _CASCADE = """aggregate(filter(stops, document -> document.rank <= {k}), named_struct('reading', 1D, 'sum', 0D),
     (so_far, document) -> named_struct('reading', so_far.reading * (1D - document.stop),
                                        'sum', so_far.sum + so_far.reading * document.stop / document.rank)).sum"""
-#: As trec_eval 9 computes it: down the list, with the number of other judged documents so far.
+#: As trec_eval 9 computes it: going down the list, with the number of judged non-relevant documents so far.
 _BPREF = """aggregate(judged_ranks, named_struct('others', 0D, 'sum', 0D),
     (so_far, code) -> named_struct('others', so_far.others + 1D - code % 2,
                                    'sum', so_far.sum + code % 2 * (1D - least(so_far.others, relevant_documents)
@@ -123,7 +123,7 @@ MEASURES: dict[str, Measure] = {
         ("RBP",),
         {
             "rbp": "{weighted_worth}",
-            # Of the whole ranking, as trec_eval has it, also what unjudged documents beyond its end could add.
+            # For the whole ranking, this includes what unjudged documents beyond its end could add, as in trec_eval.
             "rbp_residual": "{weighted_unjudged} + if({whole} and {weighted_unjudged} > 0, "
             "pow({rbp_persistence}D, cast(returned as double)), 0D)",
         },
@@ -174,7 +174,7 @@ MEASURES: dict[str, Measure] = {
 #: The columns of the bounds of NDCG.
 BOUNDS = ("ndcg_low", "ndcg_high")
 
-#: The columns of the measures beside NDCG, in the order of the tables.
+#: The columns of the measures besides NDCG, in the order of the tables.
 COLUMNS = (*(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values), *BOUNDS)
 
 
@@ -217,7 +217,7 @@ class MeasureSet:
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
-        """The measures beside NDCG, by name, in the order of MEASURES."""
+        """The measures besides NDCG, by name, in the order of MEASURES."""
         return {name: each for name, each in MEASURES.items() if name != "ndcg" and self.has(name)}
 
     @property
@@ -227,7 +227,7 @@ class MeasureSet:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the measures beside NDCG in the tables of scores, in the order of COLUMNS."""
+        """The columns of the measures besides NDCG in the tables of scores, in the order of COLUMNS."""
         columns = [column for each in self.beside_ndcg.values() for column in each.values]
         return [*columns, *(BOUNDS if self.bounds else ())]
 

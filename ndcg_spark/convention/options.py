@@ -53,7 +53,7 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class Formula:
-    """A gain of a grade, or a discount of a rank: in words, in mathematical notation, and computed."""
+    """A gain of a grade, or a discount of a rank: in words, in mathematical notation, and as a function."""
 
     words: str
     notation: str
@@ -195,7 +195,7 @@ OPTIONS: dict[str, Option] = {
     "min_relevance": Option(
         {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, but for negative ones"
     ),
-    # The last three are for the measures beside NDCG only.
+    # The last three concern only the measures besides NDCG.
     "relevant_from": Option(
         {"1": "", "judged": "every judged document is relevant"},
         "a grade above 0",

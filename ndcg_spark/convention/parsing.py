@@ -90,9 +90,9 @@ def parse_measures(
     """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
 
     A name of the configuration (`precision`) stands for all `cutoffs`, or `default` if there are none; a name with a
-    cutoff (`precision@5`, `P@5`) for that cutoff, and a name of papers without a cutoff (`AP`) for the whole ranking.
-    `measures` is a text with blanks or commas between them, or anything whose texts are measures, such as those of
-    ir_measures.
+    cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers without a cutoff (`AP`) for the whole ranking.
+    `measures` is a text of measures separated by blanks or commas, or any collection whose items, as text, are
+    measures, such as those of ir_measures.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def parse_measures(
 
 
 def measure_set_of(texts: Iterable[str], bounds: bool = False, headline: str | None = None) -> MeasureSet:
-    """The measures of texts with a cutoff each, such as precision@5; only NDCG if there are none.
+    """The measures of texts that each have a cutoff, such as precision@5; only NDCG if there are none.
 
     `headline` is such a text, by default the first.
     """
@@ -129,10 +129,10 @@ def measure_set_in(configuration: Mapping[str, Any]) -> MeasureSet:
 
 
 def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
-    """The columns of scores in such a text, each with its cutoff: a rank, `all`, or EACH if it has none.
+    """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or EACH if it has none.
 
-    `also` are columns that are not measures: `dcg@10`. ConfigurationError as `parse_measures`, and for arguments, as
-    the scores are already computed.
+    `also` are columns that are not measures: `dcg@10`. ConfigurationError as for `parse_measures`, and for arguments,
+    because the scores are already computed.
     """
     words = _words(text, also)
     for word in words:
@@ -190,7 +190,7 @@ def _near(word: str, match: re.Match[str] | None, columns: Iterable[str]) -> str
     if parsed and written:
         cutoff = f"@{parsed['cutoff']}" if parsed["cutoff"] else ""
         return f" (did you mean {MEASURES[_NAMES[written]].written[0] + cutoff!r}?)"
-    # Of names that differ only in case, the one of the configuration is suggested.
+    # Of names that differ only in case, the configuration's own name is suggested.
     return did_you_mean(name, [*columns, *reversed(_NAMES)])
 
 

@@ -1,4 +1,4 @@
-"""Presets: the tools whose NDCG has a name here, each as the options that give the same numbers.
+"""Presets: the tools whose NDCG has a name here, each as the options that reproduce its numbers.
 
 An option that a preset does not name has its default. `tests/parity` compares the presets with the live tools.
 """
@@ -12,10 +12,10 @@ class Preset:
     """A tool's NDCG as options."""
 
     options: Mapping[str, str]
-    #: The call of the tool that gives the same numbers, and the version they were compared with.
+    #: The call of the tool that gives the same numbers, and the version of the tool that they were verified with.
     tool: str
     verified: str
-    #: What the tool does in addition, and no option reproduces.
+    #: What the tool does in addition that no option reproduces.
     not_reproduced: tuple[str, ...] = ()
 
 
@@ -33,7 +33,7 @@ _SKLEARN = {
     "negative": "error",
     "no_relevant": "zero",
 }
-#: Of tools that look at no grade: a document is relevant if it is listed.
+#: For tools that ignore grades: a document is relevant if it is listed.
 _LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero", "relevant_from": "judged"}
 _RECTOOLS = {**_LISTED, "order": "rank", "ideal": "k_relevant"}
 _RECTOOLS_RANKS = ("ranks that are shared or have gaps, which it discounts as they are and not by their position",)

@@ -1,1 +1,1 @@
-"""Why a query scores what it scores: its documents, what each adds and loses, what would help. No Spark, no stream."""
+"""Why a query has its score: its documents, what each adds and loses, and what would help. No Spark, no output."""

@@ -10,7 +10,7 @@ from ndcg_spark.reference import ideal_ranking
 
 #: The documents of the ideal ranking and their gains, by rank; None for any relevant document.
 Ideal = Sequence[tuple[str | None, float]]
-#: Sums of the same numbers in different orders differ by less.
+#: Sums of the same numbers in different orders differ by less than this.
 _SAME = 1e-9
 
 
@@ -20,7 +20,7 @@ def explain(facts: Facts, most_unjudged: int = MOST_UNJUDGED) -> Explanation:
     first = [each.doc_id for each in listed]
     ideal = ideal_ranking(facts.ideal_gains, convention, facts.cutoff, len(listed), first)
     ideal_dcg = math.fsum(gain * discount for (_, gain), discount in zip(ideal, facts.discounts, strict=False))
-    # A night has neither every document of an ideal made of the returned ones, nor whole groups of ties.
+    # A night stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
     known = facts.whole or (convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME)
     if not known:
         return Explanation(facts, _lines(facts, []), [], [], [], [], ideal_known=False)

@@ -44,6 +44,6 @@ def _ranks(facts: Facts) -> dict[str, int | None]:
 
 
 def _counted(facts: Facts, added: Mapping[str, float]) -> Iterable[str]:
-    """The documents within the cutoff, and those that are tied with one and so may be."""
+    """The documents within the cutoff, and those that are tied with one of them and so may also be within it."""
     within = facts.cutoff or len(facts.listed)
     return (each.doc_id for at, each in enumerate(facts.listed) if at < within or added[each.doc_id])

@@ -1,4 +1,4 @@
-"""The facts of explanations, made from rows of an engine or of a night."""
+"""The facts of explanations, made from rows of an engine or rows of a published night."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The facts of an explanation, one query of one run as an evaluation scored it, and its findings."""
+"""The facts of an explanation (one query of one run as an evaluation scored it), and its findings."""
 
 import dataclasses
 import functools
@@ -78,8 +78,8 @@ class Facts:
     unjudged_gain: float
     best: PossibleGrade | None
     worst: PossibleGrade | None
-    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have only what is within
-    #: the cutoff, as a published night keeps it.
+    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have only documents within
+    #: the cutoff, which is what a published night keeps.
     whole: bool = True
 
     @functools.cached_property
@@ -100,7 +100,7 @@ class RankLine:
     """One rank: its document and contribution, and the document of the ideal ranking and its contribution."""
 
     rank: int
-    #: None below the end of the list, as are the following fields except the discount.
+    #: This and the following fields, except the discount, are None below the end of the list.
     doc_id: str | None
     score: float | None
     tied: bool
@@ -147,7 +147,7 @@ class UnjudgedDocument:
     """The score if one unjudged document had the best, or the worst, grade of the judgments."""
 
     doc_id: str
-    #: None if the convention removes it from the list; then it would return to its place.
+    #: None if the convention removes it from the list; with a grade, it would return to its place.
     rank: int | None
     ndcg_if_best: float | None
     ndcg_if_worst: float | None

@@ -9,7 +9,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.model import Explanation, Facts
 from ndcg_spark.text import unknown_name
 
-#: Without a run, at most this many are explained.
+#: If no run is named, at most this many runs are explained.
 MOST_RUNS = 10
 
 

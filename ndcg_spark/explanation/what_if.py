@@ -8,7 +8,7 @@ from ndcg_spark.reference import Item, ndcg, with_ties_broken
 
 #: At most this many moves are suggested.
 MOST_MOVES = 3
-#: At most this many unjudged documents are rescored, those at the best ranks.
+#: At most this many unjudged documents are rescored: those at the best ranks.
 MOST_UNJUDGED = 100
 #: The tie group of a document that was moved: it is not tied.
 _MOVED = -1

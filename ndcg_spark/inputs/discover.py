@@ -81,7 +81,7 @@ def files_of(path: str, where: str) -> list[File]:
 
 
 def without_backups(files: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
-    """The files that are read, and sentences about those that are not, and about files without a byte.
+    """The files that are read, and sentences about those that are not, and about empty files.
 
     Backups in a folder or behind a glob are left out; MissingInputError if nothing else is there.
     """

@@ -111,7 +111,7 @@ class JsonStream:
 
 @contextlib.contextmanager
 def refused_unless_whole(where: str) -> Iterator[None]:
-    """InputError, with the table and the file `where`, for text that is not whole JSON."""
+    """InputError, with the table and the file `where`, for text that is not valid JSON."""
     try:
         yield
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""What part of the change between two published nights is of other judgments: by the lists and judgments they keep."""
+"""The part of the change between two published nights that is due to changed judgments, from the lists they keep."""
 
 import datetime
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ def parts_of_change(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The rows of CHANGE_PARTS of a night since an earlier one, by run and cutoff, and sentences about them.
 
-    `runs` are those that are compared; None for all. There are no rows where the judgments are the same, the
-    conventions differ, a night does not keep its judgments, or the lists of a run, as they are kept, do not give its
-    scores. Runs Spark jobs; only queries whose judgments differ are scored again.
+    `runs` are those that are compared; None for all. There are no rows if the judgments are the same, the conventions
+    differ, a night does not keep its judgments, or a run's stored lists do not reproduce its scores. Runs Spark jobs;
+    only queries whose judgments differ are scored again.
     """
     dataset, nights = night.dataset, (other, night)
     prints = {fingerprint(each.record, "judgments", dataset) for each in nights}
@@ -69,7 +69,7 @@ def _of(queries: DataFrame, table: DataFrame) -> DataFrame:
 
 
 def _difference(judged: Sequence[DataFrame], evaluation: Evaluation, other: CommittedNight) -> str:
-    """How many judgments were added, removed and changed since another night, in a sentence. Runs a job."""
+    """A sentence that says how many judgments were added, removed and changed since another night. Runs a job."""
     one, two, pairs = F.col("grade_a"), F.col("grade_b"), F.col("pairs")
     added, removed, changed = (
         grade_pairs(judged[0], judged[1], evaluation.convention, evaluation.dataset)

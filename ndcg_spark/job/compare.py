@@ -25,13 +25,13 @@ from ndcg_spark.text import unknown_name
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonRequest:
-    """What to compare with what, as on the command line."""
+    """A request for a comparison, with the options of the command line."""
 
     output: str
-    #: Of the night; None for the newest.
+    #: The date of the night; None for the newest.
     date: datetime.date | None = None
     dataset: str | None = None
-    #: The runs with each of which the others are compared.
+    #: The runs that the others are compared with, each in turn.
     baselines: Sequence[str] = ()
     #: A date, or LAST_GOOD.
     baseline_date: str | None = None
@@ -66,7 +66,7 @@ def compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Compa
     Raises
     ------
     ConfigurationError
-        There is no such measure, cutoff, run or night, or no good night.
+        A measure, cutoff, run or night does not exist, or there is no good night.
     StorageError
         The output cannot be read.
     InputError
@@ -100,7 +100,7 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
 
 
 def doubts_of(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
-    """Why the scores of these nights and of their baselines, by dataset, may not be comparable."""
+    """Reasons why the scores of these nights and their baselines, by dataset, may not be comparable."""
     return [
         sentence
         for night in tonight
@@ -135,7 +135,7 @@ def _with_parts(
     tonight: Sequence[CommittedNight],
     baselines: Mapping[str, CommittedNight],
 ) -> Comparison:
-    """The comparison with CHANGE_PARTS, where NDCG is compared run by run, and on all queries."""
+    """The comparison with CHANGE_PARTS added, if NDCG is compared run by run and on all queries."""
     if request.baselines or "ndcg" not in request.options.names or request.options.unchanged_queries:
         return comparison
     rows, warnings = list(comparison.change_parts), list(comparison.warnings)
@@ -185,7 +185,7 @@ def _refuse_unknown_runs(
 def _evaluated_measures(
     measures: Mapping[str, Sequence[Cutoff] | None], tonight: Sequence[CommittedNight]
 ) -> dict[str, Sequence[Cutoff] | None]:
-    """The measures, each except NDCG at the cutoffs at which these nights have it.
+    """The measures; each one except NDCG has the cutoffs at which these nights have it.
 
     ConfigurationError for a measure that they do not have, or not at a named cutoff.
     """

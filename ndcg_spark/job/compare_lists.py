@@ -38,7 +38,7 @@ class ListComparison:
 
     #: The rows of `summarized`, by dataset, run and cutoff.
     rows: list[dict[str, Any]]
-    #: The rows of LIST_CHANGES of the queries that changed most, of each run and cutoff, those first.
+    #: The rows of LIST_CHANGES of the queries that changed most, for each run and cutoff, the most changed first.
     queries: list[dict[str, Any]]
 
 
@@ -46,7 +46,7 @@ class ListComparison:
 class _Side:
     source: Source
     config: EvaluationConfig
-    #: Good rows, and those without what is too deep.
+    #: The good rows, and those of them that are not too deep.
     results: DataFrame
     cut: DataFrame
     counts: ResultCounts
@@ -61,9 +61,9 @@ def compare_lists(
     queries: int,
     report_step: ReportStep,
 ) -> ListComparison:
-    """Compare the lists of new results with those of old ones, or the runs of the old ones with one of them.
+    """Compare the lists of new results with those of old results, or the old runs with one of themselves.
 
-    `queries` is how many that changed most are named for each run and cutoff.
+    `queries` is how many of the most changed queries are named for each run and cutoff.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _changes_of_night(
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:
-    """What a table LIST_CHANGES says, read twice."""
+    """The comparison in a table LIST_CHANGES, which is read twice."""
     materialize = materializer(engine, "list_changes")
     table = materialize([changes]) if materialize else changes.persist()
     rows = [row.asDict() for row in summarized(table).collect()]

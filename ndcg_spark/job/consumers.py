@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
 
 _KEY = ("dataset", "run", "query_id", "cutoff")
-#: The columns of QUERY_SCORES that a comparison needs beside the measures.
+#: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
 
 
@@ -58,7 +58,7 @@ class QueryScores:
         directed = value.desc_nulls_last() if order.descending else value.asc_nulls_last()
         if order.cutoff is None:
             return [directed, *key]
-        # Rows at the cutoff that was named come first.
+        # Rows at the named cutoff come first.
         cutoff = F.coalesce(F.col("cutoff").cast("string"), F.lit("all"))
         return [F.when(cutoff == order.cutoff, 0).otherwise(1), directed, *key]
 
@@ -77,7 +77,7 @@ class InlineComparison:
             raise unknown_name("baseline", "run", self.baseline, runs)
 
     def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
-        """Compare the scores, also in slices; `result` has what comes out."""
+        """Compare the scores, also in slices, and store the comparison in `result`."""
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.comparison.compare import compare_tables
         from ndcg_spark.comparison.options import ComparisonOptions
@@ -88,7 +88,7 @@ class InlineComparison:
             MEASURES[name].column: self.measure_set.cutoffs_of(name) for name in names
         } or {"ndcg": None}
         if not published:
-            # They come to this process first, or they would be computed three times.
+            # The scores are fetched into this process first, because they would otherwise be computed three times.
             rows = scores.select(*_COMPARED, *measures).toArrow()
             scores = scores.sparkSession.createDataFrame(rows)
         self.result = compare_tables(scores, None, [self.baseline], ComparisonOptions(measures), attributes=attributes)

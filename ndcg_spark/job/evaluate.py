@@ -58,8 +58,8 @@ def evaluate(
 ) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
-    With a gate, the night is decided on before it is published, and it is published whatever the verdict. `accepted` is
-    the reason why it is a baseline of later nights whatever the verdict.
+    With a gate, the verdict on the night comes before it is published, and it is published whatever the verdict.
+    `accepted` is the reason why it is a baseline for later nights even if it does not pass.
 
     The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
     gets no row of an evaluation that is refused. `announce` is called with what each step does when it begins.
@@ -67,7 +67,7 @@ def evaluate(
     Raises
     ------
     NdcgSparkError
-        Its class has the exit code. The message says so if anything was published.
+        Its class defines the exit code. If anything was published, the message says so.
     """
     clock = Clock(announce)
     if config.gate is not None or accepted is not None:
@@ -131,7 +131,7 @@ def evaluate_on(
 def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
     """The configuration with the highest grade of the judgments in its convention, if a measure needs to know it.
 
-    So it is recorded, and two nights whose judgments have different highest grades differ in their convention.
+    In this way it is recorded, and nights whose judgments have different highest grades have different conventions.
     """
     convention = config.convention
     if not config.measure_set.needs_highest_grade or convention.max_grade != "highest":

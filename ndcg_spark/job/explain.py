@@ -25,14 +25,14 @@ from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
 from ndcg_spark.text import unknown_name
 
-#: How many of the queries with the most similar ids a message chooses from.
+#: The number of similar query ids from which a message chooses its suggestion.
 _NEAR = 20
 
 
 def explain_query(
     config: EvaluationConfig, request: ExplainRequest, report_step: ReportStep, sources: Sources | None = None
 ) -> Explained:
-    """The explanations of a query as the evaluation of this configuration scores it, of its inputs or of these tables.
+    """The explanations of a query as this configuration would score it, from its inputs or from these tables.
 
     Both tables are validated first, so nothing is explained that would not be scored.
 

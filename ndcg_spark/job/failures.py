@@ -8,7 +8,7 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageE
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, RANK_TWICE, RETURNED_TWICE, refused
 
-#: Messages of operating systems and of HDFS about what cannot be written, which engines pass on as text.
+#: Messages of operating systems and HDFS about failed writes, which engines pass on as text.
 _REFUSALS = (
     "No space left on device",
     "Read-only file system",

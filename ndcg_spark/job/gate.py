@@ -34,13 +34,12 @@ from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.schemas import KEPT, QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
-#: The verdicts; by dataset what the record of its night contains of them; dataset, run and id of the queries that lost
-#: most.
+#: The verdicts; by dataset, their part of the night's record; and dataset, run and id of the queries that lost most.
 _Staged = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
 
 
 def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
-    """ConfigurationError where the gate of an evaluation cannot decide, or its verdict cannot be published."""
+    """ConfigurationError if the gate of an evaluation cannot decide, or its verdict cannot be published."""
     if config.gate is None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
@@ -51,7 +50,7 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
 
 
 def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateConfig:
-    """The gate; ConfigurationError if there is none, an acceptance has no reason, or a checked measure is no score."""
+    """The gate; ConfigurationError if it is missing, an acceptance has no reason, or a checked measure is unknown."""
     if gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     if accepted is not None and not accepted.strip():
@@ -128,7 +127,7 @@ def gate_staged(
 
 
 def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
-    # Of a table that names no dataset, all is of the one.
+    # All rows of a table that names no dataset belong to the only one.
     return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
 
 
@@ -169,7 +168,7 @@ def _published(
     date = config.date.isoformat()
     of_date = select_nights(nights, output, date, dataset)
     absent = missing_datasets(nights, date, dataset)
-    # A gate that compares nights says so by its verdicts.
+    # A gate that compares nights reports this in its verdicts.
     if absent and not gate.compares_nights:
         report_step("note", absent)
     there = sorted({night.dataset for night in nights if night.evaluated_on == date})

@@ -10,7 +10,7 @@ from ndcg_spark.nights.table_outputs import is_of_tables
 
 
 def make_tables(output: str, engine: str = "auto", remote: str | None = None) -> list[str]:
-    """Make the tables that are not there; returns a sentence for each.
+    """Make the missing tables; returns a sentence for each of them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Waits for inputs that do not exist yet when a night begins, and refuses the night if they stay away.
+"""Waits for inputs that do not exist yet when a night begins, and refuses the night if they do not arrive.
 
 An input is late if its path has no file with content: a folder without files or with unfinished copies only, a pattern
 without a match, empty files. A file that is still being written exists, so its writer should move it into place when it
@@ -14,7 +14,7 @@ from ndcg_spark.errors import InputError, MissingInputError
 from ndcg_spark.inputs import discover
 from ndcg_spark.job.progress import ReportStep
 
-#: How many seconds are between two checks at most, and how many checks a short wait has.
+#: The maximum number of seconds between two checks, and the number of checks in a short wait.
 _SECONDS, _PARTS = 10.0, 20
 
 #: A table's name and one of its paths.

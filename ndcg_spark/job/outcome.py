@@ -1,4 +1,4 @@
-"""What is kept of an evaluation: the outcome that is printed, and the record that is published with its nights."""
+"""What remains of an evaluation: the outcome that is printed, and the record that is published with its nights."""
 
 import dataclasses
 import datetime
@@ -27,8 +27,8 @@ class EvaluationOutcome:
     convention: str
     formula: str
     engine: str
-    #: The rows of the table DATASET_SCORES of all queries, by dataset, run and cutoff, the whole ranking last; ndcg
-    #: after the key. They have only the requested measures beside NDCG.
+    #: The rows of the table DATASET_SCORES for all queries, by dataset, run and cutoff, the whole ranking last, with
+    #: ndcg after the key. Besides NDCG, they have only the requested measures.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
@@ -54,7 +54,7 @@ class EvaluationOutcome:
 
     @property
     def exit_code(self) -> int:
-        """0, or what the verdicts say."""
+        """0, or the exit code that follows from the verdicts."""
         return exit_code_of(self.verdicts)
 
 
@@ -120,7 +120,7 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
             for source, counts in zip(context.sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
-        # The smallest and the largest of each dataset, for what judging more documents could change.
+        # The smallest and the largest grade of each dataset, to bound what judging more documents could change.
         "grades": {dataset or config.dataset: both for dataset, both in checked.judgment_counts.grades.items()},
         "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],

@@ -84,7 +84,7 @@ def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables, repo
 def warn_of_input(
     sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig, report_step: ReportStep
 ) -> None:
-    """Report what in the counts is probably a mistake. It changes neither a score nor an exit code."""
+    """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
     if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
         _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention), report_step)
@@ -105,7 +105,7 @@ def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationC
 
 
 def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]], report_step: ReportStep) -> None:
-    """Report attributes of which no judged query of a dataset has a value; `of_slices` are its dataset scores."""
+    """Report attributes for which no judged query of a dataset has a value; `of_slices` are its dataset scores."""
     values: dict[tuple[str, str], set[str]] = {}
     for row in of_slices:
         values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])

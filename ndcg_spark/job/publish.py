@@ -1,4 +1,4 @@
-"""The scores of checked tables are staged and verified, decided on by the gate if there is one, and published."""
+"""The scores of checked tables are staged and verified, judged by the gate if there is one, and published."""
 
 import contextlib
 from collections import Counter
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ndcg_spark.gate.lists import ComparedLists
 
 _LIST = ["dataset", "run", "query_id"]
-#: How many queries of each run keep their documents where only the queries that lost most do.
+#: How many queries of each run keep their documents if only the queries that lost most do.
 _MOST_LOST = 50
 
 
@@ -123,7 +123,7 @@ def _recovered(output: str) -> list[str]:
 
 
 def publication_of(output: str, context: Context) -> Publication:
-    """What publishes the scores of an evaluation in an output. ConfigurationError where it cannot stage them."""
+    """The publication of an evaluation's scores in an output. ConfigurationError if they cannot be staged."""
     if not is_of_tables(output):
         return Publication(output, context.evaluation.evaluation_id)
     engine, staging = context.engine, context.config.staging
@@ -142,7 +142,7 @@ def _stage(context: Context, checked: CheckedTables, publication: Publication, c
     with clock.step("evaluate", evaluating(checked)):
         for scores, _ in scores_by_part(context.engine, checked, evaluation):
             publication.stage("query_scores", scores)
-        # Before rows are counted: if there are too few because of a changed input, it is not the storage's fault.
+        # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
         refuse_changed(context.sources, context.stamps)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
@@ -175,7 +175,7 @@ def _stage_documents(
     session: SparkSession,
     lists: DataFrame | None = None,
 ) -> None:
-    """Stage the table RANKED_DOCUMENTS, where the query scores are already, and verify its rows.
+    """Stage the table RANKED_DOCUMENTS where the query scores already are, and verify its rows.
 
     `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
     all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
@@ -192,7 +192,7 @@ def _stage_documents(
         results = results.join(queries, on=key, how="left_semi")
     documents = ranked_documents(judgments, results, evaluation)
     if lists is not None:
-        # Those of no run are of the ideal rankings.
+        # Rows without a run belong to the ideal rankings.
         marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
         documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
     publication.stage("ranked_documents", documents)
@@ -209,7 +209,7 @@ def _stage_lists(
     publication: Publication, checked: CheckedTables, evaluation: Evaluation, session: SparkSession
 ) -> None:
     """As `_stage_documents`, with the lists of all queries, judged or not; and stage the table KEPT_JUDGMENTS."""
-    # What the check cuts off is proved not to matter for judged queries alone.
+    # Only for judged queries is it proved that the results which the check leaves out do not matter.
     judgments, key = checked.published_judgments, query_key(checked.judgments.columns)
     publication.stage("ranked_documents", ranked_documents(judgments, checked.results, evaluation))
     sizes = list_sizes(checked.results, key, evaluation.convention, evaluation.deepest_finite)

@@ -1,4 +1,4 @@
-"""A gate rehearsed on the published nights; nothing of them changes."""
+"""A gate rehearsed on the published nights, which do not change."""
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine

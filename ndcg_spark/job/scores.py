@@ -81,7 +81,7 @@ def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
 def _is_repartitioned(checked: CheckedTables, evaluation: Evaluation) -> bool:
     """Whether windows rank the results, some are left out, and at least half of them are of judged queries.
 
-    Others move fewer rows where Spark prunes them itself, before it moves any.
+    Otherwise fewer rows are moved if Spark prunes them itself before it moves any.
     """
     is_cut = checked.cut is not None
     return evaluation.rank is by_window and is_cut and 2 * checked.unjudged_rows <= checked.result_counts.rows
@@ -92,7 +92,7 @@ def without_duplicates_if_met(
     checked: CheckedTables,
     search: Callable[[CheckedTables], CheckedTables],
 ) -> _Result:
-    """What `compute` makes of checked tables; if it meets a duplicate, what it makes of them after the `search`.
+    """What `compute` returns for checked tables; if it meets a duplicate, what it returns for them after the `search`.
 
     The search costs a scan of each table, so it waits until a duplicate is known to matter.
     """
@@ -149,9 +149,9 @@ def shown_columns(context: Context) -> tuple[str, ...]:
 
 
 def refuse_scores(context: Context, checked: CheckedTables, means: MeansOf) -> None:
-    """InputError if the scores are not of the tables that were checked, or if too few documents are judged.
+    """InputError if the scores do not match the checked tables, or if too few documents are judged.
 
-    A warning for attributes that no query has.
+    Also warns of attributes that no query has.
     """
     rows, of_slices = means
     refuse_changed(context.sources, context.stamps)

@@ -39,7 +39,7 @@ class SliceTables:
 
     attributes: DataFrame | None = None
     weights: DataFrame | None = None
-    #: Of the attributes, once they are read.
+    #: The slices of the attributes, once these are read.
     of_queries: Slices = dataclasses.field(default_factory=Slices)
 
 
@@ -78,7 +78,7 @@ def context_of(
     clock: Clock | None = None,
     sources: Sources | None = None,
 ) -> Context:
-    """The context of a command: its inputs are found and opened but not read, unless these are they.
+    """The context of a command: its inputs are found and opened but not read, unless they are passed in.
 
     Raises InputError, ConventionError.
     """
@@ -99,7 +99,7 @@ def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
 
 
 def results_of(engine: Engine, config: EvaluationConfig) -> Source:
-    """The results with what is removed from their lists, found and opened but not read. Raises InputError."""
+    """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
     results = _dated(config, config.results)
     source = read_results(engine, results, results.path)
     if not config.exclude:

@@ -29,19 +29,18 @@ def compare_lists(
     persistence: float = PERSISTENCE,
     dataset: str = "default",
 ) -> Table:
-    """How much the list of every query changed, judged or not, without judgments.
+    """How much the list of every query changed, computed without judgments.
 
     Parameters
     ----------
     results : table
         As `evaluate` takes them.
     baseline : str or table
-        The name of one of its runs, which every other one is compared with; or other results, whose runs are paired by
-        name.
+        The name of the run that every other run is compared with; or other results, whose runs are paired by name.
     cutoffs : int or several of them
         Ranks from 1.
     convention : Convention or str
-        Which order, ties and discount. What it removes from lists by their judgments stays.
+        Which order, ties and discount to use. Documents that it would remove because of their judgments stay.
     persistence : float
         The p of rank-biased overlap, between 0 and 1.
     dataset : str
@@ -52,12 +51,12 @@ def compare_lists(
     Table
         The table LIST_CHANGES, one row per run, query of either side and cutoff, in no order; LISTS.md describes its
         columns. Lazy, except that the names of the runs are read. A row that breaks a rule makes it fail when it is
-        computed, as of `evaluate`.
+        computed, as for `evaluate`.
 
     Raises
     ------
     ConfigurationError
-        A cutoff is no rank, the persistence is not between 0 and 1, or there is no run to compare.
+        A cutoff is not a rank, the persistence is not between 0 and 1, or there is no run to compare.
     ConventionError
         The convention is unknown, or only judgments tell its order (ties=average, best, worst).
     InputError
@@ -99,9 +98,9 @@ def as_list_changes(
     baseline_night: datetime.date | None = None,
     evaluation_id: str | None = None,
 ) -> DataFrame:
-    """The table LIST_CHANGES from the columns of `list_changes`; without a baseline, runs of the same name.
+    """The table LIST_CHANGES from the columns of `list_changes`; without a baseline, runs are paired by name.
 
-    Those of an evaluation have `judged` too, which is null for a query that is not.
+    The columns of an evaluation also include `judged`, which is null for an unjudged query.
     """
     described = {
         "dataset": F.col("dataset") if "dataset" in found.columns else F.lit(dataset),

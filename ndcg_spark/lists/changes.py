@@ -14,15 +14,15 @@ from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
-#: The persistence of rank-biased overlap: how probable it is that a reader goes on to the next rank.
+#: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
 PERSISTENCE = 0.9
-#: The columns of a ranked list, and of the same list as the baseline has it.
+#: The columns of a ranked list, and those of the baseline's list.
 _OURS = ("rank", "length", weights.DISCOUNT, weights.AVERAGE_BEFORE, weights.PERSISTENT_BEFORE)
 _KINDS = ("int", "bigint", "double", "double", "double")
 
 
 def refuse_unknown_order(convention: Convention) -> None:
-    """ConventionError where only judgments tell the order of a list."""
+    """ConventionError if only judgments determine the order of a list."""
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(
             f"convention: ties={convention.ties} orders tied documents by their judgments, and lists are compared "
@@ -31,7 +31,7 @@ def refuse_unknown_order(convention: Convention) -> None:
 
 
 def refuse_cutoffs(cutoffs: Sequence[int | None], p: float) -> list[int]:
-    """The cutoffs; ConfigurationError for the whole ranking, and for a persistence that is not between 0 and 1."""
+    """The cutoffs; ConfigurationError for the whole ranking or for a persistence that is not between 0 and 1."""
     ranks = [k for k in cutoffs if k is not None]
     if len(ranks) < len(cutoffs):
         raise ConfigurationError("cutoffs: lists are compared down to a rank, not the whole ranking; give ranks from 1")
@@ -43,7 +43,7 @@ def refuse_cutoffs(cutoffs: Sequence[int | None], p: float) -> list[int]:
 def ranked_lists(results: DataFrame, query_key: list[str], convention: Convention, depth: int) -> DataFrame:
     """The first `depth` documents of each list, in no order: run, the query key, doc_id, rank.
 
-    Documents that the convention removes by their judgments stay. Raises as `refuse_unknown_order`.
+    Documents that the convention would remove because of their judgments stay. Raises as `refuse_unknown_order`.
     """
     refuse_unknown_order(convention)
     returned, run_key = convention.replace(unjudged="zero", negative="keep"), ["run", *query_key]
@@ -70,7 +70,7 @@ def list_changes(
     of_ranks = F.broadcast(weights.table(new.sparkSession, convention, p, depth))
     sides = [_side(table, of_ranks, key, name) for table, name in ((new, ""), (old, "baseline_"))]
     columns = [f"{prefix}{name}" for prefix in ("", "baseline_") for name in _OURS]
-    # A full outer join as a union that is grouped: it costs no more, and counts documents that are there twice.
+    # The full outer join is a grouped union: it costs no more, and it counts documents that occur twice.
     documents = sides[0].unionByName(sides[1], allowMissingColumns=True)
     times = [F.count(name).alias(f"{name}_times") for name in ("rank", "baseline_rank")]
     joined = documents.groupBy(*key, "doc_id").agg(*(F.max(name).alias(name) for name in columns), *times)
@@ -97,7 +97,7 @@ def _side(table: DataFrame, of_ranks: DataFrame, key: Sequence[str], prefix: str
 def _sums(k: int) -> dict[str, Column]:
     """The aggregates of the documents of a list at a cutoff, by their names."""
     both, zero = F.greatest("rank", "baseline_rank"), F.lit(0.0)
-    # Greatest ignores what is null, and only common documents have both ranks.
+    # `greatest` ignores nulls, and only common documents have both ranks.
     common = F.col("rank").isNotNull() & F.col("baseline_rank").isNotNull() & (both <= k)
     shorter = F.least(F.col("length"), F.col("baseline_length"))
     ours, theirs = (
@@ -110,7 +110,7 @@ def _sums(k: int) -> dict[str, Column]:
 
     return {
         "common": F.count_if(common),
-        # What both have within the length of the shorter list.
+        # The documents that both lists have within the length of the shorter one.
         "shared": F.count_if(common & (both <= shorter)),
         "placed": F.count_if(common & (F.col("rank") == F.col("baseline_rank"))),
         "top": F.count_if(common & (both == 1)),
@@ -158,12 +158,12 @@ def _rbo(
     list, `common` that at the depth l of the longer, and the overlap of every depth is summed over common documents.
     """
     persistent, power = weights.sums(weights.persistent(p, 2 * k)), [p**d for d in range(2 * k + 1)]
-    # At least 1, as engines divide where nothing is wanted: an empty list has no rank-biased overlap here.
+    # At least 1, because engines also divide for unused results: an empty list has no rank-biased overlap here.
     s, longer = F.greatest(F.least(ours, theirs), F.lit(1)), F.greatest(ours, theirs)
     scale, at = (1 - p) / p, weights.at
     until_s, until_l = at(persistent[: k + 1], s), at(persistent[: k + 1], longer)
     seen = common * until_l - before
-    # The sum of p^d (d - s) / (s d) over d = s + 1 .. l, of which the part without d is a geometric series.
+    # The sum of p^d (d - s) / (s d) over d = s + 1 .. l; the part without d in the denominator is a geometric series.
     series = (at(power, s + 1) - at(power, longer + 1)) / (1 - p)
     beyond = shared * (series / s - (until_l - until_s))
     rest = ((common - shared) / longer + shared / s) * at(power, longer)

@@ -18,7 +18,7 @@ from ndcg_spark.scoring.ranking import breaks_ties_by_gain
 
 #: A night's record.
 Record = Mapping[str, Any]
-#: The options of a convention that say which documents are in a list, in which order, and what their ranks weigh.
+#: The options of a convention that determine which documents are in a list, their order, and the weights of ranks.
 _OPTIONS = ("discount", "ties", "order", "score_precision", "duplicates", "exclude_query_as_document")
 
 
@@ -34,7 +34,7 @@ class KeptLists:
 
     @classmethod
     def of(cls, night: CommittedNight, session: SparkSession) -> "KeptLists":
-        """Those of a published night. Raises as `read_nights`."""
+        """The lists of a published night. Raises as `read_nights`."""
         (rows,) = read_dataset_scores([night])
         documents, scores = (read_nights([night], name, session) for name in ("ranked_documents", "query_scores"))
         return cls(night.dataset, night.record, documents, scores, {row["run"] for row in rows})
@@ -70,7 +70,7 @@ def common_cutoffs(new: Record, old: Record) -> list[int]:
 def changes_of_nights(
     new: KeptLists, old: KeptLists, runs: Sequence[str], baseline: str | None = None, persistence: float = PERSISTENCE
 ) -> DataFrame:
-    """The table LIST_CHANGES of two nights whose lists may be compared, or of one whose runs are with a `baseline`."""
+    """The table LIST_CHANGES of two nights with comparable lists, or of one night whose runs have a `baseline` run."""
     cutoffs = common_cutoffs(new.record, old.record)
     is_listed = F.col("run").isNotNull() & (F.col("rank") <= cutoffs[-1])
     pair = paired(new.documents.where(is_listed), old.documents.where(is_listed), runs, baseline)
@@ -85,7 +85,7 @@ def changes_of_nights(
 
 
 def _options(record: Record) -> dict[str, Any]:
-    """The options of its lists; one that a night does not know has its default."""
+    """The options of its lists; an option missing in a night has its default."""
     known = {**Convention().options(), **record.get("options", {})}
     return {name: known[name] for name in _OPTIONS}
 

@@ -13,7 +13,7 @@ from ndcg_spark.text import unknown_name
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
     """The runs that are compared, sorted; ConfigurationError if there are none, or no such baseline.
 
-    `baseline` is a run of the old results, which every other run of the new ones is compared with.
+    `baseline` is a run of the old results that every other run of the new results is compared with.
     """
     if baseline is not None and baseline not in old:
         raise unknown_name("baseline", "run", baseline, old)
@@ -28,7 +28,7 @@ def compared_runs(new: Collection[str], old: Collection[str], baseline: str | No
 
 
 def paired(new: DataFrame, old: DataFrame, runs: Sequence[str], baseline: str | None) -> tuple[DataFrame, DataFrame]:
-    """Both ranked tables with the lists of these runs alone, the old ones named after the run they are beside."""
+    """Both ranked tables with only the lists of these runs, the old ones named after the run they are compared with."""
     ours = new.where(F.col("run").isin(*runs))
     if baseline is None:
         return ours, old.where(F.col("run").isin(*runs))

@@ -1,11 +1,11 @@
-"""What a table LIST_CHANGES says of each run at each cutoff."""
+"""The summary of a table LIST_CHANGES for each run at each cutoff."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-#: What a row of the summary is about.
+#: The key of a row of the summary.
 KEY = ("dataset", "evaluated_on", "run", "baseline", "baseline_night", "cutoff")
-#: The quantiles of the measures, by the ends of their columns.
+#: The quantiles of the measures, by the suffix of their columns.
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 
 
@@ -13,7 +13,7 @@ def summarized(changes: DataFrame) -> DataFrame:
     """One row per run and cutoff, in no order: KEY, queries, shares of them, means and quantiles.
 
     Shares: changed (not the same documents in the same order), top_changed, lost_all (nothing is returned any more),
-    gained_all (nothing was before). Of rbo and moved_discount the mean and QUANTILES.
+    gained_all (nothing was before). For rbo and moved_discount, the mean and QUANTILES.
     """
     shares = {
         "changed": ~F.col("same_order"),
@@ -30,7 +30,7 @@ def summarized(changes: DataFrame) -> DataFrame:
 
 
 def most_changed(changes: DataFrame, queries: int) -> DataFrame:
-    """The rows of the queries that changed most, of each run and cutoff, in no order; `place` counts them from 1."""
+    """The rows of the queries that changed most, for each run and cutoff, in no order; `place` counts them from 1."""
     order = (F.desc("moved_discount"), F.asc("rbo"), F.asc("query_id"))
     placed = changes.withColumn("place", F.row_number().over(Window.partitionBy(*KEY).orderBy(*order)))
     return placed.where((F.col("place") <= queries) & ~F.col("same_order"))

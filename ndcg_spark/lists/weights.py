@@ -1,4 +1,4 @@
-"""What a rank weighs in the measures of two lists: a small table, so that a plan computes sums alone."""
+"""The weights of ranks in the measures of two lists: a small table, so that a plan only has to compute sums."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -22,12 +22,12 @@ def sums(terms: Iterable[float]) -> list[float]:
 
 
 def harmonic(depth: int) -> list[float]:
-    """1 / d of the ranks d from 1 to `depth`, of which average overlap is made."""
+    """1 / d for the ranks d from 1 to `depth`, which average overlap sums."""
     return [1 / d for d in range(1, depth + 1)]
 
 
 def persistent(p: float, depth: int) -> list[float]:
-    """p^d / d of the ranks d from 1 to `depth`, of which rank-biased overlap is made."""
+    """p^d / d for the ranks d from 1 to `depth`, which rank-biased overlap sums."""
     return [p**d / d for d in range(1, depth + 1)]
 
 

@@ -1,4 +1,4 @@
-"""A night as runs of MLflow: an experiment for each dataset, a run for its night, and one below it for each system."""
+"""A night as MLflow runs: an experiment for each dataset, a run for its night, and a nested run for each system."""
 
 import datetime
 import json
@@ -15,10 +15,10 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.nights.records import CommittedNight, committed
 
-#: By what the runs of a night are found again.
+#: The tags by which the runs of a night are found again.
 _NIGHT = "ndcg_spark.night"
 _PARENT = "mlflow.parentRunId"
-#: Without these MLflow's client tries for half an hour to reach a server that is down, and prints links to our stdout.
+#: Without these, MLflow's client tries for half an hour to reach a server that is down, and prints links to our stdout.
 _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
@@ -81,7 +81,7 @@ def _log_night(
         _log_metrics(client, child.info.run_id, of_system, night.evaluated_on, outcome)
         client.set_terminated(child.info.run_id)
     client.set_terminated(parent)
-    # Only now: were we killed before, the earlier runs of the night would still be there.
+    # This comes last: if the process is killed before this, the earlier runs of the night still exist.
     for run in earlier:
         client.delete_run(run)
 

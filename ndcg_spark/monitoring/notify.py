@@ -15,8 +15,8 @@ def notify(
 ) -> None:
     """Write the metrics file, run the command and fill the MLflow experiments, as far as each is configured.
 
-    `report` is a file to keep with the MLflow run. `warn` is called with a sentence for each one that fails; the
-    others are still told.
+    `report` is a file to keep with the MLflow run. `warn` is called with a sentence for each one that fails; the others
+    still run.
     """
     programs: dict[str, Callable[[], None]] = {}
     if config.metrics_file is not None:

@@ -1,4 +1,4 @@
-"""A command of the user's that is run with the verdict of the gate."""
+"""A user's command that is run with the verdict of the gate."""
 
 import json
 import shlex
@@ -7,7 +7,7 @@ from typing import Any
 
 from ndcg_spark.job.outcome import EvaluationOutcome
 
-#: A command that takes longer is ended, as the scheduler waits for the evaluation.
+#: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
 
 
@@ -34,7 +34,7 @@ def run(command: str, outcome: EvaluationOutcome) -> None:
 
 
 def content_of(outcome: EvaluationOutcome) -> dict[str, Any]:
-    """What the command gets: evaluation_id, output, exit_code, and `verdicts`, one for each dataset."""
+    """The JSON that the command gets: evaluation_id, output, exit_code, and `verdicts`, one for each dataset."""
     return {
         "evaluation_id": outcome.evaluation_id,
         "output": outcome.output,

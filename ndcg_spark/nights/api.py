@@ -29,10 +29,10 @@ def read_scores(
     *,
     date: datetime.date | str | None = None,
 ) -> Table:
-    """The rows of a table, of all nights or of those of a date, in its schema and in no order.
+    """The rows of a published table for all nights, or for the nights of one date, in its schema and in no order.
 
     They are read lazily: rows of a night that is evaluated again in the meantime may be missing. A notebook shows the
-    first rows, or the comparisons of a date as `compare` does; `to_pandas` and `to_arrow` have all.
+    first rows, or the comparisons of a date as `compare` does; `to_pandas` and `to_arrow` return all rows.
 
     Parameters
     ----------

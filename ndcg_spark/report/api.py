@@ -1,4 +1,4 @@
-"""The commands on published nights as functions, for Python and notebooks; and `explain`, also of tables."""
+"""The commands for published nights as functions, for Python and notebooks; `explain` also takes tables."""
 
 import dataclasses
 import datetime
@@ -41,10 +41,10 @@ def trend(
     max_drop: float = ALLOWED_DROP,
     floor: float = FLOOR,
 ) -> View:
-    """The nights of an output as lines, with unusual nights, as the command `trend` has them.
+    """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
-    Arguments are the options of the command: `measures` is such as ``ndcg@10,judged_rate`` or ``P@5 AP``, by default
-    the headline of the newest night; `last` nights are shown, and statistics use all; `since` is the date of an anchor.
+    Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
+    headline of the newest night; `last` nights are shown, and statistics use all; `since` is the date of an anchor.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def report_night(
     Raises
     ------
     NdcgSparkError
-        As the command fails: ConfigurationError, StorageError, EngineError.
+        The same errors as the command: ConfigurationError, StorageError, EngineError.
     """
     requested = Baseline(baseline, _text(baseline_date), slices)
     if slices and not requested.is_named:
@@ -110,11 +110,11 @@ def gate_night(
     dataset: str | None = None,
     accept_baseline: str | None = None,
 ) -> View:
-    """The verdicts of a gate on a published night, as the command `gate` has them. The scores stay as they are.
+    """The verdicts of a gate on a published night, as the command `gate` shows them. The scores stay as they are.
 
     `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
-    By default the night is the newest. `accept_baseline` is why it is accepted as a baseline of later nights; its
-    record keeps the reason.
+    By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline for later
+    nights; its record keeps the reason.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def gate_night(
     Raises
     ------
     NdcgSparkError
-        As the command fails. A night that fails its gate is a verdict, and raises nothing.
+        The same errors as the command. A night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
@@ -143,7 +143,7 @@ def explain(
     convention: Convention | str | None = None,
     relevance: float | None = None,
 ) -> View:
-    """The score of one query document by document, as the command `explain` has it.
+    """The score of one query, document by document, as the command `explain` shows it.
 
     Parameters
     ----------
@@ -155,9 +155,9 @@ def explain(
     cutoff : int or str, optional
         A rank, or `all`; by default that of the headline, or 10.
     date : date or str, optional
-        The night of the folder, by default the newest.
+        Which night of the folder to explain; by default the newest.
     convention, relevance : optional
-        Of tables, as `evaluate` takes them. A night has its own.
+        For tables only, as `evaluate` takes them. A night has its own.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def explain(
     Raises
     ------
     NdcgSparkError
-        As the command fails: ConfigurationError if there is no such query or run, InputError if a table is refused.
+        Those of the command: ConfigurationError if there is no such query or run, InputError if a table is refused.
 
     Examples
     --------

@@ -18,7 +18,7 @@ def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Sli
     `queries` counts the queries whose ndcg is not null. ndcg and dcg are means over these, ndcg_pooled is the sum of
     their dcg over the sum of their ideal_dcg, ndcg_stddev is the sample standard deviation and ndcg_stderr the standard
     error of ndcg (both null for one query); all are null without such queries. judged_rate is over all queries, null if
-    nothing was returned. The measures beside NDCG are means over `relevant_queries` queries; these are null at cutoffs
+    nothing was returned. The measures besides NDCG are means over `relevant_queries` queries; these are null at cutoffs
     where none of them is computed.
     """
     counted = F.col("ndcg").isNotNull()
@@ -44,7 +44,7 @@ def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Sli
 
 
 def _of_measures(measures: MeasureSet) -> list[Column]:
-    """The means of the measures beside NDCG, and how many queries they cover; the means of the bounds."""
+    """The means of the measures besides NDCG, and how many queries they cover; the means of the bounds."""
     averages = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
     if measures.columns:
         # The bounds are averaged over the queries in the mean of NDCG.
@@ -60,7 +60,7 @@ def _of_measures(measures: MeasureSet) -> list[Column]:
 
 
 def _is_computed(measures: MeasureSet, at: Column) -> Column:
-    """Whether a measure beside NDCG is computed at a cutoff, which is 0 for the whole ranking."""
+    """Whether a measure besides NDCG is computed at a cutoff, which is 0 for the whole ranking."""
     return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_of(*measures.beside_ndcg)))
 
 

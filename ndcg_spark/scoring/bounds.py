@@ -29,7 +29,7 @@ _NOTHING = {"zero": 0.0, "one": 1.0}
 
 
 def refuse_unbounded(convention: Convention) -> None:
-    """ConventionError if a judgment can change more than the gain of its document."""
+    """ConventionError if a judgment can change more than its document's gain."""
     c = convention
     reasons = [
         (c.unjudged == "drop", "unjudged=drop removes unjudged documents from their list; set unjudged=zero"),
@@ -106,7 +106,7 @@ def _extremes(dcg: Column, ranks: Column, returned: Column, rules: extremes.Rule
 
 
 def send_to_workers() -> None:
-    """Send the modules of the UDF to the workers along with it, because those of a cluster need not have them."""
+    """Send the modules of the UDF to the workers along with it, because the workers of a cluster may not have them."""
     for module in (errors, extremes, options, reference, user_functions):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it ships no types
 

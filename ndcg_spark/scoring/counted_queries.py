@@ -15,8 +15,8 @@ from ndcg_spark.scoring import bounds, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 
-#: Stands for null in the structs of `_at_cutoff`, whose fields must all be nullable, or none, on the embedded engine.
-#: No measure has such a value, and it is short, because plans repeat it for every measure and cutoff.
+#: Stands for null in the structs of `_at_cutoff`: on the embedded engine, either all or none of their fields may be
+#: nullable. No measure has such a value, and it is short, because plans repeat it for every measure and cutoff.
 _NOTHING = "-1e9D"
 #: The score of a query without gain, by the option `no_relevant`.
 _WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
@@ -35,8 +35,8 @@ def scores_of_pairs(
 
     Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
     ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
-    if the convention skips the query. After these, the columns of the measures beside NDCG, null where they are not
-    computed.
+    if the convention skips the query. After these come the columns of the measures besides NDCG, null where they are
+    not computed.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -110,7 +110,7 @@ def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention,
 def _by_policy(
     value: Column, without: Column, nothing: Column, missing: Column, convention: Convention, key: Sequence[str]
 ) -> Column:
-    """The score of a query; `nothing` is that of a query `without` relevant documents, unless it is left out."""
+    """The score of a query; `nothing` is the score of a query `without` relevant documents, unless it is left out."""
     left_out = F.lit(None).cast("double")
     of_none = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, nothing)
     score = F.when(without, of_none).otherwise(value)

@@ -42,9 +42,9 @@ def returned_documents(
 
 
 def refuse_returned_twice(documents: DataFrame, run_key: list[str]) -> DataFrame:
-    """The same documents, whose `rank` fails with RETURNED_TWICE where a list has a document twice.
+    """The same documents, whose `rank` fails with RETURNED_TWICE if a list contains a document twice.
 
-    For lists that are not scored: a score fails by itself, see `lists.refuse_returned_twice`.
+    This is for lists that are not scored, because a score fails by itself; see `lists.refuse_returned_twice`.
     """
     copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
     refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"]).cast("int")

@@ -30,18 +30,18 @@ from ndcg_spark.slices import Slices
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What to compute: which NDCG, at which cutoffs, under which dataset, date and id."""
+    """What to compute: which NDCG, at which cutoffs, and under which dataset, date and id."""
 
     convention: Convention
     #: Ascending, without duplicates, with None (the whole ranking) last.
     cutoffs: Sequence[Cutoff]
     evaluated_on: datetime.date
     evaluation_id: str
-    #: The dataset of tables without such a column.
+    #: The name of the dataset for tables without such a column.
     dataset: str = "default"
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
-    #: The measures beside NDCG, each at some of the cutoffs.
+    #: The measures besides NDCG, each at some of the cutoffs.
     measures: MeasureSet = NDCG_ONLY
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ and the highest NDCG need not come from the best grades. Both extremes are exact
   best gain, and all others the worst. There are only as many such corners as documents.
 * With the gains split into layers (a document with the third gain is in the layers 1 to 3), the DCG and the ideal DCG
   are sums over layers, and in each layer only the number of its documents matters. Dinkelbach's method finds the
-  largest quotient: each layer maximizes DCG - t * ideal DCG separately, for the best t so far. Layers of larger gains
+  largest quotient: each layer separately maximizes DCG - t * ideal DCG for the best t so far. Layers of larger gains
   get no more documents than those of smaller ones, because discounts do not increase.
 """
 
@@ -34,7 +34,7 @@ class Rules:
     cutoffs: Sequence[int | None]
     #: The discounts of the ranks from 1 to a rank.
     discounts: Callable[[int], Sequence[float]]
-    #: The gain that the DCG has for an unjudged document.
+    #: The gain of an unjudged document in the DCG.
     unjudged_gain: float
     #: Whether the ideal ranking has at most as many ranks as the list has documents.
     capped: bool

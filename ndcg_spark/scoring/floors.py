@@ -3,9 +3,8 @@
 For results without ranks, collecting and sorting whole lists is most of the work. A scan finds floors without sorting:
 it distributes the results of a list over more than `depth` buckets and keeps the best score of each. The best `depth`
 of these scores belong to different results, so the least of them is a floor. With 16 buckets and a depth of 10, about
-15 of a list's 100 results reach it.
-Worth, measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s, 2.3 GB instead
-of 4.2 GB.
+15 of a list's 100 results reach it. The benefit, measured with 96 million results on the embedded engine: 50 s of
+processor time instead of 73 s, 2.3 GB instead of 4.2 GB.
 """
 
 import dataclasses
@@ -23,15 +22,15 @@ from ndcg_spark.scoring.pruning import deepest_that_matters
 
 #: The column with a list's floor.
 FLOOR = "floor"
-#: More buckets cost more in the scan than floors save.
+#: More buckets than this cost more in the scan than floors save.
 MOST_BUCKETS = 32
-#: With fewer rows, collecting whole lists is as fast.
+#: With fewer rows than this, collecting whole lists is as fast.
 LEAST_ROWS = 1_000_000
 #: Lists shorter than this many times the depth have too few results below their floors.
 LEAST_DEPTHS = 3
-#: With this many results per judged query, most may be of unjudged queries, which need no floor.
+#: With this many results per judged query, most may belong to unjudged queries, which need no floor.
 MANY_A_QUERY = 1_000
-#: The floors of more lists are not broadcast.
+#: The floors of more lists than this are not broadcast.
 MOST_BROADCAST = 500_000
 
 

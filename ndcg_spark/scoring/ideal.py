@@ -52,7 +52,7 @@ def of_queries(
         F.sort_array(F.collect_list("gain"), asc=False).alias("gains"),
         F.collect_list("doc_id").alias("documents"),
         F.count("*").alias("rows"),
-        # Halves, so that no sum overflows.
+        # The hash is summed in halves, so that no sum overflows.
         F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
         F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
         *(column.alias(name) for name, column in aggregates.items()),
@@ -82,8 +82,8 @@ def ideal_scores(
 ) -> DataFrame:
     """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no gains, and `kept`.
 
-    With ideal=k_relevant that is the DCG of K relevant documents, and 0 for a query that has none. The whole ranking
-    has no K, so its ideal is of the judged documents.
+    With ideal=k_relevant, that is the DCG of K relevant documents, or 0 for a query that has none. The whole ranking
+    has no K, so its ideal comes from the judged documents.
     """
     sums = sums_at(cutoffs, "ideal_dcg", F.col("discounted"), IDEAL_RANK)
     if convention.ideal == "k_relevant":

@@ -17,7 +17,7 @@ from ndcg_spark.scoring.ideal import IDEAL_RANK
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
-#: Whether no document counts twice in a list.
+#: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"
 
 

@@ -1,4 +1,4 @@
-"""The measures beside NDCG, in the same pass over the same ranked documents; see `convention.measures` for each.
+"""The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures` defines each.
 
 Documents have columns, lists have sums of these down to every cutoff and other aggregates, and queries have counts of
 judged documents. The measures are computed from these.
@@ -19,7 +19,7 @@ from ndcg_spark.scoring.ranking import RANK, sums_at
 
 #: The highest grade of the judgments, as a column of judged documents.
 HIGHEST = "highest_grade"
-#: How many documents of a query are relevant, and how many of its judged documents are not.
+#: How many judged documents of a query are relevant, and how many are not.
 RELEVANT, OTHERS = "relevant_documents", "other_documents"
 #: Stands for the whole ranking where a rank is compared with a cutoff.
 _LAST_RANK = 2**31 - 1
@@ -100,7 +100,7 @@ def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, 
     """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio.
 
     The values are doubles from 0 to 1, computed from `returned` and the columns of `of_lists` and `of_queries`. They
-    are null or 0 where these are null because the run did not answer the query.
+    are null or 0 if those columns are null because the run did not answer the query.
     """
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():

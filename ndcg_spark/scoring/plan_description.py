@@ -48,7 +48,7 @@ def steps(evaluation: Evaluation) -> list[str]:
 
 
 def _gathered(measures: MeasureSet) -> str:
-    """What the measures beside NDCG need of each list, in words; empty if there are none."""
+    """What the measures besides NDCG need from each list, in words; empty if there are none."""
     names: dict[str, list[str]] = {}
     for name, measure in measures.beside_ndcg.items():
         names.setdefault(measure.gathers, []).append(name)

@@ -21,7 +21,7 @@ TIED = "tied"
 #: Whether a document stays on the list that is scored. The column exists only if `removes_documents`.
 LISTED = "listed"
 
-#: An id that is a whole number from 0. Spelled out, because engines differ in what \\d and $ match.
+#: An id that is a whole number from 0. Spelled out because engines differ in what \\d and $ match.
 _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
@@ -86,10 +86,10 @@ def repartitioned_by_query(table: DataFrame, key: list[str]) -> DataFrame:
 def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
     """The key, doc_id and RANK of the first `depth` documents of each list; the same ranks as `by_window`.
 
-    Each list is collected and sorted by itself. Worth, measured with 9.6 million results: on the embedded engine 1.2 s
-    instead of 3.1 s by a window, which sorts the whole table by the text of key and document; on Spark 11.4 s instead
-    of 7.2 s, as Spark limits a window to the depth before the shuffle. Whatever needs more than the order of a list
-    uses `by_window`.
+    Each list is collected and sorted by itself. Measured with 9.6 million results: on the embedded engine 1.2 s instead
+    of 3.1 s by a window, which sorts the whole table by the text of key and document; on Spark 11.4 s instead of 7.2 s,
+    because Spark limits a window to the depth before the shuffle. Whatever needs more than the order of a list uses
+    `by_window`.
     """
     if depth is None or breaks_ties_by_gain(convention) or removes_documents(convention):
         return by_window(table, key, convention, depth)

@@ -1,4 +1,4 @@
-"""Rows that are refused while the scores are computed, because they cannot be known earlier, or were not checked.
+"""Rows that are refused while the scores are computed, because they cannot be found earlier or were not checked.
 
 A refusal is an exception of the engine with the text ``ndcg_spark refuses [code] sentence``. Programs decide by the
 code; the sentence is for people.
@@ -81,7 +81,7 @@ def refusal(why: Refusal, key: Sequence[str]) -> Column:
 
 
 def failure(why: Refusal, key: Sequence[str]) -> Column:
-    """The same without a type, to be cast to any type."""
+    """The same as `refusal` without a type, so that it can be cast to any type."""
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
     row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
