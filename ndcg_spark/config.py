@@ -159,7 +159,7 @@ class EvaluationConfig(Strict):
         if self.remote and self.engine == "embedded":
             raise ValueError("engine is embedded and remote names a server; remove one of them")
         if self.documents and not self.output:
-            raise ValueError("documents: they are kept in the output, and there is none; give --output")
+            raise ValueError("documents: they are kept in the output, but there is none; give --output")
         dropping = [name for name in ("unjudged", "negative") if getattr(self.convention, name) == "drop"]
         if self.documents == "lists" and dropping:
             raise ValueError(
@@ -172,9 +172,9 @@ class EvaluationConfig(Strict):
                 "there is no gate; add [gate], or keep the top"
             )
         if self.sinks.mlflow and not self.output:
-            raise ValueError("sinks.mlflow: it gets published nights, and there is no output; give --output")
+            raise ValueError("sinks.mlflow: it gets published nights, but there is no output; give --output")
         if self.on_verdict and self.gate is None:
-            raise ValueError("on_verdict: there is no gate that has a verdict; add [gate], or remove it")
+            raise ValueError("on_verdict: there is no gate to give a verdict; add [gate], or remove on_verdict")
         return self
 
     def dated(self, path: str) -> str:

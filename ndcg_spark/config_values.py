@@ -47,7 +47,7 @@ def convention(given: object) -> Convention:
 def command(given: str) -> str:
     """A command as a shell splits it; it must name a program."""
     if not shlex.split(given):
-        raise ValueError("it names no program")
+        raise ValueError("it does not name a program")
     return given
 
 

@@ -78,7 +78,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     predictionCol = _text("predictionCol", "array of the documents of a list, the best first")
     labelCol = _text("labelCol", "array of the relevant documents of a list")
     metricName = _text("metricName", "measure, such as ndcg, AP or P@5")
-    convention = _text("convention", "preset, with the options that differ behind it")
+    convention = _text("convention", "preset, followed by the options that differ from it")
     queryCol = _text("queryCol", "query of the long format")
     itemCol = _text("itemCol", "document of the long format")
     scoreCol = _text("scoreCol", "predicted score of the long format")

@@ -88,7 +88,7 @@ def long(table: DataFrame) -> DataFrame:
     attributes = [name for name in table.columns if name not in _KEY]
     if "query_id" not in names or not attributes:
         raise InputError(
-            f"{WHERE}: no query_id, or nothing beside it, in {', '.join(table.columns)}; give query_id, attribute and "
+            f"{WHERE}: no query_id, or no other column, in {', '.join(table.columns)}; give query_id, attribute and "
             "value, or query_id and one column for each attribute"
         )
     cells = [

@@ -344,7 +344,7 @@ def text(name, content):
 
 BAD_RESULTS = {
     "no such path": (lambda _: "nowhere.txt", "no such path, nowhere.txt"),
-    "a file without a byte": (text("zero.txt", ""), "without a byte"),
+    "an empty file": (text("zero.txt", ""), "empty file"),
     "a truncated Parquet file": (truncated_parquet, "t.parquet is not a complete Parquet file"),
     "a truncated gzip file": (truncated_gzip, "t.gz cannot be read"),
     "a broken line": (text("b.txt", RUN + "q2 Q0 x 3\n"), "1 line(s) that are not rows, e.g. q2 Q0 x 3"),
@@ -487,7 +487,7 @@ def test_data_that_every_preset_refuses_ends_with_exit_code_3(folder):
         (["--measures", "recall rr"], "gather in the same pass the number of relevant documents (recall), the ranks"),
         (["--set", "ideal=retrieved"], "keep the whole list, which ideal=retrieved needs"),
         (["--set", "ties=average"], "keep rank 10 and every document that ties with it, which ties=average needs"),
-        (["--set", "unjudged=drop"], "of the whole list, as unjudged=drop removes documents from it"),
+        (["--set", "unjudged=drop"], "of the whole list, because unjudged=drop removes documents from it"),
     ],
 )
 def test_the_plan_says_what_it_keeps_and_which_option_needs_it(folder, options, kept):

@@ -427,7 +427,7 @@ def evaluated_frame_of_spark(session, columns):
     [
         ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
         ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(COLUMNS).head(0)}, "run 'b': the table is empty; check what"),
-        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, and run 'b' has not; give all the same"),
+        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, but run 'b' does not; give all"),
         ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
         ({"a": pd.DataFrame(COLUMNS).drop(columns="doc_id")}, "run 'a': 1 column(s) missing, doc_id"),
     ],

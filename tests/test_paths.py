@@ -126,7 +126,7 @@ def test_a_column_is_mapped_for_every_table_that_has_it_or_for_one():
 
 @pytest.mark.parametrize("text", ["doc_id", "doc_id=", "nothing=x", "runs.doc_id=x"])
 def test_what_maps_no_column_is_refused(text):
-    with pytest.raises(ConfigurationError, match=r"arguments: --column .* maps no column; write OURS=YOURS"):
+    with pytest.raises(ConfigurationError, match=r"arguments: --column .* does not map a column; write OURS=YOURS"):
         _columns([text])
 
 

@@ -24,7 +24,7 @@ def agreements(pairs: pd.DataFrame) -> pd.DataFrame:
     grades, (in_a, in_b) = grades[~np.isnan(grades)], places.reshape(-1, 2).T
     if len(grades) > MOST_GRADES:
         raise InputError(
-            f"judgments: {len(grades):,} grades, e.g. {grades[1]:g}, and agreement is computed for at most "
+            f"judgments: {len(grades):,} grades, e.g. {grades[1]:g}, but agreement is computed for at most "
             f"{MOST_GRADES}; round them, or set min_relevance"
         )
     is_both, count = np.maximum(in_a, in_b) < len(grades), pairs["pairs"].to_numpy(np.float64)

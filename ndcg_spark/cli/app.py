@@ -56,7 +56,7 @@ def _utf8(argument: str) -> str:
     try:
         return os.fsencode(argument).decode()
     except UnicodeEncodeError:
-        # It did not come from the process's arguments.
+        # The argument does not come from the process's command line.
         return argument
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"arguments: {argument!r} is not UTF-8; rename it") from error

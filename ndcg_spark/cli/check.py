@@ -8,7 +8,7 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import load_arguments
 
-#: Options that concern scores, which a check does not compute; and those that do not concern a list of documents.
+#: The options about scores, which a check does not compute, and those that do not apply to a list of documents.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
 _OF_MEASURES = ("output", "documents", "measures", "bounds", "wait_for_input")
 

@@ -15,7 +15,7 @@ class Command(click.Command):
     """A command. Its help is printed while its arguments are parsed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments that are left. If stdout cannot be written to, the program ends as `printing` says."""
+        """The remaining arguments. If stdout cannot be written to, the program ends as described in `printing`."""
         with _printing_help():
             return super().parse_args(ctx, args)
 

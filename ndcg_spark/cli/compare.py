@@ -25,7 +25,7 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
 @_default("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", "ndcg")
 @options.slices
-@click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for a weighted row of each.")
+@click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for weighted rows too.")
 @_default("--correction", "holm|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
 @_default("--test", "t|randomization", "Significance test; t is replaced where it cannot be trusted.", "t")
 @options.number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
@@ -35,7 +35,7 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option("--top", metavar="N", type=click.IntRange(min=1), help="Show the first N comparisons of a table.")
 @options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
 @click.option("--lists", is_flag=True, help="Compare the lists that the nights keep, not their scores.")
-@options.number("--persistence", "P", "With --lists, that of rank-biased overlap, between 0 and 1.", float, 0.9)
+@options.number("--persistence", "P", "With --lists, the p of rank-biased overlap, between 0 and 1.", float, 0.9)
 @options.output_format(*options.FORMATS)
 @options.engine
 @options.remote
@@ -58,7 +58,7 @@ def compare(
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
-    night, or a run of another night. With --margin, runs that differ by less are found to be the same.
+    night, or a run of another night. With --margin, runs that differ by less are reported as the same.
     """
     from ndcg_spark.comparison.options import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
@@ -87,7 +87,7 @@ def compare(
 
 
 def _refuse_others(context: click.Context, lists: bool) -> None:
-    """ConfigurationError for an option that only a comparison of scores has, or only one of lists."""
+    """ConfigurationError for an option that applies only to the other kind of comparison, of scores or of lists."""
     of_both = (
         "output",
         "date",

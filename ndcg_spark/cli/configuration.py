@@ -19,7 +19,7 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
     Raises
     ------
     ConfigurationError
-        They contradict each other, or as `config.load`.
+        The arguments contradict each other, or `config.load` raises it.
     """
     from ndcg_spark.config import load
 
@@ -70,7 +70,7 @@ def is_night(arguments: Mapping[str, Any]) -> bool:
     Raises
     ------
     ConfigurationError
-        There is also an option that concerns judgments and results.
+        There is also an option that applies only to judgments and results.
     """
     paths = arguments["paths"]
     if len(paths) != 1 or any(arguments.get(name) for name in ("judgments", "results", "config")):
@@ -88,7 +88,7 @@ def is_night(arguments: Mapping[str, Any]) -> bool:
 def _input_paths(
     paths: Sequence[str], judgments: Sequence[str], results: Sequence[str]
 ) -> tuple[list[str] | None, list[str] | None]:
-    """The paths of the judgments and of the results, from positions or options; None for what is absent."""
+    """The paths of the judgments and of the results, from positional arguments or options; None if missing."""
     if not paths:
         return list(judgments) or None, list(results) or None
     if judgments or results:
@@ -103,22 +103,22 @@ def _input_paths(
 
 
 def _versions(texts: Iterable[str]) -> dict[str, str]:
-    """The version or time of each table, of texts like ``results=12``."""
+    """The version or time of each table, from texts like ``results=12``."""
     versions = {}
     for text in texts:
         table, _, version = text.partition("=")
         if table not in _TABLES or not version:
             near = did_you_mean(table, _TABLES)
             raise ConfigurationError(
-                f"arguments: --as-of {text} names no version of a table{near}; write TABLE=VERSION or TABLE=TIME, as "
-                "in results=12 or judgments=2026-11-01T06:00:00Z"
+                f"arguments: --as-of {text} does not name a version of a table{near}; write TABLE=VERSION or "
+                "TABLE=TIME, as in results=12 or judgments=2026-11-01T06:00:00Z"
             )
         versions[table] = version
     return versions
 
 
 def _columns(texts: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The names of our columns in the files of each table, of texts like ``doc_id=docno``, ``results.doc_id=docno``."""
+    """The names of our columns in each table's files, from texts like ``doc_id=docno``, ``results.doc_id=docno``."""
     from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
     known = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
@@ -131,7 +131,7 @@ def _columns(texts: Iterable[str]) -> dict[str, dict[str, str]]:
             names = [name for names in known.values() for name in names]
             near = did_you_mean(table, known) if dot else "" if tables else did_you_mean(ours, names)
             raise ConfigurationError(
-                f"arguments: --column {text} maps no column{near}; write OURS=YOURS or TABLE.OURS=YOURS, as in "
+                f"arguments: --column {text} does not map a column{near}; write OURS=YOURS or TABLE.OURS=YOURS, as in "
                 "doc_id=docno or results.doc_id=docno"
             )
         for each in tables:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ndcg_spark.job.outcome import EvaluationOutcome
     from ndcg_spark.tables.sorting import Order
 
-#: The formats of query scores: those for any number of rows.
+#: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 
 
@@ -89,7 +89,7 @@ def evaluate(
 
                 writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
-        # The last is written first, and each one even if another fails.
+        # The last one is written first, and each one is written even if another fails.
         outputs.callback(notify, config, outcome, report, lambda sentence: progress.report_step("warning", sentence))
         if not per_query:
             outputs.callback(_print, outcome, comparison, style, order)

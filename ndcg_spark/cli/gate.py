@@ -34,14 +34,14 @@ def gate(
     style: str,
     **engine: Any,
 ) -> None:
-    """Check a published night again, with another [gate].
+    """Check a published night again with another [gate].
 
     The scores and the verdict of the night stay as they are.
     """
     if rehearse:
         if date or accept_baseline is not None or junit:
             raise ConfigurationError(
-                "arguments: --rehearse is about every night; leave out --date and what changes one"
+                "arguments: --rehearse is for all nights; leave out --date and options that change a night"
             )
         _rehearse(output, config, dataset, style, engine)
         return
@@ -59,7 +59,7 @@ def gate(
     with Progress(style).running() as progress:
         verdicts = gate_published(settings, output, dataset, progress.report_step, accept_baseline)
     with contextlib.ExitStack() as outputs:
-        # The last is written first, and each whatever becomes of the other.
+        # The last one is written first, and each one is written even if the other fails.
         outputs.callback(print_verdicts, verdicts, style)
         if junit is not None:
             outputs.callback(write_junit, junit, verdicts)

@@ -16,9 +16,9 @@ from ndcg_spark.report.console import echo
 @options.engine
 @options.remote
 def init(output: str, **engine: Any) -> None:
-    """Make the tables of an output of tables.
+    """Make the tables of an output that is kept in tables.
 
-    Tables that are there stay as they are. A folder needs no tables.
+    Existing tables stay as they are. An output folder needs no tables.
     """
     from ndcg_spark.config_values import output as expanded
     from ndcg_spark.job.init import make_tables

@@ -26,10 +26,10 @@ def judgments(a: str, b: str | None, nights: int | None, style: str, **arguments
     """Compare two sets of judgments, also by how they rank runs.
 
     Shows kappa and Krippendorff's alpha with intervals, the matrix of grades, and the queries that agree least. With
-    --results also how A and B rank the runs at the deepest cutoff, and which pairs of runs swap.
+    --results, it also shows how A and B rank the runs at the deepest cutoff, and which pairs of runs swap.
 
-    Of a folder with nights (--date, else the newest): the relevant documents that no run returned in the last nights,
-    and how many queries every run answers perfectly.
+    For a folder with nights (--date, else the newest), it shows the relevant documents that no run returned in the last
+    nights, and how many queries every run answers perfectly.
     """
     from ndcg_spark.agreement.dead_judgments import NIGHTS
     from ndcg_spark.config import NOT_READ

@@ -1,4 +1,4 @@
-"""The commands `nights` and `trend`, which show what was published, and `note`, which adds a remark to it."""
+"""The commands `nights` and `trend`, which show what was published, and `note`, which adds a note to a night."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ndcg_spark.report.console import echo
 
 _LAST = "Number of nights to show; statistics use all nights."
 _MAX_DROP = "Largest loss since the anchor that is not reported."
-_FLOOR = "Least distance from the median of the nights before that is reported."
+_FLOOR = "Smallest distance from the median of earlier nights that is reported."
 
 
 @click.command(cls=Command)
@@ -59,10 +59,10 @@ def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
 @click.command(cls=Command)
 @options.output
 @click.argument("date", metavar="DATE", help="Date of the night, YYYY-MM-DD.")
-@click.argument("text", metavar="TEXT", help='What is to be known of it, such as "new ranker".')
+@click.argument("text", metavar="TEXT", help='What to remember about it, such as "new ranker".')
 @options.dataset
 def note(output: str, date: str, text: str, dataset: str | None) -> None:
-    """Add a note to a night, which trend and report show.
+    """Add a note to a night for trend and report to show.
 
     A night that is evaluated again keeps its notes.
     """
@@ -70,7 +70,7 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
     from ndcg_spark.nights.selection import select_nights
 
     if not text.strip():
-        raise ConfigurationError("arguments: the note is empty; say what is to be known of the night")
+        raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
     set_outcome("run it again, as it may be half done")
     nights = select_nights(committed(output), output, date, dataset)
     for night in nights:

@@ -67,7 +67,7 @@ slices = _text(
     "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
 )
 junit = _text("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
-#: The engine of commands with a configuration, which decides if the option is not given and validates it.
+#: The engine of commands with a configuration, which validates the option and provides its default.
 config_engine = _text("--engine", "ENGINE", "Engine: auto, embedded or spark. [default: auto]")
 input_format = _text(
     "--input-format",
@@ -164,7 +164,7 @@ _OF_EVALUATIONS: dict[str, _Option] = {
 
 
 def of_evaluations(*without: str) -> Callable[[_Command], _Command]:
-    """Decorator: all options that become a configuration, except these; `load_arguments` takes their values."""
+    """A decorator that adds all options of a configuration, except these; `load_arguments` takes their values."""
 
     def with_options(command: _Command) -> _Command:
         for name in reversed(_OF_EVALUATIONS):

@@ -39,10 +39,10 @@ def report(
 ) -> None:
     """Write a report of a night as one HTML page.
 
-    The page needs no network. It begins with an answer: whether the night is worse, by how much, how sure that is,
-    which queries and why, and what next. Then come the differences of all runs, the queries that lost and won most
-    (document by document if the night keeps its documents), the tables, and the trend. Comparing needs an engine,
-    unless the gate has compared.
+    The page needs no network. It begins with an answer: whether the night is worse, by how much, how certain that is,
+    which queries caused it and why, and what to do next. Then come the differences of all runs, the queries that lost
+    and won most (document by document if the night keeps its documents), the tables, and the trend. Comparing needs an
+    engine unless the gate has already compared.
     """
     from ndcg_spark.report.baseline import Baseline
     from ndcg_spark.report.progress import Progress

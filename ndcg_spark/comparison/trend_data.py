@@ -146,7 +146,7 @@ def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cut
         if measure != "ndcg" and not any(chosen in _cutoffs(rows, measure) for _, rows in nights):
             raise ConfigurationError(
                 f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; ndcg-spark nights "
-                "OUTPUT --format csv has what was"
+                "OUTPUT --format csv shows what was"
             )
         found.append((measure, chosen))
     return list(dict.fromkeys(found))

@@ -63,7 +63,7 @@ class Convention:
             object.__setattr__(self, option, normal(option, getattr(self, option)))
         if isinstance(self.gain, Mapping) and len(self.gain) > MOST_GRADES:
             raise ConventionError(
-                f"convention: the gain table has {len(self.gain)} grades and at most {MOST_GRADES} are possible; "
+                f"convention: the gain table has {len(self.gain)} grades, but at most {MOST_GRADES} are possible; "
                 "write a function instead, gain=python:package.module.function"
             )
         wrong = [option for option in OPTIONS if not is_known(option, getattr(self, option))]
@@ -134,7 +134,7 @@ def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> Non
     wrong = [str(k) for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > LARGEST_K]
     if wrong:
         raise ConventionError(
-            f"convention: ideal=k_relevant takes cutoffs up to {LARGEST_K:,}, and {wrong[0]} is larger; use smaller "
+            f"convention: ideal=k_relevant takes cutoffs up to {LARGEST_K:,}, but {wrong[0]} is larger; use smaller "
             "cutoffs, or set ideal=judged"
         )
 

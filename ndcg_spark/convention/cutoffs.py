@@ -32,7 +32,7 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
         raise ConfigurationError("cutoffs: the list is empty; use positive integers or 'all'")
     if len(valid) > MOST_CUTOFFS:
         raise ConfigurationError(
-            f"cutoffs: {len(valid)} are given and one evaluation takes at most {MOST_CUTOFFS}; evaluate in parts"
+            f"cutoffs: {len(valid)} are given, but one evaluation takes at most {MOST_CUTOFFS}; evaluate in parts"
         )
     return sorted(valid, key=by_depth)
 

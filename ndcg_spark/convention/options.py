@@ -108,9 +108,9 @@ TIES: dict[str, TieRule] = {
     "doc_id_desc": TieRule("ties by document id, descending", "doc_id"),
     "doc_id_asc": TieRule("ties by document id, ascending", "doc_id", ascending=True),
     # For tools that read ids as numbers: 10 after 9.
-    "doc_id_num_desc": TieRule("ties by document id as a number, descending, other ids last by their text", "number"),
+    "doc_id_num_desc": TieRule("ties by document id as a number, descending, then other ids by their text", "number"),
     "doc_id_num_asc": TieRule(
-        "ties by document id as a number, ascending, other ids last by their text", "number", ascending=True
+        "ties by document id as a number, ascending, then other ids by their text", "number", ascending=True
     ),
     "average": TieRule("ties averaged over all their orders", "gain"),
     "worst": TieRule("ties in their worst order", "gain", ascending=True),
@@ -161,9 +161,9 @@ OPTIONS: dict[str, Option] = {
     ),
     "negative": Option(
         {
-            "as_unjudged": "negative grades are as unjudged",
+            "as_unjudged": "negative grades count as unjudged",
             "keep": "negative grades count",
-            "drop": "documents of negative grade leave the list",
+            "drop": "documents with a negative grade leave the list",
             "error": "negative grades are refused",
         }
     ),
@@ -191,20 +191,20 @@ OPTIONS: dict[str, Option] = {
             "mean": "a document judged twice has the mean of its grades",
         }
     ),
-    "exclude_query_as_document": Option({"false": "", "true": "the query itself is no result"}),
+    "exclude_query_as_document": Option({"false": "", "true": "the query itself is not a result"}),
     "min_relevance": Option(
-        {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, but for negative ones"
+        {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, except negative ones"
     ),
     # The last three concern only the measures besides NDCG.
     "relevant_from": Option(
         {"1": "", "judged": "every judged document is relevant"},
         "a grade above 0",
-        "documents of grade {} and above are relevant",
+        "documents with grade {} or above are relevant",
     ),
     "rbp_persistence": Option({"0.8": ""}, "a number between 0 and 1", "persistence {} in RBP"),
     "max_grade": Option(
-        {"highest": "", "highest_of_query": "RBP and ERR know the highest grade of each query"},
+        {"highest": "", "highest_of_query": "RBP and ERR use the highest grade of each query"},
         "a grade above 0",
-        "the highest grade that RBP and ERR know is {}",
+        "the highest grade that RBP and ERR use is {}",
     ),
 }

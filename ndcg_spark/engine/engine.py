@@ -73,7 +73,7 @@ def keep_partition_names(session: SparkSession) -> None:
         session.conf.set(name, "false")
     except failures() as error:
         raise EngineError(
-            f"engine: {name} cannot be set, {reason_of(error)}; serverless compute does not do"
+            f"engine: {name} cannot be set, {reason_of(error)}; serverless compute is not supported"
         ) from error
 
 

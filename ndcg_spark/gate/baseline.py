@@ -164,7 +164,7 @@ def refused_baseline(
     if str(config.night) == tonight.evaluated_on:
         return Code.OWN_NIGHT, f"the baseline {config.name} is this night itself; name another, or accept this night"
     if unreadable is not None:
-        return Code.UNREADABLE, f"the published nights cannot be compared with, {unreadable}"
+        return Code.UNREADABLE, f"the published nights cannot be used, {unreadable}"
     if found is None:
         missing = (
             "there is no earlier night that passed or was accepted"

@@ -231,7 +231,7 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
 
 def _of_baselines(place: str, check: CheckConfig, baselines: Iterable[BaselineConfig]) -> Iterator[str]:
     if check.needs_baseline and not baselines:
-        yield f"{place}: it compares, and there is no [[gate.baseline]]; add one, such as night = {RECENT_GOOD!r}"
+        yield f"{place}: it needs a [[gate.baseline]], but there is none; add one, such as night = {RECENT_GOOD!r}"
     for baseline in baselines:
         if check.limits_drop and not check.is_set and not baseline.is_set:
             yield f"{place}: no limit on the drop against {baseline.name}; give max_drop, which may be 0"

@@ -49,8 +49,8 @@ def decide(
 def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str) -> Verdict:
     """The verdict on a dataset that has no night of this date; `newest` is the date of its last night before that."""
     reason = (
-        f"the dataset {dataset} has no night of {evaluated_on}, and its last one before is of {newest}; find out why, "
-        "or if it was given up, name the others with --dataset"
+        f"the dataset {dataset} has no night of {evaluated_on}; its last night before that is of {newest}; find out "
+        "why or, if it was given up, name the others with --dataset"
     )
     return _verdict(gate, dataset, evaluated_on, [_datasets(gate, "gate", (Code.MISSING_DATASET, reason))])
 
@@ -117,7 +117,7 @@ def _of_noise(found: Sequence[Finding]) -> list[str]:
         return []
     first = noisy[0]
     return [
-        f"{len(noisy)} check(s) allow less than twice what nights differ by, e.g. {first.measure}@{first.cutoff} of "
+        f"{len(noisy)} check(s) allow less than twice the usual change, e.g. {first.measure}@{first.cutoff} of "
         f"{first.run} {-(first.threshold or 0.0):.4f}, where nights differ by {first.noise:.4f} (standard "
         "deviation); expect nights without a verdict, allow more, or add queries"
     ]
@@ -129,7 +129,7 @@ def _of_unchanged(baseline: Baseline) -> str:
     same = changes.queries - changes.changed
     return (
         f"{same:,} of {changes.queries:,} queries ({same / changes.queries:.2%}) were compared with {baseline.name}, "
-        "as the judgments of the others have changed"
+        "because the judgments of the others have changed"
     )
 
 

@@ -92,7 +92,7 @@ def confirmed(gate: GateConfig, found: Finding, failed_before: Collection[Hashab
     """The finding; without a verdict if it fails but the previous nights do not confirm it, as the gate requires."""
     if gate.confirm == 1 or found.effect is not Effect.FAIL or check_key(vars(found)) in failed_before:
         return found
-    words = f"{found.reason}; it fails if it is so in {gate.confirm} nights in a row"
+    words = f"{found.reason}; the gate fails if this happens in {gate.confirm} nights in a row"
     changed = {"effect": Effect.NONE, "code": Code.NOT_CONFIRMED, "reason": words}
     return Finding(**{**vars(found), **changed})
 
@@ -131,7 +131,7 @@ def _of_minimum(gate: GateConfig, each: RunCheck, row: Row, test: Test) -> _Deci
     measured = f"{words} is {row['mean']:.4f}"
     reason = {
         Code.BELOW: f"{measured}, below the required minimum of {minimum:.4f} ({_evidence(gate, row, test, minimum)})",
-        Code.MAY_BE_CHANCE: f"{measured}, and it is not certain on which side of the required minimum of {minimum:.4f} "
+        Code.MAY_BE_CHANCE: f"{measured}, and it is uncertain on which side of the required minimum of {minimum:.4f} "
         f"the mean of such queries is ({_evidence(gate, row, test, minimum)})",
         Code.DEGENERATE: f"{measured}: {row['queries']:,} queries score the same, so no test applies",
         Code.WITHIN: f"{measured}, and the required minimum is {minimum:.4f}",

@@ -65,7 +65,7 @@ def compared_lists(
     except ReplacedError:
         raise
     except StorageError as error:
-        return ComparedLists(name, refused=(Code.UNREADABLE, f"the published nights cannot be compared with, {error}"))
+        return ComparedLists(name, refused=(Code.UNREADABLE, f"the published nights cannot be used, {error}"))
 
 
 def _compared(

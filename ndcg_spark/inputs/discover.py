@@ -94,7 +94,7 @@ def without_backups(files: list[File], paths: list[str], name: str) -> tuple[lis
         )
     empty = [file.path for file in kept if file.size == 0 and file.snapshot is None and file.found]
     sentences = [f"{len(backups)} backup(s) left out, e.g. {backups[0]}"] if backups else []
-    sentences += [f"{len(empty)} file(s) without a byte, e.g. {empty[0]}"] if empty else []
+    sentences += [f"{len(empty)} empty file(s), e.g. {empty[0]}"] if empty else []
     return kept, sentences
 
 

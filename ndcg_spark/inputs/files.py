@@ -162,9 +162,7 @@ def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
             "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
         )
     if not unknown and not any(file.size or file.snapshot for file in files):
-        raise InputError(
-            f"{where}: {len(files)} file(s) without a byte, e.g. {files[0].path}; an empty table is refused"
-        )
+        raise InputError(f"{where}: {len(files)} empty file(s), e.g. {files[0].path}; an empty table is refused")
     for file in files:
         other = file.content if file.content in BINARY or (file.content and kind in BINARY) else kind
         if other != kind:

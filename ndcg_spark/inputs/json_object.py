@@ -27,7 +27,7 @@ def rows(columns: Sequence[str], depth: int, text: TextIO, where: str) -> Iterat
     with refused_unless_whole(where):
         yield from _rows(columns, depth, stream, ())
         if stream.next():
-            raise ValueError("there is more after its end")
+            raise ValueError("there is more text after its end")
 
 
 def _rows(columns: Sequence[str], depth: int, stream: JsonStream, outer: tuple[str, ...]) -> Iterator[Row]:

@@ -31,7 +31,7 @@ def together(runs: Mapping[Any, DataFrame], lazy: Collection[Any], where: str) -
     for name in _OF_ALL:
         has, lacks = ([run for run, own in runs.items() if (name in own.columns) is there] for there in (True, False))
         if has and lacks:
-            raise InputError(f"{where}: run {has[0]!r} has {name}, and run {lacks[0]!r} has not; give all the same")
+            raise InputError(f"{where}: run {has[0]!r} has {name}, but run {lacks[0]!r} does not; give all the same")
     named = [_named(run, own, run in lazy, f"{where}: run {run!r}") for run, own in runs.items()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), named)
 

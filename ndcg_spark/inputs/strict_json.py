@@ -55,7 +55,7 @@ class JsonStream:
         """The keys of the object that is next. The caller reads the value of each before it takes the next key."""
         for _ in self._parts("{", "}"):
             if self.next() != '"':
-                raise ValueError(f"a key is expected, and there is {self.next() or 'no more'!r}")
+                raise ValueError(f"a key is expected, not {self.next() or 'the end'!r}")
             key = self.value()
             self._take(":")
             yield key
@@ -97,7 +97,7 @@ class JsonStream:
     def _take(self, expected: str) -> None:
         found = self.next()
         if found != expected:
-            raise ValueError(f"{expected!r} is expected, and there is {found or 'no more'!r}")
+            raise ValueError(f"{expected!r} is expected, not {found or 'the end'!r}")
         self._at += 1
 
     def _read_on(self) -> bool:
@@ -118,7 +118,7 @@ def refused_unless_whole(where: str) -> Iterator[None]:
         # Positions are those in what was read of it, which would mislead.
         said = error.msg if isinstance(error, json.JSONDecodeError) else first_line(error)
         reason = "its values nest too deep" if isinstance(error, RecursionError) else said
-        raise InputError(f"{where} is not whole JSON, {reason}; write it again") from error
+        raise InputError(f"{where} is not valid JSON, {reason}; write it again") from error
 
 
 def broken(names: Sequence[str], text: str, fault: str = "broken_line") -> Row:

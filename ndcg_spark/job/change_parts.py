@@ -57,7 +57,7 @@ def parts_of_change(
     if wrong:
         sentences.append(
             f"{dataset}: the lists that are kept do not give {len(wrong):,} of {len(rows):,} scores, e.g. {wrong[0]}, "
-            "so it is not known what other judgments made of them"
+            "so the effect of other judgments on them is not known"
         )
     kept = [{name: row[name] for name in CHANGE_PARTS.names} for row in rows if not row["wrong"]]
     return sorted(kept, key=by_run), sentences

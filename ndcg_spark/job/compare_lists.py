@@ -115,7 +115,7 @@ def compare_lists_of_nights(
     several baselines.
     """
     if len(request.baselines) > 1:
-        raise ConfigurationError("arguments: --lists compares with one --baseline, and several are given; name one")
+        raise ConfigurationError("arguments: --lists compares with one --baseline, but several are given; name one")
     return read_again_if_replaced(lambda: _compare_nights(request, queries, persistence, report_step))
 
 

@@ -43,9 +43,9 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
     if config.gate is None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
-        raise ConfigurationError("gate: a verdict is published with its night, and there is no output; give --output")
+        raise ConfigurationError("gate: a verdict is published with its night, but there is no output; give --output")
     if config.gate.lists and config.documents != "lists":
-        raise ConfigurationError('gate.lists: nights keep no lists to compare; set documents = "lists"')
+        raise ConfigurationError('gate.lists: nights do not keep lists to compare; set documents = "lists"')
     usable_gate(config.gate, accepted)
 
 

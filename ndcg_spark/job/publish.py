@@ -129,8 +129,8 @@ def publication_of(output: str, context: Context) -> Publication:
     engine, staging = context.engine, context.config.staging
     if staging is None and not engine.sees_local_files:
         raise ConfigurationError(
-            f"output: what goes to {masked(output)} is first written as Parquet where this machine and the engine see "
-            "it; name such a folder with --staging"
+            f"output: rows for {masked(output)} are first written as Parquet to a folder that this machine and the "
+            "engine both see; name one with --staging"
         )
     return TablePublication(Sink(output), staging or str(engine.scratch.folder()), context.evaluation.evaluation_id)
 

@@ -56,7 +56,7 @@ def refused_lists(new: Record, old: Record) -> tuple[str, str] | None:
     if not common_cutoffs(new, old):
         return (
             "other_cutoffs",
-            f"the lists of {old['evaluated_on']} were kept at no cutoff of this night; evaluate one again",
+            f"the lists of {old['evaluated_on']} were not kept at any cutoff of this night; evaluate one again",
         )
     return None
 

@@ -24,7 +24,7 @@ _NOT_IDEAL = {
     "gone": "not in the {top}",
     "down": "lower than in the ideal ranking",
     "up": "higher than in the ideal ranking",
-    "new": "in no place of the ideal ranking",
+    "new": "not in the ideal ranking",
 }
 
 

@@ -108,10 +108,10 @@ def _means(data: NightData) -> Figure:
 
 def _differences(data: NightData) -> Figure:
     known = {each.query_id: each.difference for each in data.queries if each.difference is not None}
-    chart = charts.differences_chart(known, f"difference to {data.baseline}")
+    chart = charts.differences_chart(known, f"difference from {data.baseline}")
     words = f"What each of {len(known):,} queries won (above 0) or lost (below 0) against {data.baseline}, in order."
     if len(known) > charts.MOST_BARS:
-        words += " So many are drawn as a curve."
+        words += " This many are drawn as a curve."
     return Figure("differences", "Differences, query by query", words, chart)
 
 
@@ -141,7 +141,7 @@ def _histogram(data: NightData) -> Figure:
         bins.append({"label": f"{low:+.1f} to {high:+.1f}", "queries": inside})
     filled = [place for place, each in enumerate(bins) if each["queries"]]
     shown = bins[filled[0] : filled[-1] + 1] if filled else []
-    chart = charts.histogram(shown, f"difference to {data.baseline}")
+    chart = charts.histogram(shown, f"difference from {data.baseline}")
     words = "How many queries changed by how much; those that did not change stand apart."
     table = text_table([name("difference", "label"), number("queries", form=counted)], shown)
     return Figure("histogram", "How large the differences are", words, chart, [table])

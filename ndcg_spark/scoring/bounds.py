@@ -36,7 +36,7 @@ def refuse_unbounded(convention: Convention) -> None:
         (TIES[c.ties].by == "gain", f"ties={c.ties} orders documents by their gain; set ties=doc_id_desc"),
         (
             c.ideal not in ("judged", "judged_capped"),
-            f"ideal={c.ideal} is not of the judged documents; set ideal=judged",
+            f"ideal={c.ideal} is not made of the judged documents; set ideal=judged",
         ),
     ]
     broken = [reason for wrong, reason in reasons if wrong]

@@ -29,7 +29,7 @@ def steps(evaluation: Evaluation) -> list[str]:
     below = f"leave out what is below the floor of its list, a score that {depth} of its documents reach"
     gathered = _gathered(evaluation.measures)
     look_up = "look up the judgments of the documents"
-    before = [f"{look_up} of the whole list, as {' and '.join(joined_first)} removes documents from it"]
+    before = [f"{look_up} of the whole list, because {' and '.join(joined_first)} removes documents from it"]
     return [
         "ideal: rank each query's judged documents by gain, once for all runs"
         if c.ideal != "retrieved"

@@ -77,9 +77,9 @@ def comparison_table(
     if top is not None and len(rows) > top:
         notes.insert(0, f"and {len(rows) - top:,} more without --top")
     if "needed" not in moved:
-        notes.append(f"could see: what is found in 4 of 5 cases; needed: about so many queries to find {wanted:g}")
+        notes.append(f"could see: what is found in 4 of 5 cases; needed: about how many queries find {wanted:g}")
     if gone:
-        notes.append(f"no room for: {', '.join(gone)}; a wider terminal and --format json have them")
+        notes.append(f"no room for: {', '.join(gone)}; a wider terminal and --format json show them")
     columns = [each for each in columns if each.heading not in moved]
     return text_table(columns, shown, notes, title=counts(rows), sentences=warnings, below=list(map(printable, below)))
 
@@ -176,7 +176,7 @@ def _datasets(rows: Rows) -> list[TextColumn]:
 def differing_slices_table(rows: Rows) -> TextTable:
     """Whether the slices of attributes differ."""
     columns = [*_runs(rows), name("measure", _measure), name("attribute"), number("slices", form=counted)]
-    note = "p: that all slices of the attribute have the same difference (Brown and Forsythe)"
+    note = "p: for the hypothesis that all slices of the attribute have the same difference (Brown and Forsythe)"
     return text_table([*columns, number("p", "p_value", p_value)], rows, [note])
 
 

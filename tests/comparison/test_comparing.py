@@ -444,7 +444,7 @@ def test_all_queries_gain_where_every_slice_loses_and_the_row_says_so(embedded):
         (attributes({"q0": {"a": ["x", "x"]}}), "1 row(s) are repeated, e.g. of query_id=q0"),
         (attributes({"q0": {"a": ""}}), "1 row(s) with an empty query_id, attribute or value"),
         (pa.table({"query_id": ["q0"], "value": ["x"]}), "only one of the columns attribute and value"),
-        (pa.table({"query_id": ["q0"]}), "no query_id, or nothing beside it"),
+        (pa.table({"query_id": ["q0"]}), "no query_id, or no other column"),
         (pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)}), "more than 1,000 slices"),
     ],
     ids=["twice", "empty", "half", "nothing", "many"],

@@ -214,5 +214,5 @@ def test_equal_conventions_have_one_hash_and_grades_keep_all_their_digits():
 
 
 def test_a_gain_table_of_very_many_grades_is_refused_with_what_to_write_instead():
-    with pytest.raises(ConventionError, match=r"the gain table has 501 grades and at most 500 are possible; write"):
+    with pytest.raises(ConventionError, match=r"the gain table has 501 grades, but at most 500 are possible; write"):
         Convention(gain={grade: grade for grade in range(501)})

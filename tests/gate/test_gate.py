@@ -178,7 +178,7 @@ def test_a_night_is_warned_of_where_nights_differ_by_more_than_half_of_what_is_a
     found = verdict(gate(), row(LITTLE), tonight=night(noise=noise))
     assert (found.verdict, found.findings[0].noise) == ("pass", 0.006)
     assert found.warnings[0].startswith(
-        "1 check(s) allow less than twice what nights differ by, e.g. ndcg@10 of hybrid 0.0100, where nights "
+        "1 check(s) allow less than twice the usual change, e.g. ndcg@10 of hybrid 0.0100, where nights "
         "differ by 0.0060"
     )
     assert verdict(gate({"max_drop": 0.012}), row(LITTLE), tonight=night(noise=noise)).warnings == ()
@@ -188,7 +188,7 @@ def test_a_gate_that_wants_a_failure_confirmed_fails_in_the_second_night():
     twice = gate(confirm=2)
     first = verdict(twice, row(FAR))
     assert (first.verdict, first.code, first.exit_code) == ("none", "not_confirmed", 6)
-    assert first.reason.endswith("0.0100 is allowed; it fails if it is so in 2 nights in a row")
+    assert first.reason.endswith("0.0100 is allowed; the gate fails if this happens in 2 nights in a row")
     failed = {check_key(finding) for finding in first.as_json()["findings"]}
     assert verdict(twice, row(FAR), tonight=night(failed_before=failed)).exit_code == 5
     assert verdict(twice, row(LITTLE), tonight=night(failed_before=failed)).exit_code == 0
@@ -388,8 +388,8 @@ def test_a_dataset_without_a_night_of_the_date_has_no_verdict():
     found = decide_absent(gate(), "shop", TONIGHT, YESTERDAY)
     assert (found.dataset, found.verdict, found.code, found.exit_code) == ("shop", "none", "missing_dataset", 6)
     assert found.reason == (
-        "the dataset shop has no night of 2026-11-20, and its last one before is of 2026-11-19; find out why, or if it "
-        "was given up, name the others with --dataset"
+        "the dataset shop has no night of 2026-11-20; its last night before that is of 2026-11-19; find out why or, if "
+        "it was given up, name the others with --dataset"
     )
 
 

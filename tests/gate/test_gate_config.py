@@ -73,7 +73,7 @@ WRONG = [
         {"check": [{"cutoff": 10, "max_share_losing": {"by": 20, "share": 0.1}}]},
         "gate.check.0.max_share_losing.by: ndcg cannot fall by more than 1; write 0.2 for 20 %",
     ),
-    ({"baseline": []}, r"gate.check.0: it compares, and there is no \[\[gate.baseline\]\]"),
+    ({"baseline": []}, r"gate.check.0: it needs a \[\[gate.baseline\]\], but there is none"),
     ({"baseline": [{"run": "a"}], "check": [{**CHECK, "runs": ["a"]}]}, "gate.check.0.runs: a is a baseline"),
     ({"check": [{**CHECK, "max_drp": 1}]}, "gate.check.0.max_drp: no such key .did you mean 'max_drop'"),
     ({"check": [{"max_drop": 0.01}]}, "gate.check.0.cutoff: missing; give gate.check.0.cutoff in the configuration"),

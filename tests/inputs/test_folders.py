@@ -51,7 +51,7 @@ def test_a_folder_partitioned_by_run_names_the_run_as_it_is_written(engine, tmp_
 
 @pytest.mark.parametrize("name", ["web.qrels", "web.csv", "web.parquet"])
 def test_a_file_without_a_byte_is_refused(no_engine, tmp_path, name):
-    with pytest.raises(InputError, match=rf"1 file\(s\) without a byte, e\.g\. {tmp_path}/{name}; an empty table"):
+    with pytest.raises(InputError, match=rf"1 empty file\(s\), e\.g\. {tmp_path}/{name}; an empty table"):
         judged(no_engine, written(tmp_path / name, ""))
 
 
@@ -102,7 +102,7 @@ def test_a_file_without_a_byte_changes_nothing_beside_others_and_is_told(tmp_pat
     )
     assert done.returncode == 0, done.stderr
     assert {row["ndcg"] for row in json.loads(done.stdout)["dataset_scores"]} == {1.0}
-    assert "1 file(s) without a byte" in done.stderr
+    assert "1 empty file(s)" in done.stderr
 
 
 def test_a_name_with_a_colon_is_read(no_engine, tmp_path):

@@ -366,7 +366,7 @@ def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engin
     ("given", "words"),
     [
         ("resluts=1", "(did you mean 'results'?); write TABLE=VERSION or TABLE=TIME"),
-        ("12", "names no version of a table; write TABLE=VERSION"),
+        ("12", "does not name a version of a table; write TABLE=VERSION"),
         ("results=yesterday", "results.as_of: 'yesterday' is neither a version nor a time; give a number, or a time"),
         ("results=-1", "results.as_of: '-1' is neither a version nor a time"),
     ],

@@ -106,9 +106,9 @@ def test_a_beginning_tells_it_as_soon_as_its_key_is_there(length):
             "has a query with both of query and query_text",
         ),
         ({"queries": [{"placeholders": {}}]}, "judgments", "has a query with neither of query and query_text"),
-        ('{"queries": [{"query": "a", "ratings": {"d": 1}}', "judgments", "is not whole JSON, .*; write it again"),
-        ('{"queries": [] "more": 1}', "judgments", "is not whole JSON, ',' is expected, and there is '\"'"),
-        ('{"queries": ' + "[" * 100_000, "judgments", "is not whole JSON, its values nest too deep"),
+        ('{"queries": [{"query": "a", "ratings": {"d": 1}}', "judgments", "is not valid JSON, .*; write it again"),
+        ('{"queries": [] "more": 1}', "judgments", "is not valid JSON, ',' is expected, not '\"'"),
+        ('{"queries": ' + "[" * 100_000, "judgments", "is not valid JSON, its values nest too deep"),
     ],
 )
 def test_what_cannot_be_read_for_certain_is_refused_with_what_to_do(content, table, words):

@@ -187,7 +187,7 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
 
 def test_documents_without_an_output_are_refused(tmp_path):
     with pytest.raises(
-        ConfigurationError, match="documents: they are kept in the output, and there is none; give --output"
+        ConfigurationError, match="documents: they are kept in the output, but there is none; give --output"
     ):
         configuration(tmp_path)(documents="top")
 

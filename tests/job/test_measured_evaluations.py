@@ -65,7 +65,7 @@ def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_
     found = json.loads(evaluate(folder, *asked, "--format", "json").stdout)
     assert found["measures"] == ["precision@2", "rbp(p=0.5)@2"]
     assert found["convention"] == "standard rbp_persistence=0.5 max_grade=2"
-    assert "persistence 0.5 in RBP; the highest grade that RBP and ERR know is 2" in found["formula"]
+    assert "persistence 0.5 in RBP; the highest grade that RBP and ERR use is 2" in found["formula"]
     first, second = found["dataset_scores"]
     assert list(first)[:10] == [
         *("dataset", "evaluated_on", "run", "cutoff", "attribute", "value", "ndcg"),

@@ -94,7 +94,7 @@ def test_nights_are_compared_by_the_lists_that_they_keep(folder):
     for arguments, words in (
         ((*compare[:3], "2026-11-19", "--lists"), 'does not keep its lists; evaluate it with documents = "lists"'),
         ((*compare, "--alpha", "0.1"), "--alpha is for scores"),
-        ((*compare, "--baseline", "r", "--baseline", "s"), "one --baseline, and several are given"),
+        ((*compare, "--baseline", "r", "--baseline", "s"), "one --baseline, but several are given"),
         ((*compare, "--persistence", "1"), "persistence: 1.0 is not between 0 and 1"),
         ((*compare[:4], "--persistence", "0.5"), "--persistence is for lists"),
     ):

@@ -150,9 +150,9 @@ def test_a_metrics_file_that_cannot_be_written_is_a_warning(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"on_verdict": "notify-send"}, "on_verdict: there is no gate that has a verdict"),
+        ({"on_verdict": "notify-send"}, "on_verdict: there is no gate to give a verdict"),
         ({"sinks": {"mlflow": {"uri": "http://127.0.0.1:1"}}}, "sinks.mlflow: it gets published nights"),
-        ({"on_verdict": " "}, "on_verdict: it names no program"),
+        ({"on_verdict": " "}, "on_verdict: it does not name a program"),
         ({"on_verdict": "a 'b"}, "on_verdict: No closing quotation"),
     ],
 )

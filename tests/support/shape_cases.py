@@ -242,8 +242,8 @@ REFUSED = {
         "run_from is column, and ",
     ),
     "JSON of depth 4": (text("r.json", '{"a": {"b": {"c": {"d": 1}}}}'), "is one JSON object of depth 4"),
-    "JSON with more after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "there is more after its end"),
-    "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not whole JSON"),
+    "JSON and text after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "there is more text after its end"),
+    "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not valid JSON"),
     "lists of unequal length, JSON": (
         text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c"], "scores": [2, 1]}'),
         '1 row(s) whose lists of documents and of scores or grades differ in length, e.g. {"user_id": 12',

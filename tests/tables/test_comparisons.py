@@ -126,7 +126,7 @@ def test_a_row_with_weights_stays_below_the_one_without():
 def test_columns_leave_a_table_that_is_too_wide_in_a_fixed_order_and_no_number_is_cut(width, gone):
     table, lines = shown(MANY, width)
     assert max(map(len, lines)) <= width
-    note = f"no room for: {', '.join(gone)}; a wider terminal and --format json have them"
+    note = f"no room for: {', '.join(gone)}; a wider terminal and --format json show them"
     assert [n for n in table.notes if n.startswith("no room")] == ([note] if gone else [])
     assert not {"could see", "ties"}.intersection(gone) & set(table.headings)
     for cells in table.rows:
