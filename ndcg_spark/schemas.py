@@ -297,7 +297,7 @@ LIST_CHANGES = _table(
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
 #: without a gate; `accepted` is the reason why it is a baseline all the same. `committed_at` is in UTC, as ISO 8601;
 #: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON; `versions`,
-#: in an output of tables, the version of each table that has the night's rows.
+#: in an output of tables, the version of each table at which the evaluation wrote them.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
