@@ -77,7 +77,8 @@ def comparison_table(
     if top is not None and len(rows) > top:
         notes.insert(0, f"and {len(rows) - top:,} more without --top")
     if "needed" not in moved:
-        notes.append(f"could see: what is found in 4 of 5 cases; needed: about how many queries find {wanted:g}")
+        needed = f"needed: about how many queries it takes to find {wanted:g}"
+        notes.append(f"could see: what is found in 4 of 5 cases; {needed}")
     if gone:
         notes.append(f"no room for: {', '.join(gone)}; a wider terminal and --format json show them")
     columns = [each for each in columns if each.heading not in moved]
