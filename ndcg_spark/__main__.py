@@ -2,22 +2,37 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from typing import NoReturn
-
-from ndcg_spark import interrupts
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code. From here on, a signal ends the process cleanly."""
-    # Before any import that is slow or starts threads.
-    interrupts.watch()
-    try:
+    """Run the command line and exit with its code. A signal ends the process at once, as a night needs no undoing."""
+    with _default_signals():
         from ndcg_spark.cli.app import main as command_line
 
         command_line(arguments)
+
+
+@contextlib.contextmanager
+def _default_signals() -> Iterator[None]:
+    """Leave signals to the system: Python acts on them in its main thread, which may wait for an engine for minutes."""
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # What was ignored when the process started, as by nohup, stays ignored.
+    changed = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in changed:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
     finally:
-        interrupts.unwatch()
+        # A process such as a notebook runs several commands.
+        for number, handler in changed.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def program(arguments: list[str] | None = None) -> NoReturn:

@@ -13,7 +13,6 @@ from pyspark.sql.types import (
     DoubleType,
     IntegerType,
     LongType,
-    MapType,
     StringType,
     StructField,
     StructType,
@@ -65,8 +64,8 @@ OWN = "ndcg_own_"
 #: The folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
-#: The partition columns of every published table, in this order.
-PARTITIONS = ("dataset", "evaluated_on", "evaluation_id")
+#: The columns of every published table that stand in the paths of its files only.
+IN_PATHS = ("evaluated_on", "evaluation_id")
 
 _MEASURES = tuple((name, _NUMBER) for name in COLUMNS)
 
@@ -294,27 +293,51 @@ LIST_CHANGES = _table(
     ("moved_discount", _NUMBER),
 )
 
-#: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
-#: without a gate; `accepted` is the reason why it is a baseline all the same. `committed_at` is in UTC, as ISO 8601;
-#: `seconds` has the duration of every step, `counts` rows and queries, `record` the whole record as JSON; `versions`,
-#: in an output of tables, the version of each table at which the evaluation wrote them.
+#: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes something; key
+#: (dataset, evaluated_on, number, evaluation_id, revision). `status` is published, refused or failed. Of the published
+#: rows of a dataset and date the one with the greatest (number, evaluation_id, revision) counts; others have no number.
+#: `verdict` is pass, fail or none, null without a gate, `run` the run that it is about, `accepted` why the night is a
+#: baseline all the same, `is_baseline` whether later nights may be compared with it. Times are in UTC, as ISO 8601;
+#: `seconds` is how long it took. From `options` on, columns are JSON; `files` has the rows and bytes of each file.
 EVALUATIONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
     ("evaluation_id", _TEXT),
+    ("status", _TEXT),
+    ("number", _COUNT),
+    ("revision", _COUNT),
     ("committed_at", _TEXT),
+    ("revised_at", _TEXT),
+    ("exit_code", _COUNT),
     ("verdict", _TEXT),
     ("reason", _TEXT),
+    ("run", _TEXT),
     ("accepted", _TEXT),
+    ("is_baseline", BooleanType()),
+    ("note", _TEXT),
     ("convention", _TEXT),
     ("formula", _TEXT),
     ("engine", _TEXT),
+    ("version", _TEXT),
     ("judgments_fingerprint", _TEXT),
     ("results_fingerprint", _TEXT),
-    ("counts", MapType(_TEXT, _COUNT)),
-    ("record", _TEXT),
-    ("seconds", MapType(_TEXT, _NUMBER)),
-    ("versions", MapType(_TEXT, _COUNT)),
+    ("seconds", _NUMBER),
+    *(
+        (name, _TEXT)
+        for name in ("options", "configuration", "inputs", "datasets", "versions", "counts", "rejected", "steps")
+    ),
+    ("findings", _TEXT),
+    ("files", _TEXT),
+)
+
+#: One row per judged query, attribute and value of a night that was evaluated with slices; key all columns.
+KEPT_ATTRIBUTES = _table(
+    ("dataset", _TEXT),
+    ("evaluated_on", _DATE),
+    ("query_id", _TEXT),
+    ("attribute", _TEXT),
+    ("value", _TEXT),
+    ("evaluation_id", _TEXT),
 )
 
 #: The published tables of an evaluation, by the name of their folders.
@@ -326,7 +349,7 @@ KEPT = {
     "judgments": KEPT_JUDGMENTS,
     "comparisons": COMPARISONS,
     "list_changes": LIST_CHANGES,
-    "evaluations": EVALUATIONS,
+    "query_attributes": KEPT_ATTRIBUTES,
 }
 
 

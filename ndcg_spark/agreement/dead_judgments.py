@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_rows
-from ndcg_spark.nights.records import CommittedNight
 
 #: The default number of nights that a document must have been absent from.
 NIGHTS = 7
@@ -31,7 +31,7 @@ class DeadJudgments:
 
 
 def dead_judgments(
-    night: CommittedNight, known: Iterable[CommittedNight], column: str, cutoff: Cutoff, most: int = NIGHTS
+    night: Night, known: Iterable[Night], column: str, cutoff: Cutoff, most: int = NIGHTS
 ) -> DeadJudgments:
     """What a night's judgments can no longer tell, by the `most` newest of the `known` nights up to it.
 

@@ -17,10 +17,9 @@ from ndcg_spark.cli.compare import compare
 from ndcg_spark.cli.compare_lists import compare_lists
 from ndcg_spark.cli.conventions import conventions
 from ndcg_spark.cli.evaluate import evaluate
-from ndcg_spark.cli.expire import expire, recover
+from ndcg_spark.cli.expire import expire
 from ndcg_spark.cli.explain import explain
 from ndcg_spark.cli.gate import gate
-from ndcg_spark.cli.init import init
 from ndcg_spark.cli.judgments import judgments
 from ndcg_spark.cli.nights import nights, note, trend
 from ndcg_spark.cli.report import report
@@ -32,7 +31,7 @@ app = Commands(
     commands=[
         *(evaluate, check, judge_next, judgments),
         *(conventions, compare, compare_lists, gate, explain, trend, report, nights, note),
-        *(init, recover, expire),
+        expire,
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,4 +1,4 @@
-"""The commands `recover` and `expire`, which remove what is no longer needed from an output."""
+"""The command `expire`, which removes what is no longer needed from an output."""
 
 import datetime
 
@@ -6,35 +6,18 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
-from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
-_HALF_DONE = "run it again, as it may be half done"
 _DAYS = click.IntRange(min=0)
 
 
 @click.command(cls=Command)
 @options.output
-def recover(output: str) -> None:
-    """Remove leftovers of killed and superseded evaluations.
-
-    Every evaluation does this first.
-    """
-    from ndcg_spark.nights.expire import remove, still_staged, waste
-
-    set_outcome(_HALF_DONE)
-    removed = remove(output, waste(output))
-    echo([*removed, *still_staged(output)] or ["nothing to recover"])
-
-
-@click.command(cls=Command)
-@options.output
 @click.option("--keep-days", type=_DAYS, metavar="DAYS", required=True, help="Remove nights that are older than this.")
-@options.dataset
 @click.option("--baselines", is_flag=True, help="Also remove baselines of the gate.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
-def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dry_run: bool) -> None:
-    """Remove old nights and leftovers of killed evaluations.
+def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
+    """Remove old nights, and what killed or superseded evaluations have left.
 
     Prints what was removed, and which baselines were kept.
     """
@@ -42,9 +25,8 @@ def expire(output: str, keep_days: int, dataset: str | None, baselines: bool, dr
 
     today = datetime.datetime.now(datetime.UTC).date()
     left = waste(output)
-    old, kept = old_nights(output, keep_days, today, dataset, baselines)
+    old, kept = old_nights(output, keep_days, today, baselines)
     if dry_run:
         echo([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
         return
-    set_outcome(_HALF_DONE)
     echo([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])

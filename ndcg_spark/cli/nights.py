@@ -7,7 +7,6 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
 _LAST = "Number of nights to show; statistics use all nights."
@@ -24,8 +23,8 @@ def nights(output: str, measures: str | None, style: str) -> None:
 
     CSV and JSON contain all scores of all runs.
     """
+    from ndcg_spark.nights.log import committed, read_again_if_replaced
     from ndcg_spark.nights.read import read_dataset_scores
-    from ndcg_spark.nights.records import committed, read_again_if_replaced
     from ndcg_spark.report.nights import print_nights, shown_measures
 
     shown = shown_measures(measures, style)
@@ -66,12 +65,11 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
 
     A night that is evaluated again keeps its notes.
     """
-    from ndcg_spark.nights.records import add_note, committed
-    from ndcg_spark.nights.selection import select_nights
+    from ndcg_spark.nights.log import add_note, committed
+    from ndcg_spark.nights.select import select_nights
 
     if not text.strip():
         raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
-    set_outcome("run it again, as it may be half done")
     nights = select_nights(committed(output), output, date, dataset)
     for night in nights:
         add_note(night, text.strip())

@@ -7,7 +7,6 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import Command
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.interrupts import set_outcome
 from ndcg_spark.report.console import echo
 
 
@@ -51,7 +50,6 @@ def report(
     requested = Baseline(baseline, baseline_date, slices, engine, remote)
     if slices and not requested.is_named:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
-    set_outcome("run it again")
     with Progress().running() as progress:
         _, written = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
     echo(map(str, written))

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from ndcg_spark.comparison.comparability import convention_key, fingerprint
 from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
-from ndcg_spark.nights.records import CommittedNight, last_good
+from ndcg_spark.nights.log import Night, last_good
 
 
-def baseline_night(
-    nights: Iterable[CommittedNight], dataset: str, evaluated_on: str, baseline: str
-) -> CommittedNight | None:
+def baseline_night(nights: Iterable[Night], dataset: str, evaluated_on: str, baseline: str) -> Night | None:
     """The night of a dataset that `baseline`, a date, LAST_GOOD or RECENT_GOOD, stands for on a date, if there is one.
 
     `nights` are sorted by date. A good night is an earlier one, so that a night that is evaluated again is not compared
@@ -23,7 +21,7 @@ def baseline_night(
     return next((night for night in nights if (night.dataset, night.evaluated_on) == (dataset, baseline)), None)
 
 
-def alike(nights: Iterable[CommittedNight], night: CommittedNight, most: int) -> list[CommittedNight]:
+def alike(nights: Iterable[Night], night: Night, most: int) -> list[Night]:
     """A night and those before it that were not found worse, as long as they are alike; at most `most`, by date.
 
     Nights with the same judgments and convention are alike.
@@ -33,16 +31,16 @@ def alike(nights: Iterable[CommittedNight], night: CommittedNight, most: int) ->
     return [*reversed([night, *itertools.islice(before, most - 1)])]
 
 
-def _meaning(night: CommittedNight) -> tuple[str, str | None]:
+def _meaning(night: Night) -> tuple[str, str | None]:
     return convention_key(night.record), fingerprint(night.record, "judgments", night.dataset)
 
 
-def earlier(nights: Iterable[CommittedNight], dataset: str, evaluated_on: str) -> list[CommittedNight]:
+def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:
     """The nights of a dataset before a date."""
     return [night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
 
 
-def expected_datasets(nights: Sequence[CommittedNight], dataset: str, evaluated_on: str) -> dict[str, str]:
+def expected_datasets(nights: Sequence[Night], dataset: str, evaluated_on: str) -> dict[str, str]:
     """The datasets that were evaluated together with this one since its last good night, each with the last date.
 
     A dataset that was added in the meantime is not part of the last good night, but is expected all the same.
@@ -55,7 +53,7 @@ def expected_datasets(nights: Sequence[CommittedNight], dataset: str, evaluated_
     return found
 
 
-def together(nights: Iterable[CommittedNight], night: CommittedNight) -> list[str]:
+def together(nights: Iterable[Night], night: Night) -> list[str]:
     """The datasets that were evaluated together with a night, even if it was later evaluated again alone."""
     of_date = (each for each in nights if each.evaluated_on == night.evaluated_on and each.dataset != night.dataset)
     others = (each.dataset for each in of_date if night.dataset in each.record.get("datasets", ()))

@@ -13,9 +13,9 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.nights.selection import nights_of_dataset
+from ndcg_spark.nights.select import nights_of_dataset
 from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.text import unknown_name
 
@@ -23,8 +23,8 @@ from ndcg_spark.text import unknown_name
 MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))
 
 #: A night, and a row of its dataset scores; and all of its rows.
-_Scored = tuple[CommittedNight, Mapping[str, Any]]
-_Night = tuple[CommittedNight, Sequence[Mapping[str, Any]]]
+_Scored = tuple[Night, Mapping[str, Any]]
+_Night = tuple[Night, Sequence[Mapping[str, Any]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, req
     return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts, accepted, notes)
 
 
-def verdict_of(night: CommittedNight) -> str | None:
+def verdict_of(night: Night) -> str | None:
     """The verdict on a night, None if no gate ran."""
     return (night.record.get("verdict") or {}).get("verdict")
 

@@ -11,7 +11,7 @@ from ndcg_spark.casting import conform
 from ndcg_spark.contract import scan
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.schemas import LINE, PARTITIONS, REJECTED_ROWS
+from ndcg_spark.schemas import IN_PATHS, LINE, REJECTED_ROWS
 
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
@@ -53,6 +53,6 @@ def rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
-    values = [field for field in REJECTED_ROWS.names if field not in {*described, *PARTITIONS}]
+    values = [field for field in REJECTED_ROWS.names if field not in {*described, "dataset", *IN_PATHS}]
     described |= {field: scan.shown_as(table, sources.get(field, field)) for field in values}
     return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ndcg_spark import interrupts
 from ndcg_spark.engine import classic, connect, embedded
 from ndcg_spark.engine.connect import is_sail
 from ndcg_spark.engine.engine import Engine, Kind
@@ -59,8 +58,7 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
         engine = classic.start_local()
     engine = dataclasses.replace(engine, shared=shared)
     try:
-        with interrupts.cleaned_up_by(engine.abort), interrupts.cleaned_up_by(engine.scratch.remove):
-            yield engine
+        yield engine
     except Exception as error:
         if not lost(error):
             raise

@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-import psutil
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from ndcg_spark import interrupts
 from ndcg_spark.engine.engine import (
     CALL_SITES,
     MEMORY_SHARE,
@@ -26,8 +24,6 @@ from ndcg_spark.errors import INSTALL_ADVICE, EngineError
 
 #: Java does not compile long methods, as Spark generates them: that took a quarter of an evaluation's time.
 _LONG_METHODS = "-XX:-DontCompileHugeMethods"
-#: Seconds that a JVM has to remove its temporary files and exit, when a signal ends the process.
-_SECONDS_TO_END = 0.4
 
 
 def start_local() -> Engine:
@@ -57,9 +53,8 @@ def start_local() -> Engine:
         # Judgments are joined without sorting them where each partition is this small, so that it fits into memory.
         .config("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", "64m")
     )
-    with interrupts.cleaned_up_by(end_children):
-        session = start_session(builder, "local Spark")
-    return dataclasses.replace(engine_of(session), close=suppressing(session.stop), abort=end_children)
+    session = start_session(builder, "local Spark")
+    return dataclasses.replace(engine_of(session), close=suppressing(session.stop))
 
 
 def submitted(choice: str) -> Engine:
@@ -70,7 +65,7 @@ def submitted(choice: str) -> Engine:
     builder = SparkSession.builder.appName("ndcg-spark").config(CALL_SITES, "false")
     session = start_session(builder, "the session of spark-submit")
     stop = suppressing(session.stop)
-    return dataclasses.replace(engine_of(session), close=stop, abort=stop)
+    return dataclasses.replace(engine_of(session), close=stop)
 
 
 def refuse_client() -> None:
@@ -107,13 +102,3 @@ def _default_storage() -> str:
     properties = ElementTree.parse(site).iter("property")  # noqa: S314  # the administrator's own file
     values = {entry.findtext("name", "").strip(): entry.findtext("value", "").strip() for entry in properties}
     return values.get("fs.defaultFS") or values.get("fs.default.name") or "file:///"
-
-
-def end_children() -> None:
-    """End the JVM, even if it is still starting and there is no session yet."""
-    children = psutil.Process().children(recursive=True)
-    for child in children:
-        suppressing(child.terminate)()
-    _, alive = psutil.wait_procs(children, timeout=_SECONDS_TO_END)
-    for child in alive:
-        suppressing(child.kill)()

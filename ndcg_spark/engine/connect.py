@@ -11,7 +11,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ndcg_spark import interrupts
 from ndcg_spark.engine import classic
 from ndcg_spark.engine.engine import Engine, join_in_place, keep_partition_names, start_session, suppressing
 from ndcg_spark.engine.errors import failures, reason_of
@@ -41,8 +40,7 @@ def connect(url: str) -> Engine:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
         require_server(url)
-    with interrupts.cleaned_up_by(classic.end_children if is_own else lambda: None):
-        session = start_session(SparkSession.builder.remote(url), url)
+    session = start_session(SparkSession.builder.remote(url), url)
     limit_retries(session, is_own)
     stop = suppressing(session.stop)
     try:
@@ -50,7 +48,7 @@ def connect(url: str) -> Engine:
     except BaseException:
         stop()
         raise
-    return dataclasses.replace(engine, close=stop, abort=classic.end_children if is_own else session.interruptAll)
+    return dataclasses.replace(engine, close=stop)
 
 
 def engine_of(session: SparkSession, url: str = "running session") -> Engine:

@@ -3,6 +3,9 @@
 import contextlib
 import importlib.metadata
 import os
+import signal
+import threading
+from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +17,22 @@ from ndcg_spark.errors import EngineError, engine_imports, first_line
 
 #: Fewer partitions than this were slower even on 2 cores (1.97 s against 2.42 s).
 LEAST_PARTITIONS = 16
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def _keeping_signal_handlers() -> Iterator[None]:
+    """A context for starting Sail, which replaces Python's signal handlers; they are put back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            # None means that Python had not installed the handler.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def start() -> Engine:
@@ -33,8 +52,9 @@ def start() -> Engine:
         from pysail.spark import SparkConnectServer
     with contextlib.ExitStack() as stack:
         try:
-            server = SparkConnectServer("127.0.0.1", 0)
-            admitted = port_guard.start(server)
+            with _keeping_signal_handlers():
+                server = SparkConnectServer("127.0.0.1", 0)
+                admitted = port_guard.start(server)
         except EngineError:
             raise
         except Exception as error:  # it raises many kinds, above all for its settings in the environment
@@ -56,4 +76,4 @@ def start() -> Engine:
         if not admitted.is_set():
             raise EngineError("engine: the embedded engine accepts connections past its guard; use --engine spark")
         name = f"embedded (pysail {importlib.metadata.version('pysail')})"
-        return Engine(session, "embedded", name, True, close=stack.pop_all().close, abort=session.interruptAll)
+        return Engine(session, "embedded", name, True, close=stack.pop_all().close)

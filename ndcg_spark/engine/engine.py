@@ -41,8 +41,6 @@ class Engine:
     shared: str | None = None
     #: Stops everything that was started for it; a second call does nothing.
     close: Callable[[], None] = lambda: None
-    #: Stops its work without waiting, when a signal ends the process.
-    abort: Callable[[], object] = lambda: None
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
 

@@ -21,8 +21,8 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import BaselineConfig
 from ndcg_spark.gate.verdict import Outcome, check_key
+from ndcg_spark.nights import log
 from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
-from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
 from ndcg_spark.schemas import QUERY_SCORES
 
 
@@ -30,7 +30,7 @@ from ndcg_spark.schemas import QUERY_SCORES
 class History:
     """The nights that an output keeps, and a session to read their scores with."""
 
-    nights: Sequence[CommittedNight]
+    nights: Sequence[log.Night]
     session: SparkSession
     #: The reason if the nights cannot be read; None if they can.
     unreadable: str | None = None
@@ -39,7 +39,7 @@ class History:
     def of(cls, output: str, session: SparkSession) -> "History":
         """The nights of an output. If they cannot be read, nothing is compared, and the history holds the reason."""
         try:
-            return cls(committed(output), session)
+            return cls(log.committed(output), session)
         except StorageError as error:
             return cls((), session, str(error))
 
@@ -113,26 +113,26 @@ class History:
         it was evaluated again in the meantime.
         """
         found = self._committed(night)
-        with unreplaced(found):
+        with log.unreplaced(found):
             try:
                 yield
             except engine.failures():
                 read_rows(found, "query_scores")
                 raise
 
-    def _committed(self, night: Night) -> list[CommittedNight]:
+    def _committed(self, night: Night) -> list[log.Night]:
         place = (night.dataset, night.evaluated_on)
         found = next(each for each in self.nights if (each.dataset, each.evaluated_on) == place)
         return alike(self.nights, found, night.nights)
 
 
-def _failed(night: CommittedNight) -> frozenset[tuple[Any, ...]]:
+def _failed(night: log.Night) -> frozenset[tuple[Any, ...]]:
     """The keys of the checks of a night that failed, whether or not that was confirmed."""
     of_night = (night.record.get("verdict") or {}).get("findings", ())
     return frozenset(check_key(finding) for finding in of_night if finding["outcome"] == Outcome.FAIL)
 
 
-def night_of(night: CommittedNight) -> Night:
+def night_of(night: log.Night) -> Night:
     """What is known about a published night."""
     (rows,) = read_dataset_scores([night])
     return Night.of_record(night.dataset, night.evaluated_on, night.record, rows)

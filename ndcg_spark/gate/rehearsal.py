@@ -9,7 +9,7 @@ from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.lists import published_lists
 from ndcg_spark.gate.run import run_gate
 from ndcg_spark.gate.verdict import Code, Effect, Verdict
-from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.nights.log import Night
 
 #: A night with nothing to compare it with counts as accepted, because somebody would have had to accept it.
 _BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS, Code.NO_LISTS)
@@ -41,13 +41,13 @@ def rehearse(
             yield verdict
 
 
-def _at(gate: GateConfig, night: CommittedNight) -> GateConfig:
+def _at(gate: GateConfig, night: Night) -> GateConfig:
     """The gate with only those baselines that existed before a night."""
     there = [each for each in gate.baseline if each.run or each.is_good_night or str(each.night) < night.evaluated_on]
     return gate.model_copy(update={"baseline": tuple(there)})
 
 
-def _rehearsed(night: CommittedNight, verdict: Verdict) -> CommittedNight:
+def _rehearsed(night: Night, verdict: Verdict) -> Night:
     deciding = {finding.code for finding in verdict.findings if finding.effect in (Effect.FAIL, Effect.NONE)}
     begins = {"accepted": {"reason": "rehearsal"}} if deciding and deciding <= {*_BEGINNINGS} else {}
     return night.with_record({**night.record, "verdict": verdict.as_json(), **begins})

@@ -20,7 +20,7 @@ from ndcg_spark.gate.history import History
 from ndcg_spark.gate.lists import NO_LISTS, ComparedLists
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.nights.records import ReplacedError
+from ndcg_spark.nights.log import ReplacedError
 
 
 @dataclasses.dataclass(frozen=True)

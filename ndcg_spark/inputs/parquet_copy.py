@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark import interrupts
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.files import File
@@ -75,7 +74,6 @@ def write_copy(
             raise _StoppedError("the work is over") from refused
         finally:
             stop()
-            interrupts.wait_for_exit()
         failed = [error for each in writing if (error := each.exception())]
         if failed:
             # One has failed, and the others have ended because of it.

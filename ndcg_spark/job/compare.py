@@ -17,9 +17,9 @@ from ndcg_spark.inputs.read import read_attributes, read_weights
 from ndcg_spark.job.change_parts import parts_of_change
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.read import read_dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.selection import missing_datasets, select_nights
+from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.text import unknown_name
 
 
@@ -99,7 +99,7 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     return comparison
 
 
-def doubts_of(tonight: Iterable[CommittedNight], baselines: Mapping[str, CommittedNight]) -> list[str]:
+def doubts_of(tonight: Iterable[Night], baselines: Mapping[str, Night]) -> list[str]:
     """Reasons why the scores of these nights and their baselines, by dataset, may not be comparable."""
     return [
         sentence
@@ -113,8 +113,8 @@ def doubts_of(tonight: Iterable[CommittedNight], baselines: Mapping[str, Committ
 def _compared(
     engine: Engine,
     request: ComparisonRequest,
-    tonight: Sequence[CommittedNight],
-    baselines: Mapping[str, CommittedNight],
+    tonight: Sequence[Night],
+    baselines: Mapping[str, Night],
 ) -> Comparison:
     return compare_tables(
         read_nights(tonight, "query_scores", engine.session),
@@ -132,8 +132,8 @@ def _with_parts(
     engine: Engine,
     request: ComparisonRequest,
     comparison: Comparison,
-    tonight: Sequence[CommittedNight],
-    baselines: Mapping[str, CommittedNight],
+    tonight: Sequence[Night],
+    baselines: Mapping[str, Night],
 ) -> Comparison:
     """The comparison with CHANGE_PARTS added, if NDCG is compared run by run and on all queries."""
     if request.baselines or "ndcg" not in request.options.names or request.options.unchanged_queries:
@@ -147,9 +147,7 @@ def _with_parts(
     return dataclasses.replace(comparison, change_parts=rows, warnings=warnings)
 
 
-def baselines_of(
-    nights: Sequence[CommittedNight], tonight: Sequence[CommittedNight], baseline: str
-) -> dict[str, CommittedNight]:
+def baselines_of(nights: Sequence[Night], tonight: Sequence[Night], baseline: str) -> dict[str, Night]:
     """The baseline night of each dataset; `baseline` is a date or LAST_GOOD."""
     baselines = {}
     for night in tonight:
@@ -165,9 +163,7 @@ def baselines_of(
     return baselines
 
 
-def _refuse_unknown_runs(
-    request: ComparisonRequest, tonight: Sequence[CommittedNight], baselines: Mapping[str, CommittedNight]
-) -> None:
+def _refuse_unknown_runs(request: ComparisonRequest, tonight: Sequence[Night], baselines: Mapping[str, Night]) -> None:
     """ConfigurationError for a run that these nights do not have, according to their dataset scores."""
     both = set(request.runs or ()).intersection(request.baselines)
     if request.baseline_date is None and both:
@@ -183,7 +179,7 @@ def _refuse_unknown_runs(
 
 
 def _evaluated_measures(
-    measures: Mapping[str, Sequence[Cutoff] | None], tonight: Sequence[CommittedNight]
+    measures: Mapping[str, Sequence[Cutoff] | None], tonight: Sequence[Night]
 ) -> dict[str, Sequence[Cutoff] | None]:
     """The measures; each one except NDCG has the cutoffs at which these nights have it.
 

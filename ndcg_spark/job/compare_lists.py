@@ -26,8 +26,8 @@ from ndcg_spark.lists.changes import list_changes, ranked_lists, refuse_cutoffs,
 from ndcg_spark.lists.nights import KeptLists, changes_of_nights, refused_lists
 from ndcg_spark.lists.pairs import compared_runs, paired
 from ndcg_spark.lists.summary import most_changed, summarized
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.selection import select_nights
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.select import select_nights
 from ndcg_spark.schemas import query_key
 from ndcg_spark.text import unknown_name
 
@@ -143,7 +143,7 @@ def _compare_nights(
 
 
 def _changes_of_night(
-    engine: Engine, request: ComparisonRequest, night: CommittedNight, other: CommittedNight, persistence: float
+    engine: Engine, request: ComparisonRequest, night: Night, other: Night, persistence: float
 ) -> DataFrame:
     """The table LIST_CHANGES of a night and its baseline, which is the night itself if a run of it is."""
     new = KeptLists.of(night, engine.session)

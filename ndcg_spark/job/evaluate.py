@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from pyspark.sql import DataFrame
 
@@ -16,6 +16,7 @@ from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
+from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
@@ -42,9 +43,9 @@ from ndcg_spark.job.scores import (
     without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
-from ndcg_spark.nights.sink import Sink
-from ndcg_spark.nights.table_outputs import is_of_tables
-from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
+from ndcg_spark.masking import masked_within
+from ndcg_spark.nights.publish import log_attempt
+from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.plan_description import steps
 
@@ -75,18 +76,29 @@ def evaluate(
         from ndcg_spark.job.gate import refuse_unusable
 
         refuse_unusable(config, accepted)
-    with contextlib.ExitStack() as stack:
+    with _attempts_logged(config), contextlib.ExitStack() as stack:
         with clock.step("engine", "starting the engine"):
             engine = stack.enter_context(engine_for(config))
         report_step("engine", engine.name)
-        output = config.dated(config.output) if config.output else ""
-        if is_of_tables(output):
-            Sink(output).refuse_unusable()
         if config.wait_for_input:
             with clock.step("wait", "waiting for inputs"):
                 wait_for_inputs(engine, config, report_step)
         release = engine.close if consumer is None else lambda: None
         return evaluate_on(engine, config, report_step, clock, release, consumer, accepted)
+
+
+@contextlib.contextmanager
+def _attempts_logged(config: EvaluationConfig) -> Iterator[None]:
+    """Run the block, an evaluation; if its input is refused or its engine fails, the log of its output says so."""
+    try:
+        yield
+    except Exception as error:
+        code = error.exit_code if isinstance(error, NdcgSparkError) else BUG
+        if config.output and not isinstance(error, ConfigurationError | StorageError):
+            date, configuration = config.date.isoformat(), masked_within(config.model_dump(mode="json"))
+            output = config.dated(config.output)
+            log_attempt(output, date, new_id(), error, code, configuration=configuration, engine=config.engine)
+        raise
 
 
 def evaluate_on(

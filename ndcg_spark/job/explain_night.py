@@ -12,9 +12,9 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
 from ndcg_spark.explanation.model import Facts
 from ndcg_spark.explanation.request import Explained, ExplainRequest
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import NightRows
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced
-from ndcg_spark.nights.selection import select_nights
+from ndcg_spark.nights.select import select_nights
 from ndcg_spark.text import unknown_name
 
 
@@ -50,7 +50,7 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     return explained_of(facts_of_night(night, explained, documents), runs, request)
 
 
-def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
+def keeps(night: Night, score: Row, documents: Iterable[Row]) -> bool:
     """Whether the night keeps the documents of a list; `documents` are all that it keeps of the query.
 
     `score` is the list's row of QUERY_SCORES. A list without documents is kept if its query is.
@@ -61,9 +61,7 @@ def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
     return score["run"] in runs or (score["returned"] == 0 and bool(runs))
 
 
-def _kept_runs(
-    night: CommittedNight, scores: Sequence[Row], documents: Sequence[Row], request: ExplainRequest
-) -> list[str]:
+def _kept_runs(night: Night, scores: Sequence[Row], documents: Sequence[Row], request: ExplainRequest) -> list[str]:
     """The runs to explain: the requested ones, or all whose documents are kept. Raises ConfigurationError."""
     runs = request.runs(sorted(row["run"] for row in scores))
     kept = {row["run"] for row in scores if keeps(night, row, documents)}
@@ -78,7 +76,7 @@ def _kept_runs(
     return [run for run in runs if run in kept]
 
 
-def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
+def facts_of_night(night: Night, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
     """The facts of one query by run, from its rows of QUERY_SCORES at one cutoff and of RANKED_DOCUMENTS."""
     worst, best = night.record.get("grades", {}).get(night.dataset, (None, None))
     convention = convention_of(night.record)
@@ -100,13 +98,13 @@ def convention_of(record: Row) -> Convention:
     return Convention(**options.options(), based_on=based_on) if based_on in PRESETS else options
 
 
-def _night(nights: Sequence[CommittedNight], output: str, date: str | None, request: ExplainRequest) -> CommittedNight:
+def _night(nights: Sequence[Night], output: str, date: str | None, request: ExplainRequest) -> Night:
     of_date = select_nights(nights, output, date, request.dataset)
     dataset = request.dataset_of([night.dataset for night in of_date])
     return next(night for night in of_date if night.dataset == dataset)
 
 
-def _cutoff(night: CommittedNight, scores: Iterable[Row], request: ExplainRequest) -> int | None:
+def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int | None:
     known = list(dict.fromkeys(row["cutoff"] for row in scores))
     deepest = deepest_finite(known)
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.

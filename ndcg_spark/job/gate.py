@@ -1,4 +1,4 @@
-"""The gate on nights: on staged ones before they are committed, and on published ones again.
+"""The gate on nights: on written ones before they are published, and on published ones again.
 
 A published night is decided on again by another gate, or after somebody accepts it as a baseline of later nights.
 """
@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from ndcg_spark.comparison.api import as_table
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
@@ -21,21 +20,20 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.history import History, night_of
-from ndcg_spark.gate.lists import NO_LISTS, ComparedLists, published_lists
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import Context, slice_tables
-from ndcg_spark.nights.publication import Publication
-from ndcg_spark.nights.record_format import remark
-from ndcg_spark.nights.records import CommittedNight, accept, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.selection import missing_datasets, select_nights
-from ndcg_spark.schemas import KEPT, QUERY_SCORES
+from ndcg_spark.nights import log
+from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.read import kept_attributes
+from ndcg_spark.nights.select import missing_datasets, select_nights
+from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
-#: The verdicts; by dataset, their part of the night's record; and dataset, run and id of the queries that lost most.
-_Staged = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
+#: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that lost most.
+_Written = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
 
 
 def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
@@ -44,8 +42,6 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, but there is no output; give --output")
-    if config.gate.lists and config.documents != "lists":
-        raise ConfigurationError('gate.lists: nights do not keep lists to compare; set documents = "lists"')
     usable_gate(config.gate, accepted)
 
 
@@ -77,7 +73,7 @@ def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> Non
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
 
 
-def gate_staged(
+def gate_written(
     gate: GateConfig,
     context: Context,
     checked: CheckedTables,
@@ -85,18 +81,16 @@ def gate_staged(
     output: str,
     rows: Iterable[Mapping[str, Any]],
     most_lost: int,
-    lists: Mapping[str, ComparedLists],
-) -> _Staged:
-    """Run the gate on every staged night, and stage the comparisons that the verdicts rest on. Runs Spark jobs.
+) -> _Written:
+    """Run the gate on every written night, and write the comparisons that the verdicts rest on. Runs Spark jobs.
 
-    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run,
-    `lists` how much the lists of each dataset changed.
+    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run.
     """
     evaluation, session = context.evaluation, context.engine.session
-    scores = publication.read("query_scores", session, QUERY_SCORES)
-    of_datasets: dict[str, list[Mapping[str, Any]]] = {}
+    scores = publication.read("query_scores", session)
+    rows_of: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        of_datasets.setdefault(row["dataset"], []).append(row)
+        rows_of.setdefault(row["dataset"], []).append(row)
 
     def result(dataset: str) -> GateResult:
         tonight = Night(
@@ -106,24 +100,24 @@ def gate_staged(
             evaluation.convention.options(),
             _fingerprint(checked.judgment_counts, dataset),
             _fingerprint(checked.result_counts, dataset),
-            of_datasets[dataset],
-            sorted(of_datasets),
+            rows_of[dataset],
+            sorted(rows_of),
         )
         of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
         history = History.of(output, session)
         of_queries = (tables.attributes, tables.weights)
-        compared = lists.get(dataset, NO_LISTS)
-        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_lost, compared)
+        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_lost)
 
-    results = {dataset: read_again_if_replaced(functools.partial(result, dataset)) for dataset in of_datasets}
+    results = {dataset: log.read_again_if_replaced(functools.partial(result, dataset)) for dataset in rows_of}
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
-        publication.stage("comparisons", as_table(comparisons, session).select(*KEPT["comparisons"].names))
+        publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
-    accepts = {} if context.accepted is None else {"accepted": remark(reason=context.accepted)}
-    of_records = {name: {"verdict": each.verdict.as_json(), **accepts} for name, each in results.items()}
+    of_datasets = {
+        name: {"verdict": each.verdict.as_json(), "accepted": context.accepted} for name, each in results.items()
+    }
     lost = [(dataset, *query) for dataset, each in results.items() for query in each.lost]
-    return [each.verdict for each in results.values()], of_records, lost
+    return [each.verdict for each in results.values()], of_datasets, lost
 
 
 def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
@@ -147,10 +141,12 @@ def gate_published(
         The output cannot be read.
     """
     gate = usable_gate(config.gate, accepted)
-    nights, verdicts = read_again_if_replaced(lambda: _published(config, gate, output, dataset, report_step, accepted))
+    nights, verdicts = log.read_again_if_replaced(
+        lambda: _published(config, gate, output, dataset, report_step, accepted)
+    )
     if accepted is not None:
         for night in nights:
-            accept(night, accepted)
+            log.accept(night, accepted)
     report_verdicts(verdicts, report_step)
     return verdicts
 
@@ -162,9 +158,9 @@ def _published(
     dataset: str | None,
     report_step: ReportStep,
     accepted: str | None,
-) -> tuple[list[CommittedNight], list[Verdict]]:
+) -> tuple[list[log.Night], list[Verdict]]:
     """The nights of the configured date, and the verdicts on them and on the datasets that are absent."""
-    nights = committed(output)
+    nights = log.committed(output)
     date = config.date.isoformat()
     of_date = select_nights(nights, output, date, dataset)
     absent = missing_datasets(nights, date, dataset)
@@ -172,7 +168,7 @@ def _published(
     if absent and not gate.compares_nights:
         report_step("note", absent)
     there = sorted({night.dataset for night in nights if night.evaluated_on == date})
-    with unreplaced(of_date), open_engine(config.engine, config.remote) as engine, translated_failures(()):
+    with log.unreplaced(of_date), open_engine(config.engine, config.remote) as engine, translated_failures(()):
         report_step("engine", engine.name)
         history, tables = History(nights, engine.session), slice_tables(engine, config)
         verdicts = []
@@ -180,8 +176,8 @@ def _published(
             tonight = dataclasses.replace(night_of(night), datasets=there)
             reason = accepted or (night.record.get("accepted") or {}).get("reason")
             scores = history.scores(tonight)
-            lists = published_lists(gate, nights, night, engine.session)
-            result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason, lists=lists)
+            attributes = tables.attributes or kept_attributes(night, engine.session)
+            result = run_gate(gate, tonight, scores, history, attributes, tables.weights, reason)
             verdicts.append(result.verdict)
         others = {night.dataset for night in nights}.difference(there) if dataset is None else set()
         missing = (run_gate_on_absent(gate, name, date, there, history) for name in sorted(others))
@@ -191,5 +187,5 @@ def _published(
 
 def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
     """The date of the newest night, of all datasets or of one; None if there is none."""
-    dates = [night.evaluated_on for night in committed(output) if dataset in (None, night.dataset)]
+    dates = [night.evaluated_on for night in log.committed(output) if dataset in (None, night.dataset)]
     return datetime.date.fromisoformat(max(dates)) if dates else None

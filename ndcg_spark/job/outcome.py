@@ -1,7 +1,6 @@
-"""What remains of an evaluation: the outcome that is printed, and the record that is published with its nights."""
+"""What remains of an evaluation: the outcome that is printed, and what the log keeps of it."""
 
 import dataclasses
-import datetime
 import functools
 import platform
 from collections.abc import Sequence
@@ -89,7 +88,7 @@ def outcome_of(
 
 
 def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
-    """The record of an evaluation as JSON values without secrets: what was computed from what, and by which versions.
+    """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what.
 
     `seconds` has the duration of each step so far.
     """
@@ -97,7 +96,6 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
     record = {
         "evaluation_id": context.evaluation.evaluation_id,
         "evaluated_on": config.date.isoformat(),
-        "committed_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "configuration": config.model_dump(mode="json", exclude={"convention"}),
         "convention": config.convention.label,
         "options": config.convention.options(),

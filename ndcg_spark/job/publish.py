@@ -1,18 +1,16 @@
-"""The scores of checked tables are staged and verified, judged by the gate if there is one, and published."""
+"""The scores of checked tables are written and verified, judged by the gate if there is one, and published."""
 
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark import interrupts
-from ndcg_spark.contract import limits
+from ndcg_spark import slices
 from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.unchanged import refuse_changed
 from ndcg_spark.job.outcome import night_record
@@ -27,27 +25,19 @@ from ndcg_spark.job.scores import (
     sorted_rows,
 )
 from ndcg_spark.job.setup import Context
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.expire import remove, waste
-from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_evaluation
-from ndcg_spark.nights.records import notes_of
-from ndcg_spark.nights.sink import Sink
-from ndcg_spark.nights.table_outputs import is_of_tables
-from ndcg_spark.nights.table_publication import TablePublication
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
+from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
+from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import (
     Evaluation,
     dataset_scores,
-    kept_judgments,
+    kept_attributes,
     ranked_documents,
     rejected_rows,
 )
 from ndcg_spark.scoring.ideal import judged_documents
-
-if TYPE_CHECKING:
-    from ndcg_spark.gate.lists import ComparedLists
 
 _LIST = ["dataset", "run", "query_id"]
 #: How many queries of each run keep their documents if only the queries that lost most do.
@@ -57,47 +47,36 @@ _MOST_LOST = 50
 def publish(context: Context, checked: CheckedTables, output: str) -> tuple[MeansOf, list[Verdict]]:
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    limits.refuse_names([name for name in checked.datasets if name is not None] or [config.dataset])
-    for sentence in _recovered(output):
-        context.report_step("recover", sentence)
-    publication = publication_of(output, context)
+    for sentence in remove(output, waste(output)):
+        context.report_step("removed", sentence)
+    date = evaluation.evaluated_on.isoformat()
+    publication = Publication(output, date, evaluation.evaluation_id)
     verdicts: list[Verdict] = []
-    of_records: Mapping[str, Mapping[str, Any]] = {}
+    of_datasets: Mapping[str, Mapping[str, Any]] = {}
     with _abandoning(publication):
-        with interrupts.cleaned_up_by(publication.abandon):
-            counts = checked.counts(len(evaluation.cutoffs))
-            means = _stage(context, checked, publication, counts)
-            refuse_scores(context, checked, means)
-            lists: Mapping[str, ComparedLists] = {}
-            if config.documents == "lists":
-                from ndcg_spark.job.list_changes import stage_list_changes
+        counts = checked.counts(len(evaluation.cutoffs))
+        means = _write(context, checked, publication, counts)
+        refuse_scores(context, checked, means)
+        if config.gate is not None:
+            # Imported here, because an evaluation without a gate need not wait for statistics.
+            from ndcg_spark.job.gate import gate_written
 
-                with context.clock.step("lists", "comparing the lists with those of an earlier night"):
-                    lists = stage_list_changes(context, checked, publication, output, means[0])
-            if config.gate is not None:
-                # Imported here, because an evaluation without a gate need not wait for statistics.
-                from ndcg_spark.job.gate import gate_staged
-
-                with context.clock.step("compare", "comparing with the baselines of the gate"):
-                    worst = _MOST_LOST if config.documents == "worst" else 0
-                    verdicts, of_records, lost = gate_staged(
-                        config.gate, context, checked, publication, output, means[0], worst, lists
-                    )
-                if lost:
-                    with context.clock.step("documents", "keeping the documents of the queries that lost most"):
-                        _stage_documents(publication, checked, evaluation, session, _lists_table(lost, session))
-                    context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
+            with context.clock.step("compare", "comparing with the baselines of the gate"):
+                worst = _MOST_LOST if config.documents == "worst" else 0
+                verdicts, of_datasets, lost = gate_written(
+                    config.gate, context, checked, publication, output, means[0], worst
+                )
+            if lost:
+                with context.clock.step("documents", "keeping the documents of the queries that lost most"):
+                    _write_documents(publication, checked, evaluation, session, _lists_table(lost, session))
+                context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         scores += f", {len(means[1]):,} slice scores" if means[1] else ""
         context.report_step("scored", scores)
-        if not publication.needs_engine:
-            context.release()
-        with context.clock.step("publish", "publishing"), interrupts.committing(output):
-            noted = notes_of(output, evaluation.evaluated_on.isoformat())
-            of_records = {
-                name: {"notes": noted.get(name, []), **of_records.get(name, {})} for name in {*noted, *of_records}
-            }
-            superseded = publication.commit(night_record(context, checked), of_records)
+        context.release()
+        with context.clock.step("publish", "publishing"):
+            datasets = {row["dataset"] for row in means[0]}
+            superseded = publication.commit(night_record(context, checked), datasets, of_datasets)
     context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
         context.report_step("superseded", sentence)
@@ -106,57 +85,36 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
 
         report_verdicts(verdicts, context.report_step)
     if context.consumer:
-        scores_read = read_evaluation(output, evaluation.evaluation_id, session)
+        scores_read = read_evaluation(output, evaluation.evaluation_id, date, session)
         context.consumer.consume(scores_read, True, context.slices.attributes)
     return means, verdicts
 
 
-def _recovered(output: str) -> list[str]:
-    """Remove what dead evaluations have left; returns a sentence for each."""
-    try:
-        return remove(output, waste(output))
-    except StorageError as error:
-        # In tables, a night that cannot be put back must not keep others, or itself, from being evaluated.
-        if is_of_tables(output):
-            return [str(error)]
-        raise
-
-
-def publication_of(output: str, context: Context) -> Publication:
-    """The publication of an evaluation's scores in an output. ConfigurationError if they cannot be staged."""
-    if not is_of_tables(output):
-        return Publication(output, context.evaluation.evaluation_id)
-    engine, staging = context.engine, context.config.staging
-    if staging is None and not engine.sees_local_files:
-        raise ConfigurationError(
-            f"output: rows for {masked(output)} are first written as Parquet to a folder that this machine and the "
-            "engine both see; name one with --staging"
-        )
-    return TablePublication(Sink(output), staging or str(engine.scratch.folder()), context.evaluation.evaluation_id)
-
-
-def _stage(context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]) -> MeansOf:
-    """Stage and verify every table that needs no gate; returns the dataset scores, read back from staging."""
+def _write(context: Context, checked: CheckedTables, publication: Publication, counts: Mapping[str, int]) -> MeansOf:
+    """Write and verify every table that needs no gate; returns the dataset scores, read back from the output."""
     evaluation, clock, session = context.evaluation, context.clock, context.engine.session
     runs = runs_table(context.engine, checked)
     with clock.step("evaluate", evaluating(checked)):
         for scores, _ in scores_by_part(context.engine, checked, evaluation):
-            publication.stage("query_scores", scores)
+            publication.write("query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
         refuse_changed(context.sources, context.stamps)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
-        staged = publication.read("query_scores", session, QUERY_SCORES)
-        publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation, context.slices.of_queries))
-        means = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
+        written = publication.read("query_scores", session)
+        publication.write("dataset_scores", dataset_scores(written, runs, evaluation, context.slices.of_queries))
+        means = sorted_rows(publication.rows("dataset_scores"), shown_columns(context))
         publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
-    if context.config.documents in ("top", "lists"):
+    if context.config.documents == "top":
         with clock.step("documents", "keeping the documents"):
-            every = context.config.documents == "lists"
-            (_stage_lists if every else _stage_documents)(publication, checked, evaluation, session)
+            _write_documents(publication, checked, evaluation, session)
+    if context.slices.attributes is not None:
+        attributes = kept_attributes(slices.long(context.slices.attributes), checked.judgments, evaluation)
+        publication.write("query_attributes", attributes)
+        publication.verify("query_attributes", attributes.count())
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
-            publication.stage("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
+            publication.write("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
             publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
     return means
 
@@ -168,14 +126,14 @@ def _rows_of_slices(context: Context, checked: CheckedTables, rows: Iterable[Map
     return sum(runs[dataset] * len(context.evaluation.cutoffs) for dataset, _, _ in slices)
 
 
-def _stage_documents(
+def _write_documents(
     publication: Publication,
     checked: CheckedTables,
     evaluation: Evaluation,
     session: SparkSession,
     lists: DataFrame | None = None,
 ) -> None:
-    """Stage the table RANKED_DOCUMENTS where the query scores already are, and verify its rows.
+    """Write the table RANKED_DOCUMENTS where the query scores already are, and verify its rows.
 
     `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
     all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
@@ -195,28 +153,14 @@ def _stage_documents(
         # Rows without a run belong to the ideal rankings.
         marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
         documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
-    publication.stage("ranked_documents", documents)
+    publication.write("ranked_documents", documents)
     depth = evaluation.deepest_finite
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
-    scores = publication.read("query_scores", session, QUERY_SCORES).where(at_depth)
+    scores = publication.read("query_scores", session).where(at_depth)
     if lists is not None:
         scores = scores.join(lists, on=_LIST, how="left_semi")
     rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
     publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
-
-
-def _stage_lists(
-    publication: Publication, checked: CheckedTables, evaluation: Evaluation, session: SparkSession
-) -> None:
-    """As `_stage_documents`, with the lists of all queries, judged or not; and stage the table KEPT_JUDGMENTS."""
-    # Only for judged queries is it proved that the results which the check leaves out do not matter.
-    judgments, key = checked.published_judgments, query_key(checked.judgments.columns)
-    publication.stage("ranked_documents", ranked_documents(judgments, checked.results, evaluation))
-    sizes = list_sizes(checked.results, key, evaluation.convention, evaluation.deepest_finite)
-    rows = sizes.agg(F.sum("ranks")).collect()[0][0] or 0
-    publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
-    publication.stage("judgments", kept_judgments(judgments, evaluation))
-    publication.verify("judgments", judgments.count())
 
 
 def _ideal_rows(judgments: DataFrame, evaluation: Evaluation) -> int:
@@ -237,7 +181,7 @@ def _lists_table(lists: Sequence[tuple[str, str, str]], session: SparkSession) -
 
 @contextlib.contextmanager
 def _abandoning(publication: Publication) -> Iterator[None]:
-    """Remove what was staged if the block fails."""
+    """Remove what was written if the block fails."""
     try:
         yield
     except BaseException:

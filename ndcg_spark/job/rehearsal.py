@@ -9,8 +9,8 @@ from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.gate import usable_gate
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import slice_tables
-from ndcg_spark.nights.records import committed, read_again_if_replaced
-from ndcg_spark.nights.selection import nights_of_dataset
+from ndcg_spark.nights.log import committed, read_again_if_replaced
+from ndcg_spark.nights.select import nights_of_dataset
 
 
 def rehearse_published(

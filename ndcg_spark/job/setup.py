@@ -21,7 +21,6 @@ from ndcg_spark.inputs.read import (
 from ndcg_spark.inputs.unchanged import Stamp, stamps_of
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.progress import Clock, ReportStep
-from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
@@ -65,10 +64,7 @@ class Context:
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
     """The engine that the configuration names, not yet open. Raises EngineError."""
-    output = config.dated(config.output) if config.output else None
-    in_output = None if output is None or is_of_tables(output) else f"{output.rstrip('/')}/_staging"
-    staging = config.staging or in_output
-    return open_engine(config.engine, config.remote, staging)
+    return open_engine(config.engine, config.remote, config.staging)
 
 
 def context_of(

@@ -12,8 +12,8 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.lists.api import as_list_changes
 from ndcg_spark.lists.changes import PERSISTENCE, list_changes
 from ndcg_spark.lists.pairs import paired
+from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_dataset_scores, read_nights
-from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.scoring.ranking import breaks_ties_by_gain
 
 #: A night's record.
@@ -33,7 +33,7 @@ class KeptLists:
     runs: Collection[str]
 
     @classmethod
-    def of(cls, night: CommittedNight, session: SparkSession) -> "KeptLists":
+    def of(cls, night: Night, session: SparkSession) -> "KeptLists":
         """The lists of a published night. Raises as `read_nights`."""
         (rows,) = read_dataset_scores([night])
         documents, scores = (read_nights([night], name, session) for name in ("ranked_documents", "query_scores"))

@@ -13,7 +13,7 @@ from ndcg_spark.config import MlflowConfig
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.nights.records import CommittedNight, committed
+from ndcg_spark.nights.log import Night, committed
 
 #: The tags by which the runs of a night are found again.
 _NIGHT = "ndcg_spark.night"
@@ -59,7 +59,7 @@ def log(config: MlflowConfig, outcome: EvaluationOutcome, report: Path | None) -
 def _log_night(
     client: Any,
     experiment: str,
-    night: CommittedNight,
+    night: Night,
     rows: Sequence[Mapping[str, Any]],
     outcome: EvaluationOutcome,
     report: Path | None,
@@ -86,7 +86,7 @@ def _log_night(
         client.delete_run(run)
 
 
-def _tags(record: Mapping[str, Any], night: CommittedNight) -> dict[str, str]:
+def _tags(record: Mapping[str, Any], night: Night) -> dict[str, str]:
     judgments = record["inputs"].get("judgments", {}).get("fingerprints", {}).get(night.dataset)
     verdict = (record.get("verdict") or {}).get("verdict")
     tags = {

@@ -3,17 +3,19 @@
 import datetime
 import functools
 import os
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.engine import running_session
 from ndcg_spark.errors import StorageError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import TABLES
+from ndcg_spark.nights.log import Night, committed, log_table
 from ndcg_spark.nights.read import read_nights
-from ndcg_spark.nights.records import committed
-from ndcg_spark.nights.selection import select_nights
+from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.store import LOG
 from ndcg_spark.pandas_tables import Table, with_html
+from ndcg_spark.schemas import KEPT
 from ndcg_spark.tables.comparisons import comparison_table
 from ndcg_spark.tables.writers import html
 from ndcg_spark.text import did_you_mean
@@ -39,8 +41,8 @@ def read_scores(
     output : str or path
         The folder with the published scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `list_changes`, `ranked_documents`, `judgments`,
-        `rejected_rows` or `evaluations`.
+        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `query_attributes`, `rejected_rows`, or
+        `evaluations`, the log.
     session : SparkSession, optional
         The session to read with; by default the running one.
     date : date or str, optional
@@ -56,15 +58,19 @@ def read_scores(
     reader = session or running_session()
     if reader is None:
         raise StorageError("read_scores: there is no running session; give one with session=")
-    if table not in TABLES:
-        near = did_you_mean(table, TABLES)
-        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(TABLES)}")
+    tables = (*KEPT, LOG)
+    if table not in tables:
+        near = did_you_mean(table, tables)
+        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(tables)}")
     output = str(output)
-    nights = committed(output)
+    known = committed(output)
+    nights: Sequence[Night] = known
     if not nights:
         raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
     if date is not None:
-        nights = select_nights(nights, output, str(date))
+        nights = select_nights(known, output, str(date))
+    if table == LOG:
+        return with_html(reader.createDataFrame(log_table(known.rows, None if date is None else str(date))))
     rows = read_nights(nights, table, reader)
     if table != "comparisons" or date is None:
         return with_html(rows)

@@ -1,11 +1,11 @@
-"""The rows of the evaluations that count: as a DataFrame of an engine, or read by this process without one."""
+"""The rows of the nights that count: as a DataFrame of an engine, or read by this process without one."""
 
 import concurrent.futures
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,22 +16,19 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ndcg_spark.convention.measures import COLUMNS
-from ndcg_spark.errors import StorageError
+from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.layout import AT_ONCE, FAILURES, Store, folder_of
-from ndcg_spark.nights.records import CommittedNight, committed, read_records, refuse_replaced
-from ndcg_spark.nights.sink import Sink
-from ndcg_spark.nights.table_format import Where
-from ndcg_spark.schemas import DATASET_SCORES, KEPT, PARTITIONS, measure_first
+from ndcg_spark.nights.log import Night, committed, refuse_replaced
+from ndcg_spark.nights.store import AT_ONCE, FAILURES, Store
+from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.sorting import without_slices
 
 Row = dict[str, Any]
-_T = TypeVar("_T")
-#: Up to this many nights are each read from their own files alone.
-_FEW = 10
+#: Conditions on rows: a column has one of these values, of which None is null.
+Where = Mapping[str, Sequence[Any]]
 
 
-def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> DataFrame:
+def read_evaluation(output: str, evaluation_id: str, date: str, session: SparkSession) -> DataFrame:
     """The QUERY_SCORES of an evaluation that was just published; no other night is read.
 
     Raises
@@ -39,84 +36,84 @@ def read_evaluation(output: str, evaluation_id: str, session: SparkSession) -> D
     StorageError
         As `read_nights`, or all its nights were evaluated again in the meantime.
     """
-    nights = [night for night in committed(output) if night.evaluation_id == evaluation_id]
+    nights = [night for night in committed(output, [date]) if night.evaluation_id == evaluation_id]
     if not nights:
         raise StorageError(f"output: {evaluation_id} in {masked(output)} was replaced before its scores were read")
     return read_nights(nights, "query_scores", session)
 
 
-def read_nights(nights: Sequence[CommittedNight], table: str, session: SparkSession) -> DataFrame:
+def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> DataFrame:
     """The rows of these nights, at least one, in a table: in its schema and in no order.
 
     Raises
     ------
+    ReplacedError
+        A night was evaluated again or removed in the meantime.
     StorageError
-        A file that a record names is missing or has another size, or there is a file that belongs to no evaluation.
+        A file of a night is missing or has another size.
     """
-    store, schema = nights[0].store, KEPT[table]
-    if isinstance(store, Sink):
-        return _unless_replaced(nights, lambda: store.frame(nights, table, session))
-    read_records(nights)
-    every = _refuse_lost(nights, table)
-    parts = [night for night in nights if night.files(table)]
-    if not parts:
-        return session.createDataFrame([], schema)
-    # Engines disagree about what a percent sign in a URI stands for.
-    if len(parts) <= _FEW and not ("://" in store.output and any("%" in night.folder for night in parts)):
-        return functools.reduce(DataFrame.union, (_of_one(night, table, session) for night in parts))
-    # An engine reads a whole table with every file in it.
-    strays = [path for path in every if not folder_of(path)]
-    if strays:
-        raise StorageError(
-            f"output: {len(strays)} file(s) in {store.place} belong to no evaluation, e.g. {strays[0]}; move them away"
-        )
-    rows = session.read.schema(schema).parquet(store.for_engine(table))
-    keys = [f"{night.dataset}/{night.evaluated_on}/{night.evaluation_id}" for night in nights]
-    key = F.concat_ws("/", "dataset", F.col("evaluated_on").cast("string"), "evaluation_id")
-    return rows.where(key.isin(keys)).select(*schema.names)
-
-
-def _of_one(night: CommittedNight, table: str, session: SparkSession) -> DataFrame:
-    """The rows of one night, from its own files alone, so damage to another night does not matter."""
+    _refuse_lost(nights, table)
     schema = KEPT[table]
-    stored = StructType([field for field in schema if field.name not in PARTITIONS])
-    rows = session.read.schema(stored).parquet(*map(night.in_folder.for_engine, night.files(table)))
-    key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
-    of_key = {name: F.lit(value).cast(schema[name].dataType) for name, value in key.items()}
-    return rows.withColumns(of_key).select(*schema.names)
+    stored = StructType([field for field in schema if field.name not in IN_PATHS])
+    parts = []
+    for (date, evaluation), datasets in _by_evaluation(nights).items():
+        night = next(each for each in nights if (each.evaluated_on, each.evaluation_id) == (date, evaluation))
+        if night.files(table):
+            rows = session.read.schema(stored).parquet(*map(night.store.for_engine, night.files(table)))
+            key = {"evaluated_on": F.lit(date).cast("date"), "evaluation_id": F.lit(evaluation)}
+            parts.append(rows.where(F.col("dataset").isin(datasets)).withColumns(key).select(*schema.names))
+    return _union(parts) if parts else session.createDataFrame([], schema)
 
 
-def _refuse_lost(nights: Sequence[CommittedNight], table: str) -> list[str]:
-    """The paths of all files of a table. StorageError or ReplacedError unless those of these nights are unchanged."""
-    store = nights[0].in_folder
-    with store.failures("cannot be read"):
-        sizes = store.files(table, ".parquet")
+def kept_attributes(night: Night, session: SparkSession) -> DataFrame | None:
+    """The QUERY_ATTRIBUTES that a night was evaluated with; None if it had none. Raises as `read_nights`."""
+    if not night.kept_rows("query_attributes"):
+        return None
+    return read_nights([night], "query_attributes", session).drop(*IN_PATHS)
+
+
+def _by_evaluation(nights: Sequence[Night]) -> dict[tuple[str, str], list[str]]:
+    """The datasets of each evaluation, by its date and id."""
+    found: dict[tuple[str, str], list[str]] = {}
     for night in nights:
-        files = night.files(table).items()
-        wrong = [path for path, size in files if path not in sizes or size not in (None, sizes[path])]
+        found.setdefault((night.evaluated_on, night.evaluation_id), []).append(night.dataset)
+    return found
+
+
+def _union(parts: Sequence[DataFrame]) -> DataFrame:
+    """All rows; as a tree, because a long chain of unions overflows an engine's stack."""
+    while len(parts) > 1:
+        pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
+        parts = [functools.reduce(DataFrame.union, pair) for pair in pairs]
+    return parts[0]
+
+
+def _refuse_lost(nights: Sequence[Night], table: str) -> None:
+    """StorageError or ReplacedError unless the files of these nights are there as they were published."""
+    if not nights:
+        return
+    store = nights[0].store
+    with store.failures("cannot be read"):
+        sizes = store.sizes({path for night in nights for path in night.files(table)})
+    for night in nights:
+        wrong = [path for path, size in night.files(table).items() if sizes[path] != size]
         if wrong:
             refuse_replaced([night])
-            state = "is damaged" if wrong[0] in sizes else "is missing"
+            state = "is missing" if sizes[wrong[0]] is None else "is damaged"
             raise StorageError(
                 f"output: {len(wrong)} file(s) of {night} in {store.place} are not as they were published, e.g. "
                 f"{wrong[0]} {state}; restore it, or evaluate that night again"
             )
-    return list(sizes)
 
 
 def read_rows(
-    nights: Sequence[CommittedNight],
-    table: str,
-    columns: Sequence[str] | None = None,
-    where: Where | None = None,
+    nights: Sequence[Night], table: str, columns: Sequence[str] | None = None, where: Where | None = None
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
 
-    Only an output of tables that Spark alone can read needs it.
-
     Raises
     ------
-    StorageError
+    ReplacedError, StorageError
         As `read_nights`, or a file cannot be read.
     """
     # Here, because it imports pandas, which `nights` and `trend` do without.
@@ -125,33 +122,26 @@ def read_rows(
     schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
     if not nights:
         return schema.empty_table()
-    store = nights[0].store
-    if isinstance(store, Sink):
-        return _unless_replaced(nights, lambda: store.read(nights, table, columns, where or {}))
-    read_records(nights)
-    _refuse_lost(nights, table)
+    store, parts = nights[0].store, []
     with _lost_files_named(nights, table):
-        fragments = [
-            parquet.make_fragment(
-                store.at(path),
-                store.system,
-                (pc.field("dataset") == night.dataset)
-                & (pc.field("evaluated_on") == pa.scalar(night.evaluated_on).cast(pa.date32()))
-                & (pc.field("evaluation_id") == night.evaluation_id),
-                file_size=size,
+        for (date, evaluation), datasets in _by_evaluation(nights).items():
+            night = next(each for each in nights if (each.evaluated_on, each.evaluation_id) == (date, evaluation))
+            key = (pc.field("evaluated_on") == pa.scalar(date).cast(pa.date32())) & (
+                pc.field("evaluation_id") == evaluation
             )
-            for night in nights
-            for path, size in night.files(table).items()
-        ]
-        if not fragments:
-            return schema.empty_table()
-        found = ds.FileSystemDataset(fragments, schema, parquet, store.system)
-        conditions = [_is_in(column, values) for column, values in (where or {}).items()]
-        return found.to_table(
-            columns=None if columns is None else list(columns),
-            filter=functools.reduce(operator.and_, conditions) if conditions else None,
-            fragment_readahead=AT_ONCE,
-        )
+            fragments = [
+                parquet.make_fragment(store.at(path), store.system, key, file_size=size)
+                for path, size in night.files(table).items()
+            ]
+            conditions = [_is_in(column, values) for column, values in {"dataset": datasets, **(where or {})}.items()]
+            parts.append(
+                ds.FileSystemDataset(fragments, schema, parquet, store.system).to_table(
+                    columns=None if columns is None else list(columns),
+                    filter=functools.reduce(operator.and_, conditions),
+                    fragment_readahead=AT_ONCE,
+                )
+            )
+    return pa.concat_tables(parts)
 
 
 def _is_in(column: str, values: Sequence[Any]) -> pc.Expression:
@@ -161,68 +151,45 @@ def _is_in(column: str, values: Sequence[Any]) -> pc.Expression:
     return functools.reduce(operator.or_, [*conditions, *([pc.field(column).is_null()] if None in values else [])])
 
 
-def _unless_replaced(nights: Sequence[CommittedNight], read: Callable[[], _T]) -> _T:
-    """What `read` returns; if it fails because a night was evaluated again, ReplacedError."""
-    try:
-        return read()
-    except StorageError:
-        refuse_replaced(nights)
-        raise
-
-
 @contextlib.contextmanager
-def _lost_files_named(nights: Sequence[CommittedNight], table: str) -> Iterator[None]:
+def _lost_files_named(nights: Sequence[Night], table: str) -> Iterator[None]:
     """Run the block; if the storage fails in it, the error names the missing or damaged file."""
     try:
         yield
     except FAILURES as error:
         _refuse_lost(nights, table)
         place = nights[0].store.place
-        raise StorageError(f"output: {table} in {place} cannot be read, {error}; evaluate the night again") from error
+        raise StorageError(
+            f"output: {table} in {place} cannot be read, {first_line(error)}; evaluate the night again"
+        ) from error
 
 
-def read_dataset_scores(nights: Sequence[CommittedNight]) -> list[list[Row]]:
+def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
 
     Those of slices are left out. Raises as `read_rows`.
     """
-    if not nights:
-        return []
-    columns = measure_first(DATASET_SCORES, COLUMNS)
-    if isinstance(nights[0].store, Sink):
-        return _by_night(nights, read_rows(nights, "dataset_scores").to_pylist(), columns)
-    read_records(nights)
-    _refuse_lost(nights, "dataset_scores")
+    empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 
-    def rows_of(night: CommittedNight) -> list[Row]:
-        empty = dict.fromkeys(columns)
-        key = {"dataset": night.dataset, "evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
+    def rows_of(night: Night) -> list[Row]:
+        key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
-        files = [_whole_file(night.in_folder, path) for path in night.files("dataset_scores")]
-        return without_slices({**empty, **row, **key} for file in files for row in file.to_pylist())[0]
+        tables = [_whole_file(night.store, path) for path in night.files("dataset_scores")]
+        rows = ({**empty, **row, **key} for table in tables for row in table.to_pylist())
+        return without_slices(row for row in rows if row["dataset"] == night.dataset)[0]
 
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(rows_of, nights))
 
 
-def _by_night(nights: Sequence[CommittedNight], rows: Sequence[Row], columns: Sequence[str]) -> list[list[Row]]:
-    """The rows of each night, by run and cutoff."""
-    of_nights: dict[tuple[str, str], list[Row]] = {(night.dataset, night.evaluated_on): [] for night in nights}
-    for row in rows:
-        date = row["evaluated_on"].isoformat()
-        of_nights[row["dataset"], date].append({**dict.fromkeys(columns), **row, "evaluated_on": date})
-    return [without_slices(of_night)[0] for of_night in of_nights.values()]
-
-
 def _whole_file(store: Store, path: str) -> pa.Table:
-    with store.open(path) as file:
-        return pq.ParquetFile(file).read(use_threads=False)
+    return pq.ParquetFile(pa.BufferReader(store.read(path))).read(use_threads=False)
 
 
 class NightRows:
     """The tables of one night, read without an engine, in no order. Methods raise as `read_rows`."""
 
-    def __init__(self, night: CommittedNight) -> None:
+    def __init__(self, night: Night) -> None:
         self._night = night
 
     def rows_of(self, table: str, query: str) -> list[Row]:

@@ -12,8 +12,8 @@ from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
 from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows
-from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 Row = Mapping[str, Any]
@@ -50,7 +50,7 @@ class NightComparison:
     #: The date of another night; None for the same night.
     date: str | None
     #: That night, or the same; None if it is no longer kept as it was.
-    night: CommittedNight | None
+    night: Night | None
     correction: str = ComparisonOptions.correction
     alpha: float = ComparisonOptions.alpha
     #: What queries of each pair of statuses did to the means, as `Comparison` has it; None where that is not published.
@@ -97,8 +97,8 @@ def worst_findings(findings: Iterable[Row]) -> list[Row]:
 
 def comparison_of(
     output: str,
-    night: CommittedNight,
-    nights: Sequence[CommittedNight],
+    night: Night,
+    nights: Sequence[Night],
     baseline: Baseline,
     place: Place,
     report_step: ReportStep,
@@ -133,7 +133,7 @@ def comparison_of(
     return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once, change_parts=parts)
 
 
-def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:
+def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | None:
     """The comparison with the first baseline of the night's gate that has rows; None if none has.
 
     The numbers are those that the gate decided by, where it did.
@@ -158,9 +158,7 @@ def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> 
     return None
 
 
-def _compare(
-    output: str, night: CommittedNight, baseline: Baseline, place: Place, report_step: ReportStep
-) -> Comparison:
+def _compare(output: str, night: Night, baseline: Baseline, place: Place, report_step: ReportStep) -> Comparison:
     measure, cutoff = place
     options = ComparisonOptions({"ndcg": None} if measure == "ndcg" else {measure: [cutoff], "ndcg": None})
     request = ComparisonRequest(
@@ -177,10 +175,10 @@ def _compare(
     return compare_nights(request, report_step)
 
 
-def _newest_comparable(night: CommittedNight, nights: Iterable[CommittedNight]) -> CommittedNight | None:
+def _newest_comparable(night: Night, nights: Iterable[Night]) -> Night | None:
     """The newest earlier night with the same judgments and convention."""
 
-    def meaning(each: CommittedNight) -> tuple[str | None, str]:
+    def meaning(each: Night) -> tuple[str | None, str]:
         return fingerprint(each.record, "judgments", night.dataset), convention_key(each.record)
 
     before = reversed(earlier(nights, night.dataset, night.evaluated_on))
@@ -228,6 +226,6 @@ def _limits(baseline: Row, is_kept: bool) -> list[str]:
     return warnings
 
 
-def _night_of(date: str | None, night: CommittedNight, nights: Iterable[CommittedNight]) -> CommittedNight | None:
+def _night_of(date: str | None, night: Night, nights: Iterable[Night]) -> Night | None:
     """The night of this date of the same dataset; without a date the night itself."""
     return next((n for n in nights if (n.dataset, n.evaluated_on) == (night.dataset, date)), None) if date else night

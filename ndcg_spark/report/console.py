@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.interrupts import is_published, outcome_so_far, wait_for_exit
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import CSV, as_json, html_page, latex, markdown, print_csv, text
 from ndcg_spark.text import message
@@ -43,12 +42,12 @@ def printing() -> Iterator[None]:
     Raises
     ------
     StorageError
-        stdout is closed, or cannot be written to; the message says whether a night was published.
+        stdout is closed, or cannot be written to.
     SystemExit
         Nobody reads stdout any more (exit code BROKEN_PIPE), which is not our failure.
     """
     if sys.stdout is None:
-        raise StorageError(f"stdout: it is closed, so the results could not be printed; {outcome_so_far()}")
+        raise StorageError("stdout: it is closed, so the results could not be printed; what was published stays")
     try:
         yield
         sys.stdout.flush()
@@ -58,7 +57,7 @@ def printing() -> Iterator[None]:
     except OSError as error:
         _leave_stdout()
         raise StorageError(
-            f"stdout: the results could not be printed, {first_line(error)}; {outcome_so_far()}"
+            f"stdout: the results could not be printed, {first_line(error)}; what was published stays"
         ) from error
 
 
@@ -119,12 +118,7 @@ def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
         with engine_imports():
             yield
     except NdcgSparkError as error:
-        # A failure that was caused by a signal is not reported.
-        wait_for_exit()
-        text = str(error)
-        if is_published() and outcome_so_far() not in text:
-            text += f"; {outcome_so_far()}"
-        _report(text, error.code, error.exit_code, json_)
+        _report(str(error), error.code, error.exit_code, json_)
         raise SystemExit(error.exit_code) from error
     except click.UsageError as error:
         if json_:

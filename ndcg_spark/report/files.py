@@ -4,7 +4,6 @@ import contextlib
 from pathlib import Path
 
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.interrupts import outcome_so_far
 
 
 def refuse_unwritable(option: str, file: Path) -> None:
@@ -32,7 +31,7 @@ def write_file(option: str, file: Path, content: bytes) -> None:
     Raises
     ------
     StorageError
-        It cannot be written; the message says whether a night was published.
+        It cannot be written.
     """
     path = file.expanduser()
     try:
@@ -42,4 +41,4 @@ def write_file(option: str, file: Path, content: bytes) -> None:
         if path.is_file():
             with contextlib.suppress(OSError):
                 path.unlink()
-        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; {outcome_so_far()}") from error
+        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
 from ndcg_spark.agreement.dead_judgments import DeadJudgments, dead_in_words, dead_judgments
-from ndcg_spark.nights.records import committed, read_again_if_replaced
-from ndcg_spark.nights.selection import select_nights
+from ndcg_spark.nights.log import committed, read_again_if_replaced
+from ndcg_spark.nights.select import select_nights
 from ndcg_spark.report.console import print_result
 from ndcg_spark.report.night_data import headline
 from ndcg_spark.schemas import AGREEMENTS, RANKED_RUNS, SWAPPED_RUNS, UNRETURNED_DOCUMENTS

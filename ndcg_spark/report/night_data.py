@@ -14,8 +14,8 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
-from ndcg_spark.nights.records import CommittedNight, committed
 from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs, without_slices
@@ -37,7 +37,7 @@ _Scores = Mapping[str, tuple[str | None, float | None]]
 class NightData:
     """Everything that a report says of one night of one dataset."""
 
-    night: CommittedNight
+    night: Night
     #: The measures that were requested for the night, whose headline orders the runs.
     measure_set: MeasureSet
     #: The column of scores and the cutoff that the report is about.
@@ -85,7 +85,7 @@ class NightData:
         return self.against if self.comparison and self.comparison.night else None
 
 
-def headline(night: CommittedNight, measure: str | None) -> Place:
+def headline(night: Night, measure: str | None) -> Place:
     """What a report is about: the named measure, that of the gate's first check, else the headline of the night.
 
     A night that was evaluated without naming measures is shown by NDCG at the cutoff nearest to 10.
@@ -122,7 +122,7 @@ def _usual(cutoffs: Iterable[Cutoff]) -> Cutoff:
 
 
 def night_data(
-    output: str, night: CommittedNight, place: Place, run: str | None, comparison: NightComparison | None
+    output: str, night: Night, place: Place, run: str | None, comparison: NightComparison | None
 ) -> NightData:
     """What a report shows of a night: of `run`; by default one that fails or has become worse, else the best.
 
@@ -177,16 +177,14 @@ def night_data(
     )
 
 
-def _slices(night: CommittedNight, run: str, cutoff: Cutoff) -> Sequence[Row]:
+def _slices(night: Night, run: str, cutoff: Cutoff) -> Sequence[Row]:
     """The dataset scores of the slices of a run at a cutoff."""
     rows = read_rows([night], "dataset_scores", where={"run": [run], "cutoff": [cutoff]})
     _, of_slices = without_slices(rows.to_pylist())
     return of_slices
 
 
-def _chosen(
-    night: CommittedNight, order: Sequence[str], compared: Mapping[str, Row], found: NightComparison | None
-) -> str:
+def _chosen(night: Night, order: Sequence[str], compared: Mapping[str, Row], found: NightComparison | None) -> str:
     """The run that is shown in detail if none is named."""
     findings = worst_findings((night.record.get("verdict") or {}).get("findings", []))
     failing = [each["run"] for each in findings if each["effect"] == "fail" and each["run"] in compared]
@@ -229,7 +227,7 @@ def _transitions(
     return [{"baseline_status": one, "status": two, "queries": n} for (one, two), n in pairs.most_common()]
 
 
-def _trend(output: str, night: CommittedNight, place: Place, runs: Sequence[str]) -> list[TrendLine]:
+def _trend(output: str, night: Night, place: Place, runs: Sequence[str]) -> list[TrendLine]:
     """The trends of the first of these runs, up to the night."""
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
     measure = f"{place[0]}@{format_cutoff(place[1])}"

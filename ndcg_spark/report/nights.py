@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, written
 from ndcg_spark.convention.parsing import measure_set_in, parse_measures
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.nights.log import Night
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
@@ -27,15 +27,13 @@ def shown_measures(measures: str | None, style: str) -> MeasureSet:
     return parse_measures(measures, None, (10,)).measure_set
 
 
-def print_nights(
-    nights: Sequence[CommittedNight], scores: NightScores, style: str, asked: MeasureSet = NDCG_ONLY
-) -> None:
+def print_nights(nights: Sequence[Night], scores: NightScores, style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print the nights, by dataset and date.
 
     A table has a row per night, with its best run: by the headline of the night, or by the first measure that is asked
     for. CSV has a row per night, run and cutoff, and JSON the record and all the scores of each night.
     """
-    names = ("dataset", "evaluated_on", "evaluation_id", "folder", "record")
+    names = ("dataset", "evaluated_on", "evaluation_id", "record")
     print_result(
         style,
         lambda: [_table(nights, scores, asked)],
@@ -48,7 +46,7 @@ def print_nights(
     )
 
 
-def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: MeasureSet) -> TextTable:
+def _table(nights: Sequence[Night], scores: NightScores, asked: MeasureSet) -> TextTable:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
     columns = [
         *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("best run", "best 0")),
@@ -65,7 +63,7 @@ def _table(nights: Sequence[CommittedNight], scores: NightScores, asked: Measure
     return text_table(columns, rows, notes, is_whole=True)
 
 
-def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> dict[str, Any]:
+def _row(night: Night, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> dict[str, Any]:
     record = night.record
     return {
         "dataset": night.dataset,
@@ -80,7 +78,7 @@ def _row(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: Measur
     }
 
 
-def _best(night: CommittedNight, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> list[str]:
+def _best(night: Night, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> list[str]:
     """The name of the best run, and its scores; dashes if no run has the measure that decides it."""
     wanted = asked if asked.pairs else measure_set_in(night.record.get("configuration") or {})
     shown = asked.pairs or [wanted.headline(row["cutoff"] for row in rows)]

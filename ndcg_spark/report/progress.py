@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_spark import interrupts
 from ndcg_spark.report.console import is_merged
 from ndcg_spark.text import message
 
@@ -22,6 +21,10 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Called by rich while it handles the error."""
         raise BrokenPipeError(errno.EPIPE, "nobody reads")
+
+    def show_cursor(self, show: bool = True) -> bool:
+        """Leave the cursor alone: a signal ends the process without bringing it back."""
+        return False
 
 
 class _Activity:
@@ -51,11 +54,11 @@ class Progress:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Progress"]:
-        """Show the spinner until the block ends. A signal stops it too, because it hides the cursor."""
+        """Show the spinner until the block ends."""
         if self._status is None:
             yield self
             return
-        with interrupts.cleaned_up_by(self._status.stop), self._status:
+        with self._status:
             yield self
 
     def report_step(self, step: str, sentence: str) -> None:

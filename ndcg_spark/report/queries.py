@@ -8,8 +8,8 @@ from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.explanation.build import explain
 from ndcg_spark.explanation.model import Explanation, Facts
 from ndcg_spark.job.explain_night import facts_of_night, keeps
+from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows
-from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.causes import Cause, cause_of
 
 #: A table of documents of a query shows at most this many, that of the ranks at most MOST_RANKS.
@@ -35,8 +35,8 @@ class QueryScore:
 
 
 def with_documents(
-    own: tuple[CommittedNight, str],
-    baseline: tuple[CommittedNight, str] | None,
+    own: tuple[Night, str],
+    baseline: tuple[Night, str] | None,
     cutoff: Cutoff,
     queries: Sequence[QueryScore],
 ) -> list[QueryScore]:
@@ -61,9 +61,7 @@ def with_documents(
     return list(map(detailed, queries))
 
 
-def _facts(
-    night: CommittedNight, runs: Sequence[str], cutoff: Cutoff, queries: Sequence[str]
-) -> dict[tuple[str, str], Facts]:
+def _facts(night: Night, runs: Sequence[str], cutoff: Cutoff, queries: Sequence[str]) -> dict[tuple[str, str], Facts]:
     """What is known of the documents of these runs and queries, by both; nothing of a night that keeps none."""
     tables = NightRows(night)
     if not queries or not tables.has_documents():

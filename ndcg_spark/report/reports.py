@@ -11,12 +11,11 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.interrupts import NOTHING_PUBLISHED, set_outcome
 from ndcg_spark.job.consumers import InlineComparison
 from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.nights.records import committed, read_again_if_replaced
-from ndcg_spark.nights.selection import missing_datasets, select_nights
+from ndcg_spark.nights.log import committed, read_again_if_replaced
+from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import figures, night_tables, summary
 from ndcg_spark.report.baseline import Baseline, comparison_of
 from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
@@ -138,7 +137,6 @@ def evaluated_with_report(
     try:
         folder = str(scratch.folder())
         outcome = evaluate(config.model_copy(update={"output": folder, "documents": "top"}), quiet)
-        set_outcome(NOTHING_PUBLISHED)
         yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
         scratch.remove()

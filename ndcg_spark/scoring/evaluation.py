@@ -15,6 +15,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import (
     DATASET_SCORES,
+    KEPT_ATTRIBUTES,
     KEPT_JUDGMENTS,
     QUERY_SCORES,
     RANKED_DOCUMENTS,
@@ -169,6 +170,14 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFram
     queries = results.select("run", *key).distinct().join(judged, on=key, how="left")
     run_key = ["run", *key[:-1]]
     return queries.groupBy(*run_key).agg(F.count_if(F.col("judged").isNull()).alias("unjudged_queries"))
+
+
+def kept_attributes(attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table KEPT_ATTRIBUTES: the attributes of judged queries, in no order."""
+    key = query_key(judgments.columns)
+    judged = _with_evaluation(judgments.select(*key).distinct(), key, evaluation)
+    rows = attributes.join(judged, on=query_key(attributes.columns), how="inner")
+    return rows.select(*KEPT_ATTRIBUTES.names)
 
 
 def new_id() -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ndcg_spark.config_values import date as date_value
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.masking import masked
-from ndcg_spark.nights.records import CommittedNight
+from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.text import unknown_name
 
 #: How many datasets a message names.
@@ -13,8 +13,8 @@ _SHOWN = 10
 
 
 def select_nights(
-    nights: Sequence[CommittedNight], output: str, date: str | None = None, dataset: str | None = None
-) -> list[CommittedNight]:
+    nights: Sequence[Night], output: str, date: str | None = None, dataset: str | None = None
+) -> list[Night]:
     """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
 
     Raises
@@ -26,6 +26,8 @@ def select_nights(
         date = date and date_value(date).isoformat()
     except ValueError as error:
         raise ConfigurationError(f"date: {error}") from None
+    if isinstance(nights, Nights):
+        nights.refuse_damaged([date] if date else nights.damaged)
     of_dataset = nights_of_dataset(nights, output, dataset)
     newest = max(night.evaluated_on for night in of_dataset)
     of_date = [night for night in of_dataset if night.evaluated_on == (date or newest)]
@@ -37,7 +39,7 @@ def select_nights(
     return of_date
 
 
-def missing_datasets(nights: Iterable[CommittedNight], date: str, dataset: str | None = None) -> str | None:
+def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = None) -> str | None:
     """A sentence that names the datasets that have earlier nights but none of the date.
 
     None if there are no such datasets, or if a `dataset` was named.
@@ -54,7 +56,7 @@ def missing_datasets(nights: Iterable[CommittedNight], date: str, dataset: str |
     return f"{len(older)} dataset(s) have no night of {date} and are left out: {_some(older)}; name one with --dataset"
 
 
-def nights_of_dataset(nights: Sequence[CommittedNight], output: str, dataset: str | None) -> list[CommittedNight]:
+def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
     """The nights of a dataset, or of all. ConfigurationError if there is no night at all or of the dataset."""
     if not nights:
         raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")

@@ -1,0 +1,184 @@
+"""An evaluation writes its rows where they stay, verifies them, and adds its rows to the log.
+
+Nothing is overwritten. A process that is killed at any point leaves the old night, or the new one if its rows of the
+log were added; what it wrote before that does not count, and a later evaluation removes it.
+"""
+
+import contextlib
+import io
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ndcg_spark.errors import StorageError, first_line
+from ndcg_spark.nights.log import append, committed, row_of, utc_now
+from ndcg_spark.nights.store import FAILURES, Store, folder
+from ndcg_spark.schemas import IN_PATHS, KEPT
+
+
+class Publication:
+    """Publishes the scores of one evaluation: one night of each of its datasets.
+
+    Call `write` and `verify` for every table, and `read` where rows are needed; then `commit`, or `abandon` if anything
+    failed. Our readers see nothing before the commit.
+    """
+
+    def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
+        self._store = Store(output)
+        self._date = evaluated_on
+        self._id = evaluation_id
+        #: By table, the rows and bytes of each of its files.
+        self._files: dict[str, dict[str, dict[str, int]]] = {}
+        self._written: set[str] = set()
+
+    def write(self, name: str, table: DataFrame) -> None:
+        """Add rows to a table. Runs a job of the engine."""
+        self._store.refuse_a_file()
+        self._written.add(name)
+        table.drop(*IN_PATHS).write.parquet(self._store.for_engine(self._folder(name)), mode="append")
+
+    def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add a few rows to a table, without the engine. Raises StorageError."""
+        self._written.add(name)
+        stored, content = _stored(KEPT[name]), io.BytesIO()
+        values = [{column: row.get(column) for column in stored.names} for row in rows]
+        pq.write_table(pa.Table.from_pylist(values, stored), content)
+        with self._store.failures("cannot be written"):
+            self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content.getvalue())
+
+    def read(self, name: str, session: SparkSession) -> DataFrame:
+        """The rows that were written to a table, in its schema."""
+        schema = KEPT[name]
+        stored = StructType([field for field in schema if field.name not in IN_PATHS])
+        rows = session.read.schema(stored).parquet(self._store.for_engine(self._folder(name)))
+        key = {"evaluated_on": F.lit(self._date).cast("date"), "evaluation_id": F.lit(self._id)}
+        return rows.withColumns(key).select(*schema.names)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a small table in no order, read without the engine. Raises StorageError."""
+        stored = _stored(KEPT[name])
+        empty = dict.fromkeys(KEPT[name].names) | {"evaluated_on": self._date, "evaluation_id": self._id}
+        with self._readable(name):
+            tables = [pq.read_table(self._store.open(path), schema=stored) for path in self._listed(name)]
+        return [{**empty, **row} for table in tables for row in table.to_pylist()]
+
+    def verify(self, name: str, rows: int) -> None:
+        """Read the footers of the files of a table. StorageError unless they add up to this many rows.
+
+        On a cluster this also verifies that this process sees the files that the engine wrote.
+        """
+        place, read = self._folder(name), {}
+        with self._readable(name):
+            for path, size in self._listed(name).items():
+                with self._store.open(path) as stream:
+                    count = pq.read_metadata(stream).num_rows
+                read[path.removeprefix(f"{place}/")] = {"rows": count, "bytes": size}
+        found = sum(file["rows"] for file in read.values())
+        if found != rows:
+            raise StorageError(
+                f"output: {found} of {rows} rows of {name} were read back from {self._store.place}/{place}; nothing "
+                "was published. If the engine is a cluster, give the output as a URI that this machine sees too"
+            )
+        self._files[name] = read
+
+    def commit(
+        self,
+        record: Mapping[str, Any],
+        datasets: Collection[str],
+        of_datasets: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> list[str]:
+        """Add a row to the log for each of these datasets: from here on this evaluation counts.
+
+        `of_datasets` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
+        night of which another evaluation counts, because it was published at the same time.
+
+        Raises
+        ------
+        StorageError
+            What was written is gone, or the storage fails.
+        """
+        if not datasets:
+            raise StorageError(f"output: no scores were written to {self._store.place}; nothing was published")
+        with self._store.failures("cannot be written, and nothing was published"):
+            self._refuse_lost()
+            before = {night.dataset: night.number for night in committed(self._store, [self._date])}
+            append(
+                self._store,
+                self._date,
+                [
+                    row_of(
+                        {**record, "files": self._files},
+                        **(of_datasets or {}).get(name, {}),
+                        dataset=name,
+                        evaluation_id=self._id,
+                        status="published",
+                        number=before.get(name, 0) + 1,
+                        committed_at=utc_now(),
+                    )
+                    for name in sorted(datasets)
+                ],
+            )
+        return [
+            f"{night.dataset} of {self._date}: {night.evaluation_id}, which was published at the same time, counts"
+            for night in committed(self._store, [self._date])
+            if night.dataset in datasets and night.evaluation_id != self._id
+        ]
+
+    def abandon(self) -> None:
+        """Remove what was written, unless it has been published; failures of the storage are ignored."""
+        with contextlib.suppress(*FAILURES, StorageError):
+            known = committed(self._store, [self._date])
+            if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:
+                for name in self._written:
+                    self._store.delete(self._folder(name))
+                    self._store.delete_if_empty(f"{name}/evaluated_on={self._date}")
+
+    def _refuse_lost(self) -> None:
+        """StorageError unless every file is there as it was verified; an old one may have been taken for waste."""
+        for name, files in self._files.items():
+            there = self._listed(name)
+            lost = [base for base, file in files.items() if there.get(f"{self._folder(name)}/{base}") != file["bytes"]]
+            if lost:
+                raise StorageError(
+                    f"output: {len(lost)} verified file(s) of {name} in {self._store.place} are gone, e.g. {lost[0]}; "
+                    "nothing was published, run this again"
+                )
+
+    def _listed(self, name: str) -> dict[str, int]:
+        """The files of a table with their sizes."""
+        return {path: file.size for path, file in self._store.files(self._folder(name), ".parquet").items()}
+
+    def _folder(self, name: str) -> str:
+        return folder(name, self._date, self._id)
+
+    @contextlib.contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
+        """StorageError where what was written cannot be read."""
+        try:
+            yield
+        except FAILURES as error:
+            raise StorageError(
+                f"output: {name} cannot be read back, {first_line(error)}; nothing was published"
+            ) from error
+
+
+def _stored(schema: StructType) -> pa.Schema:
+    """The schema of the files of a table: without the columns that are in their paths."""
+    return pa.schema([field for field in to_arrow_schema(schema) if field.name not in IN_PATHS])
+
+
+def log_attempt(
+    output: str, evaluated_on: str, evaluation_id: str, error: Exception, exit_code: int, **more: Any
+) -> None:
+    """Add a row for an evaluation that published nothing; failures of the storage are ignored."""
+    status = "refused" if exit_code == 3 else "failed"
+    row = row_of({}, evaluation_id=evaluation_id, status=status, exit_code=exit_code, committed_at=utc_now(), **more)
+    with contextlib.suppress(*FAILURES, StorageError):
+        append(Store(output), evaluated_on, [{**row, "reason": str(error)}])
