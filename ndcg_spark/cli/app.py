@@ -21,7 +21,7 @@ from ndcg_spark.cli.expire import expire
 from ndcg_spark.cli.explain import explain
 from ndcg_spark.cli.gate import gate
 from ndcg_spark.cli.judgments import judgments
-from ndcg_spark.cli.nights import nights, note, trend
+from ndcg_spark.cli.nights import export, nights, note, trend
 from ndcg_spark.cli.report import report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import prepare_streams, reported_errors
@@ -31,7 +31,7 @@ app = Commands(
     commands=[
         *(evaluate, check, judge_next, judgments),
         *(conventions, compare, compare_lists, gate, explain, trend, report, nights, note),
-        expire,
+        *(export, expire),
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -57,6 +57,23 @@ def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
 
 @click.command(cls=Command)
 @options.output
+@click.option(
+    "--to", required=True, metavar="TABLES", help="delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA."
+)
+@click.option("--date", metavar="YYYY-MM-DD", help="Only the nights of this date.")
+@click.option("--since", metavar="YYYY-MM-DD", help="Only the nights of this date and later.")
+def export(output: str, to: str, date: str | None, since: str | None) -> None:
+    """Copy the nights into tables of Delta, Iceberg or a Spark catalog.
+
+    The rows of each date are replaced, so that repeating it changes nothing. Missing tables are created.
+    """
+    from ndcg_spark.nights.export import export as export_nights
+
+    export_nights(output, to, date, since, lambda sentence: echo([sentence]))
+
+
+@click.command(cls=Command)
+@options.output
 @click.argument("date", metavar="DATE", help="Date of the night, YYYY-MM-DD.")
 @click.argument("text", metavar="TEXT", help='What to remember about it, such as "new ranker".')
 @options.dataset

@@ -56,11 +56,11 @@ def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> D
     schema = KEPT[table]
     stored = StructType([field for field in schema if field.name not in IN_PATHS])
     parts = []
-    for (date, evaluation), datasets in _by_evaluation(nights).items():
-        night = next(each for each in nights if (each.evaluated_on, each.evaluation_id) == (date, evaluation))
+    for together in _by_evaluation(nights):
+        night, datasets = together[0], [night.dataset for night in together]
         if night.files(table):
             rows = session.read.schema(stored).parquet(*map(night.store.for_engine, night.files(table)))
-            key = {"evaluated_on": F.lit(date).cast("date"), "evaluation_id": F.lit(evaluation)}
+            key = {"evaluated_on": F.lit(night.evaluated_on).cast("date"), "evaluation_id": F.lit(night.evaluation_id)}
             parts.append(rows.where(F.col("dataset").isin(datasets)).withColumns(key).select(*schema.names))
     return _union(parts) if parts else session.createDataFrame([], schema)
 
@@ -72,12 +72,12 @@ def kept_attributes(night: Night, session: SparkSession) -> DataFrame | None:
     return read_nights([night], "query_attributes", session).drop(*IN_PATHS)
 
 
-def _by_evaluation(nights: Sequence[Night]) -> dict[tuple[str, str], list[str]]:
-    """The datasets of each evaluation, by its date and id."""
-    found: dict[tuple[str, str], list[str]] = {}
+def _by_evaluation(nights: Sequence[Night]) -> list[list[Night]]:
+    """The nights of each evaluation, which share their files."""
+    found: dict[tuple[str, str], list[Night]] = {}
     for night in nights:
-        found.setdefault((night.evaluated_on, night.evaluation_id), []).append(night.dataset)
-    return found
+        found.setdefault((night.evaluated_on, night.evaluation_id), []).append(night)
+    return [*found.values()]
 
 
 def _union(parts: Sequence[DataFrame]) -> DataFrame:
@@ -116,32 +116,35 @@ def read_rows(
     ReplacedError, StorageError
         As `read_nights`, or a file cannot be read.
     """
+    with _lost_files_named(nights, table):
+        tables = [scanner.to_table() for scanner in scanners(nights, table, columns, where)]
+    schema = to_arrow_schema(KEPT[table])
+    empty = (schema if columns is None else pa.schema([schema.field(name) for name in columns])).empty_table()
+    return pa.concat_tables([empty, *tables])
+
+
+def scanners(
+    nights: Sequence[Night], table: str, columns: Sequence[str] | None = None, where: Where | None = None
+) -> Iterator[Any]:
+    """The rows of `read_rows` as pyarrow scanners, one for each evaluation. They raise FAILURES."""
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
     schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
-    if not nights:
-        return schema.empty_table()
-    store, parts = nights[0].store, []
-    with _lost_files_named(nights, table):
-        for (date, evaluation), datasets in _by_evaluation(nights).items():
-            night = next(each for each in nights if (each.evaluated_on, each.evaluation_id) == (date, evaluation))
-            key = (pc.field("evaluated_on") == pa.scalar(date).cast(pa.date32())) & (
-                pc.field("evaluation_id") == evaluation
-            )
-            fragments = [
-                parquet.make_fragment(store.at(path), store.system, key, file_size=size)
-                for path, size in night.files(table).items()
-            ]
-            conditions = [_is_in(column, values) for column, values in {"dataset": datasets, **(where or {})}.items()]
-            parts.append(
-                ds.FileSystemDataset(fragments, schema, parquet, store.system).to_table(
-                    columns=None if columns is None else list(columns),
-                    filter=functools.reduce(operator.and_, conditions),
-                    fragment_readahead=AT_ONCE,
-                )
-            )
-    return pa.concat_tables(parts)
+    for together in _by_evaluation(nights):
+        night, datasets = together[0], [night.dataset for night in together]
+        day = pa.scalar(night.evaluated_on).cast(pa.date32())
+        key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
+        fragments = [
+            parquet.make_fragment(night.store.at(path), night.store.system, key, file_size=size)
+            for path, size in night.files(table).items()
+        ]
+        conditions = [_is_in(column, values) for column, values in {"dataset": datasets, **(where or {})}.items()]
+        yield ds.FileSystemDataset(fragments, schema, parquet, night.store.system).scanner(
+            columns=None if columns is None else list(columns),
+            filter=functools.reduce(operator.and_, conditions),
+            fragment_readahead=AT_ONCE,
+        )
 
 
 def _is_in(column: str, values: Sequence[Any]) -> pc.Expression:
