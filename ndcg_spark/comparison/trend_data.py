@@ -15,7 +15,7 @@ from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
-from ndcg_spark.nights.select import nights_of_dataset
+from ndcg_spark.nights.select import nights_of_dataset, unpublished
 from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.text import unknown_name
 
@@ -64,8 +64,10 @@ class TrendLine:
     notes: Sequence[Sequence[str]] = ()
 
 
-def lines(output: str, request: TrendRequest) -> list[TrendLine]:
+def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str]]:
     """The requested trends, by dataset, run, and measure in the order of the request; only of nights with the run.
+
+    And a sentence for each night that is missing.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
         config_values.date(request.anchor or "2026-01-01")
     except ValueError as error:
         raise ConfigurationError(f"since: {error}") from None
-    nights = read_again_if_replaced(lambda: _read(output, request.dataset))
+    nights, missing = read_again_if_replaced(lambda: _read(output, request.dataset))
     # Once for all runs: there may be thousands, each a few rows of every night.
     series: dict[str, dict[tuple[str, Cutoff], list[_Scored]]] = {}
     for night, rows in nights:
@@ -98,13 +100,14 @@ def lines(output: str, request: TrendRequest) -> list[TrendLine]:
             for measure, cutoff in measures
             if (run, cutoff) in of_dataset
         ]
-    return [line for line in found if line.points]
+    return [line for line in found if line.points], missing
 
 
-def _read(output: str, dataset: str | None) -> list[_Night]:
-    """The nights of a dataset, or of all, each with its rows of DATASET_SCORES."""
-    nights = nights_of_dataset(committed(output), output, dataset)
-    return list(zip(nights, read_dataset_scores(nights), strict=True))
+def _read(output: str, dataset: str | None) -> tuple[list[_Night], list[str]]:
+    """The nights of a dataset, or of all, each with its rows of DATASET_SCORES; and which are missing."""
+    known = committed(output)
+    nights = nights_of_dataset(known, output, dataset)
+    return list(zip(nights, read_dataset_scores(nights), strict=True)), unpublished(known, dataset)
 
 
 def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, request: TrendRequest) -> TrendLine:

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -25,8 +26,8 @@ TABLES = {name: to_arrow_schema(schema) for name, schema in {**KEPT, LOG: EVALUA
 _TIMES = 10
 #: Iceberg's rows in memory at once: pyiceberg cannot write a stream into a partitioned table.
 _ROWS = 1_000_000
-#: Types whose values are the same.
-_SAME = {"large_string": "string", "string_view": "string", "date32[day]": "date"}
+#: What spells the type of a column in another way: wide text, and the name of a list's values.
+_SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
 
 class Target(Protocol):
@@ -101,12 +102,9 @@ def _prepare(target: Target, place: str) -> None:
 
 
 def _refuse_shape(where: str, found: pa.Schema, wanted: pa.Schema) -> None:
-    kinds = {field.name: _SAME.get(str(field.type), str(field.type)) for field in wanted}
-    wrong = [
-        f"{field.name} ({field.type})"
-        for field in found
-        if kinds.get(field.name) != _SAME.get(str(field.type), str(field.type))
-    ]
+    kinds = {field.name: _SPELLING.sub("", str(field.type)) for field in wanted}
+    there = {field.name: _SPELLING.sub("", str(field.type)) for field in found}
+    wrong = [f"{name} ({kind})" for name, kind in there.items() if kinds.get(name) != kind]
     if wrong or not set(found.names) & {"dataset"}:
         raise ConfigurationError(
             f"export: {where} has another shape, {len(wrong)} column(s) differ, e.g. {(wrong or ['dataset'])[0]}; "

@@ -181,7 +181,8 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
         rows = ({**empty, **row, **key} for table in tables for row in table.to_pylist())
         return without_slices(row for row in rows if row["dataset"] == night.dataset)[0]
 
-    with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    threads = nights[0].store.at_once if nights else 1
+    with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(threads) as pool:
         return list(pool.map(rows_of, nights))
 
 

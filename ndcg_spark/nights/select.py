@@ -1,5 +1,8 @@
 """The nights that a command works on: of a date or the newest, of every dataset or of one."""
 
+import datetime
+import itertools
+import statistics
 from collections.abc import Iterable, Sequence
 
 from ndcg_spark.config_values import date as date_value
@@ -69,3 +72,30 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
+    """A sentence for each evaluation that published nothing on a date without a night, and for each gap of a dataset.
+
+    A gap is where the days between two nights are more than they usually are.
+    """
+    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
+    last = {row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}
+    sentences = [
+        f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
+    ]
+    for name in sorted({night.dataset for night in nights if dataset in (None, night.dataset)}):
+        dates = [datetime.date.fromisoformat(night.evaluated_on) for night in nights if night.dataset == name]
+        steps = [(after - before).days for before, after in itertools.pairwise(dates)]
+        usual = statistics.mode(steps) if steps else 0
+        sentences += [
+            f"{name} has no night between {before} and {after}"
+            for before, after, days in zip(dates, dates[1:], steps, strict=False)
+            if days > usual
+        ]
+    return _last(sentences)
+
+
+def _last(sentences: list[str]) -> list[str]:
+    more = len(sentences) - _SHOWN
+    return [f"and {more} more before", *sentences[-_SHOWN:]] if more > 0 else sentences

@@ -24,6 +24,7 @@ LOG = "evaluations"
 FAILURES = (OSError, pa.ArrowException)
 #: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
 AT_ONCE = 64
+_LOCAL_THREADS = 4
 #: The storages where a file is written under another name and renamed. Elsewhere a file is there once it is whole.
 _RENAMES = ("local", *HDFS)
 #: How often a listing is repeated while other processes remove folders from it.
@@ -56,6 +57,11 @@ class Store:
             self.system, self._root = storage(self.output, "output", StorageError)
         except StorageError as error:
             raise StorageError(masked(str(error))) from error
+
+    @property
+    def at_once(self) -> int:
+        """How many files to read at once: on a remote storage, reading is waiting."""
+        return AT_ONCE if "://" in self.output else _LOCAL_THREADS
 
     def refuse_a_file(self) -> None:
         """StorageError if the output is a file or cannot be accessed. It need not exist yet."""

@@ -232,7 +232,7 @@ def _trend(output: str, night: Night, place: Place, runs: Sequence[str]) -> list
     shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
     measure = f"{place[0]}@{format_cutoff(place[1])}"
     cut = []
-    for line in lines(output, TrendRequest(dataset=night.dataset, runs=shown, measures=measure)):
+    for line in lines(output, TrendRequest(dataset=night.dataset, runs=shown, measures=measure))[0]:
         until = sum(point.date <= night.evaluated_on for point in line.points)
         of_nights: dict[str, Any] = {name: values for name, values in vars(line).items() if isinstance(values, list)}
         cut.append(dataclasses.replace(line, **{name: values[:until] for name, values in of_nights.items()}))

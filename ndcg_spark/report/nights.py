@@ -6,7 +6,8 @@ from typing import Any
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, written
 from ndcg_spark.convention.parsing import measure_set_in, parse_measures
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
@@ -27,11 +28,12 @@ def shown_measures(measures: str | None, style: str) -> MeasureSet:
     return parse_measures(measures, None, (10,)).measure_set
 
 
-def print_nights(nights: Sequence[Night], scores: NightScores, style: str, asked: MeasureSet = NDCG_ONLY) -> None:
+def print_nights(nights: Nights, scores: NightScores, style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print the nights, by dataset and date.
 
     A table has a row per night, with its best run: by the headline of the night, or by the first measure that is asked
-    for. CSV has a row per night, run and cutoff, and JSON the record and all the scores of each night.
+    for. CSV has a row per night, run and cutoff, and JSON the record and all the scores of each night, and the records
+    of evaluations that published nothing.
     """
     names = ("dataset", "evaluated_on", "evaluation_id", "record")
     print_result(
@@ -40,13 +42,14 @@ def print_nights(nights: Sequence[Night], scores: NightScores, style: str, asked
         lambda: [
             {**{field: getattr(night, field) for field in names}, "dataset_scores": rows}
             for night, rows in zip(nights, scores, strict=True)
-        ],
+        ]
+        + [{**{field: row[field] for field in names[:3]}, "record": row, "dataset_scores": []} for row in nights.attempts],
         measure_first(DATASET_SCORES, COLUMNS),
         (row for rows in scores for row in rows),
     )
 
 
-def _table(nights: Sequence[Night], scores: NightScores, asked: MeasureSet) -> TextTable:
+def _table(nights: Nights, scores: NightScores, asked: MeasureSet) -> TextTable:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
     columns = [
         *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("best run", "best 0")),
@@ -59,7 +62,7 @@ def _table(nights: Sequence[Night], scores: NightScores, asked: MeasureSet) -> T
         *(name("committed", "committed_at"), name("version")),
     ]
     rows = [_row(night, rows, asked) for night, rows in zip(nights, scores, strict=True)]
-    notes = [] if nights else ["there is no night; check the path"]
+    notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
     return text_table(columns, rows, notes, is_whole=True)
 
 
