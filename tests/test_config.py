@@ -177,7 +177,8 @@ def test_a_file_that_is_no_toml_is_refused_by_name(tmp_path, content):
 def test_the_example_loads_and_its_files_are_there():
     config = load(CONF / "example.toml", {})
     assert (config.dataset, config.output, config.cutoffs[-1]) == ("shop-search", None, None)
-    assert all((CONF.parent / path).exists() for path in [*config.judgments.path, *config.results.path])
+    tables = (config.judgments, config.results, config.query_attributes)
+    assert all((CONF.parent / path).exists() for table in tables for path in table.path)
 
 
 def test_the_nightly_configuration_loads_and_reads_the_date_that_is_scored():

@@ -21,9 +21,10 @@ def gate(**given):
 def test_the_example_of_a_gate_is_read_with_its_baselines_and_checks():
     found = load(CONF / "gate.toml", {}).gate
     assert [baseline.name for baseline in found.baseline] == ["recent_good", "2026-11-20"]
-    assert [(check.cutoff, check.severity, check.runs) for check in found.check] == [
-        (10, "fail", ["hybrid"]),
-        (3, "warn", None),
+    assert [(check.cutoff, check.severity, check.runs, check.slice) for check in found.check] == [
+        (10, "fail", ["hybrid"], None),
+        (3, "warn", None, None),
+        (10, "warn", ["hybrid"], "language=de"),
     ]
     assert (found.rule, found.alpha, found.on_changed_judgments) == ("regression", 0.05, "refuse")
 
