@@ -49,6 +49,8 @@ class Night:
     noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
     #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
     failed_before: Collection[tuple[Any, ...]] = ()
+    #: The datasets that its evaluation found judged but without results.
+    without_results: Collection[str] = ()
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":

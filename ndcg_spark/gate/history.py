@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark import engine
-from ndcg_spark.comparison.baselines import alike, baseline_night, earlier, expected_datasets, together
+from ndcg_spark.comparison.baselines import alike, arrived, baseline_night, earlier, expected_datasets, together
 from ndcg_spark.comparison.comparability import different_options, fingerprint
 from ndcg_spark.comparison.trend import LEAST, WINDOW
 from ndcg_spark.config_values import RECENT_GOOD
@@ -57,7 +57,8 @@ class History:
 
         `measures` are those whose noise is wanted; `confirm` is how many nights in a row must fail.
         """
-        there = {night.dataset for night in self.nights if night.evaluated_on == tonight.evaluated_on}
+        # A night of the same date that an earlier evaluation has left is no arrival.
+        there = arrived(self.nights, tonight.evaluated_on).difference(tonight.without_results)
         before = earlier(self.nights, tonight.dataset, tonight.evaluated_on)[-(confirm - 1) :] if confirm > 1 else []
         failed = [_failed(night) for night in before]
         return dataclasses.replace(
