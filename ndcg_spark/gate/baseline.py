@@ -45,6 +45,8 @@ class Night:
     datasets: Sequence[str] = ()
     #: How many nights its scores are the mean of: the night itself, and comparable good nights before it.
     nights: int = 1
+    #: The date of the first of them.
+    first_night: str | None = None
     #: By run, measure and cutoff, the standard deviation of the differences between comparable good nights.
     noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
     #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
@@ -147,6 +149,7 @@ class Baseline:
             "baseline": self.config.name,
             "night": self.evaluated_on,
             "nights": self.night and self.night.nights,
+            "first_night": self.night and self.night.first_night,
             "evaluation_id": self.night and self.night.evaluation_id,
             "judged_queries": self.changes.queries or None,
             "queries_with_other_judgments": self.changes.changed,

@@ -49,8 +49,9 @@ class History:
         if found is None:
             return None
         most = config.nights if config.night == RECENT_GOOD else 1
-        nights = len(alike(self.nights, found, most))
-        return dataclasses.replace(night_of(found), datasets=together(self.nights, found), nights=nights)
+        nights = alike(self.nights, found, most)
+        datasets, first = together(self.nights, found), nights[0].evaluated_on
+        return dataclasses.replace(night_of(found), datasets=datasets, nights=len(nights), first_night=first)
 
     def known_of(self, tonight: Night, measures: Sequence[str], confirm: int) -> Night:
         """Tonight with what its history adds: its noise, the checks that failed before, the other datasets of its date.

@@ -648,6 +648,7 @@ def test_the_share_of_unchanged_queries_is_told():
         "baseline": "last_good",
         "night": YESTERDAY,
         "nights": 1,
+        "first_night": None,
         "evaluation_id": f"id of {YESTERDAY}",
         "judged_queries": 125,
         "queries_with_other_judgments": 25,
