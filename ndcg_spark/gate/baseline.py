@@ -53,6 +53,8 @@ class Night:
     failed_before: Collection[tuple[Any, ...]] = ()
     #: The datasets that its evaluation found judged but without results.
     without_results: Collection[str] = ()
+    #: If the gate compares no nights, the runs of the last good one, which are expected all the same.
+    expected_runs: Collection[str] = ()
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":

@@ -15,7 +15,7 @@ from ndcg_spark import engine
 from ndcg_spark.comparison.baselines import alike, arrived, baseline_night, earlier, expected_datasets, together
 from ndcg_spark.comparison.comparability import different_options, fingerprint
 from ndcg_spark.comparison.trend import LEAST, WINDOW
-from ndcg_spark.config_values import RECENT_GOOD
+from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
@@ -87,6 +87,11 @@ class History:
             for key, values in scores.items()
             if len(values) > LEAST
         }
+
+    def expected_runs(self, dataset: str, evaluated_on: str) -> list[str]:
+        """The runs of the last good night of a dataset before a date."""
+        found = baseline_night(self.nights, dataset, evaluated_on, LAST_GOOD)
+        return night_of(found).runs if found else []
 
     def expected(self, dataset: str, evaluated_on: str) -> dict[str, str]:
         """As `expected_datasets`."""

@@ -96,6 +96,23 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("baseline", "check"), [([], {"min_value": 0.1}), ([{"run": "bm25"}], {"max_drop": 0.9})])
+def test_a_gate_that_compares_no_nights_misses_a_run_until_a_night_without_it_is_accepted(tmp_path, baseline, check):
+    gate = {"baseline": baseline, "check": [{"cutoff": 3, **check}]}
+    runs = ["bm25", "dense"]
+    found = evaluated(
+        tmp_path,
+        settings(tmp_path, "2026-11-01", gate, runs=["hybrid", *runs]),
+        settings(tmp_path, "2026-11-02", gate, runs=runs),
+        {**settings(tmp_path, "2026-11-03", gate, runs=runs), "accepted": "hybrid was given up"},
+        settings(tmp_path, "2026-11-04", gate, runs=runs),
+    )
+    assert [(night["code"], night["exit_code"]) for night in found] == [
+        *(("passed", 0), ("missing_run", 6), ("missing_run", 0), ("passed", 0))
+    ]
+
+
+@pytest.mark.slow
 def test_a_night_that_was_last_good_and_is_run_again_is_not_compared_with_itself(after_two):
     found = evaluated(after_two, settings(after_two, "2026-11-02", worse=30), settings(after_two, "2026-11-03"))
     assert short(found) == [
