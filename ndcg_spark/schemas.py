@@ -324,7 +324,17 @@ EVALUATIONS = _table(
     ("seconds", _NUMBER),
     *(
         (name, _TEXT)
-        for name in ("options", "configuration", "inputs", "datasets", "versions", "counts", "rejected", "steps")
+        for name in (
+            "options",
+            "configuration",
+            "inputs",
+            "datasets",
+            "datasets_without_results",
+            "versions",
+            "counts",
+            "rejected",
+            "steps",
+        )
     ),
     ("findings", _TEXT),
     ("files", _TEXT),

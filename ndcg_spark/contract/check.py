@@ -71,6 +71,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         results.batches,
     )
     if results.without:
+        limits.refuse_unrelated(tables.result_counts, results.place)
         tables = exclusions.without_excluded(tables, results.without)
     limits.refuse_coverage(tables, config, results.place)
     return tables

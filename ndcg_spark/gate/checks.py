@@ -74,13 +74,13 @@ def _noise(check: CheckConfig, run: str, tonight: Night, baseline: Baseline, cri
 
 
 def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Baseline], source: Baseline | None) -> Sequence[str]:
-    """The runs of a check: those that it names, or all of tonight and of the expected baselines.
+    """The runs of a check: those that it names, or all of tonight, of the expected baselines, and else expected.
 
     In this way, a run that did not arrive is noticed. The run that the others are compared with is not included.
     """
     if check.runs is not None:
         return check.runs
-    names = {*tonight.runs, *(run for each in expected for run in each.runs)}
+    names = {*tonight.runs, *tonight.expected_runs, *(run for each in expected for run in each.runs)}
     return sorted(names - {source.config.run if source else None})
 
 

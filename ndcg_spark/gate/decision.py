@@ -46,11 +46,17 @@ def decide(
     return _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
 
 
-def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str) -> Verdict:
-    """The verdict on a dataset that has no night of this date; `newest` is the date of its last night before that."""
+def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str | None = None) -> Verdict:
+    """The verdict on a dataset that has no night of this date.
+
+    `newest` is the date of its last night before that; without it, the dataset was judged but had no results.
+    """
     reason = (
         f"the dataset {dataset} has no night of {evaluated_on}; its last night before that is of {newest}; find out "
         "why or, if it was given up, name the others with --dataset"
+        if newest
+        else f"the dataset {dataset} is judged but has no results in the evaluation of {evaluated_on}; find out why "
+        "or, if it was given up, remove its judgments"
     )
     return _verdict(gate, dataset, evaluated_on, [_datasets(gate, "gate", (Code.MISSING_DATASET, reason))])
 

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark import engine
-from ndcg_spark.comparison.baselines import alike, baseline_night, earlier, expected_datasets, together
+from ndcg_spark.comparison.baselines import alike, arrived, baseline_night, earlier, expected_datasets, together
 from ndcg_spark.comparison.comparability import different_options, fingerprint
 from ndcg_spark.comparison.trend import LEAST, WINDOW
-from ndcg_spark.config_values import RECENT_GOOD
+from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
@@ -49,15 +49,17 @@ class History:
         if found is None:
             return None
         most = config.nights if config.night == RECENT_GOOD else 1
-        nights = len(alike(self.nights, found, most))
-        return dataclasses.replace(night_of(found), datasets=together(self.nights, found), nights=nights)
+        nights = alike(self.nights, found, most)
+        datasets, first = together(self.nights, found), nights[0].evaluated_on
+        return dataclasses.replace(night_of(found), datasets=datasets, nights=len(nights), first_night=first)
 
     def known_of(self, tonight: Night, measures: Sequence[str], confirm: int) -> Night:
         """Tonight with what its history adds: its noise, the checks that failed before, the other datasets of its date.
 
         `measures` are those whose noise is wanted; `confirm` is how many nights in a row must fail.
         """
-        there = {night.dataset for night in self.nights if night.evaluated_on == tonight.evaluated_on}
+        # A night of the same date that an earlier evaluation has left is no arrival.
+        there = arrived(self.nights, tonight.evaluated_on).difference(tonight.without_results)
         before = earlier(self.nights, tonight.dataset, tonight.evaluated_on)[-(confirm - 1) :] if confirm > 1 else []
         failed = [_failed(night) for night in before]
         return dataclasses.replace(
@@ -85,6 +87,11 @@ class History:
             for key, values in scores.items()
             if len(values) > LEAST
         }
+
+    def expected_runs(self, dataset: str, evaluated_on: str) -> list[str]:
+        """The runs of the last good night of a dataset before a date."""
+        found = baseline_night(self.nights, dataset, evaluated_on, LAST_GOOD)
+        return night_of(found).runs if found else []
 
     def expected(self, dataset: str, evaluated_on: str) -> dict[str, str]:
         """As `expected_datasets`."""

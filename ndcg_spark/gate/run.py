@@ -58,6 +58,9 @@ def run_gate(
     """
     with _unless_unreadable():
         tonight = history.known_of(tonight, gate.measures, gate.confirm)
+        if not gate.compares_nights:
+            expected = history.expected_runs(tonight.dataset, tonight.evaluated_on)
+            tonight = dataclasses.replace(tonight, expected_runs=expected)
     run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
     baselines = [run.baseline(config) for config in gate.baseline]
     rows = {id(row): dict(row) for each in baselines for row in each.rows}

@@ -23,7 +23,9 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 
 def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
-    """Validate both tables by the rules of the configured convention: `counts`, `rejected` and `judged_rate`, for JSON.
+    """Validate both tables by the rules of the configured convention: for JSON.
+
+    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`.
 
     Raises
     ------
@@ -51,5 +53,6 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
     return {
         "counts": counts,
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
+        "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
     }

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
+from ndcg_spark.comparison.baselines import arrived
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
@@ -19,6 +20,7 @@ from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.decision import decide_absent
 from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
@@ -102,6 +104,7 @@ def gate_written(
             _fingerprint(checked.result_counts, dataset),
             rows_of[dataset],
             sorted(rows_of),
+            without_results=checked.datasets_without_results,
         )
         of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
         history = History.of(output, session)
@@ -117,7 +120,9 @@ def gate_written(
         name: {"verdict": each.verdict.as_json(), "accepted": context.accepted} for name, each in results.items()
     }
     lost = [(dataset, *query) for dataset, each in results.items() for query in each.lost]
-    return [each.verdict for each in results.values()], of_datasets, lost
+    date = evaluation.evaluated_on.isoformat()
+    absent = [decide_absent(gate, dataset, date) for dataset in checked.datasets_without_results]
+    return [*(each.verdict for each in results.values()), *absent], of_datasets, lost
 
 
 def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
@@ -163,11 +168,15 @@ def _published(
     nights = log.committed(output)
     date = config.date.isoformat()
     of_date = select_nights(nights, output, date, dataset)
+    there = sorted(arrived(nights, date))
+    all_of_date = (night for night in nights if night.evaluated_on == date)
+    without_results = {name for night in all_of_date for name in night.record.get("datasets_without_results", ())}
+    judged_only = {name for name in without_results.difference(there) if dataset in (None, name)}
+    of_date = [night for night in of_date if night.dataset not in judged_only]
     absent = missing_datasets(nights, date, dataset)
     # A gate that compares nights reports this in its verdicts.
     if absent and not gate.compares_nights:
         report_step("note", absent)
-    there = sorted({night.dataset for night in nights if night.evaluated_on == date})
     with log.unreplaced(of_date), open_engine(config.engine, config.remote) as engine, translated_failures(()):
         report_step("engine", engine.name)
         history, tables = History(nights, engine.session), slice_tables(engine, config)
@@ -179,7 +188,8 @@ def _published(
             attributes = tables.attributes or kept_attributes(night, engine.session)
             result = run_gate(gate, tonight, scores, history, attributes, tables.weights, reason)
             verdicts.append(result.verdict)
-        others = {night.dataset for night in nights}.difference(there) if dataset is None else set()
+        verdicts += [decide_absent(gate, name, date) for name in sorted(judged_only)]
+        others = {night.dataset for night in nights}.difference(there, judged_only) if dataset is None else set()
         missing = (run_gate_on_absent(gate, name, date, there, history) for name in sorted(others))
         verdicts += [verdict for verdict in missing if verdict is not None]
     return of_date, verdicts

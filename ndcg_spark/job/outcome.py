@@ -45,6 +45,8 @@ class EvaluationOutcome:
     headline: str | None = None
     #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which are of all queries.
     slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    #: The datasets that are judged but have no results, and so no scores.
+    datasets_without_results: list[str] = dataclasses.field(default_factory=list)
 
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
@@ -84,6 +86,7 @@ def outcome_of(
         verdicts,
         config.headline,
         means[1],
+        checked.datasets_without_results,
     )
 
 
@@ -101,6 +104,7 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
         "options": config.convention.options(),
         "formula": config.convention.formula,
         "datasets": [config.dataset if name is None else name for name in checked.datasets],
+        "datasets_without_results": checked.datasets_without_results,
         "engine": context.engine.name,
         "versions": {
             "ndcg_spark": ndcg_spark.__version__,

@@ -280,7 +280,9 @@ def _is_not_worse(verdict: Row) -> bool:
         each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive"
         for each in verdict.get("findings", ())
     ]
-    return verdict.get("verdict") == "pass" or (bool(measured) and all(measured))
+    # If there is no verdict and nothing is inconclusive, nothing was measured: all checks only warn.
+    is_doubtful = any(each["outcome"] == "inconclusive" for each in verdict.get("findings", ()))
+    return verdict.get("verdict") == "pass" or (all(measured) and is_doubtful)
 
 
 def utc_now() -> str:

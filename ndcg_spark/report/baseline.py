@@ -60,6 +60,8 @@ class NightComparison:
     findings: Sequence[Row] = ()
     #: The rows of CHANGE_PARTS.
     change_parts: Sequence[Row] = ()
+    #: If the baseline is the mean of several nights: the date of the first one, and how many; `date` is the last one.
+    mean_of: tuple[str, int] | None = None
 
     def by_run(self, place: Place) -> dict[str, Row]:
         """The comparison of every run that has one by this measure, on all queries, without weights."""
@@ -78,8 +80,15 @@ class NightComparison:
         return next((-float(limit) for limit in limits if limit is not None), None)
 
     def baseline_of(self, run: str) -> str:
-        """What a run is compared with, in words."""
+        """What the queries of a run are shown beside, in words."""
         return f"{self.run or run}{f' of {self.date}' if self.date else ''}"
+
+    def against(self, run: str) -> str:
+        """What a run is compared with, in words."""
+        if self.mean_of is None:
+            return self.baseline_of(run)
+        first, nights = self.mean_of
+        return f"its mean of {nights} nights, {first} to {self.date}"
 
     def is_baseline(self, run: str) -> bool:
         """Whether a run is the baseline itself."""
@@ -154,7 +163,9 @@ def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | 
         if then and date and then.evaluation_id != baseline["evaluation_id"]:
             then = None
         run, warnings = (None, _limits(baseline, then is not None)) if date else (own[0]["baseline"], [])
-        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops)
+        nights_of_mean = baseline.get("nights") or 1
+        mean_of = (baseline["first_night"], nights_of_mean) if nights_of_mean > 1 else None
+        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops, mean_of=mean_of)
     return None
 
 

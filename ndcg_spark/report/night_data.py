@@ -77,12 +77,13 @@ class NightData:
     def against(self) -> str | None:
         """What the run is compared with, in words, whether its scores are still there or not."""
         found = self.comparison
-        return found.baseline_of(self.run) if found and not found.is_baseline(self.run) else None
+        return found.against(self.run) if found and not found.is_baseline(self.run) else None
 
     @property
     def baseline(self) -> str | None:
-        """What the run is compared with, in words, if its scores are there."""
-        return self.against if self.comparison and self.comparison.night else None
+        """What the queries of the run are shown beside, in words, if its scores are there."""
+        found = self.comparison
+        return found.baseline_of(self.run) if found and found.night and not found.is_baseline(self.run) else None
 
 
 def headline(night: Night, measure: str | None) -> Place:

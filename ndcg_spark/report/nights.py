@@ -39,11 +39,16 @@ def print_nights(nights: Nights, scores: NightScores, style: str, asked: Measure
     print_result(
         style,
         lambda: [_table(nights, scores, asked)],
-        lambda: [
-            {**{field: getattr(night, field) for field in names}, "dataset_scores": rows}
-            for night, rows in zip(nights, scores, strict=True)
-        ]
-        + [{**{field: row[field] for field in names[:3]}, "record": row, "dataset_scores": []} for row in nights.attempts],
+        lambda: (
+            [
+                {**{field: getattr(night, field) for field in names}, "dataset_scores": rows}
+                for night, rows in zip(nights, scores, strict=True)
+            ]
+            + [
+                {**{field: row[field] for field in names[:3]}, "record": row, "dataset_scores": []}
+                for row in nights.attempts
+            ]
+        ),
         measure_first(DATASET_SCORES, COLUMNS),
         (row for rows in scores for row in rows),
     )

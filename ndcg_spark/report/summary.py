@@ -39,7 +39,7 @@ def answer(data: NightData) -> str:
         own = next(each for each in data.means if each["run"] == data.run)
         mean = f"{data.measure} of {data.run} is {rounded(own.get(data.place[0]))}"
         return f"{mean}; there is nothing to compare it with."
-    against = data.comparison.baseline_of(data.run)
+    against = data.comparison.against(data.run)
     if row["difference"] is None:
         return f"{data.run} cannot be compared with {against}."
     if "unchanged" in row["flags"]:

@@ -18,7 +18,6 @@ from ndcg_spark.tables.table import (
     signed,
     text_table,
 )
-from ndcg_spark.text import printable
 
 #: How many characters a bar has; no difference is in the middle.
 _WIDTH = 25
@@ -82,7 +81,7 @@ def comparison_table(
     if gone:
         notes.append(f"no room for: {', '.join(gone)}; a wider terminal and --format json show them")
     columns = [each for each in columns if each.heading not in moved]
-    return text_table(columns, shown, notes, title=counts(rows), sentences=warnings, below=list(map(printable, below)))
+    return text_table(columns, shown, notes, title=counts(rows), sentences=warnings, below=below)
 
 
 def _too_wide(columns: Sequence[TextColumn], leaving: Sequence[str], rows: Rows, width: int | None) -> list[str]:

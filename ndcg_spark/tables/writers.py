@@ -71,7 +71,8 @@ def text(table: TextTable) -> list[str]:
     headings, *rows = aligned(table.headings, table.rows, table.numbers)
     below = [[line] for line in table.below] or [[]] * len(rows)
     lines += [headings, *(line for row, more in zip(rows, below, strict=True) for line in (row, *more))]
-    return [*lines, *(["", *table.notes] if table.notes else [])]
+    # Titles and sentences contain names as they are.
+    return [printable(line) for line in (*lines, *(["", *table.notes] if table.notes else []))]
 
 
 def markdown(table: TextTable) -> list[str]:

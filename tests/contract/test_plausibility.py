@@ -8,6 +8,7 @@ from tables import result, table
 from ndcg_spark import Convention
 from ndcg_spark.config import validate
 from ndcg_spark.contract import aggregates, ambiguity, plausibility
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.limits import refuse_breaches
 from ndcg_spark.contract.scan import count_results, with_empty_runs
@@ -94,9 +95,8 @@ def told(judged=None, runs=(), measures=None, **settings):
     config = validate({**given, "measures": measures} if measures else given, "test")
     # As results without scores and measures that know the highest grade change it.
     config = config.model_copy(update={"convention": config.convention.replace(max_grade=3.0, order="rank")})
-    checked = SimpleNamespace(
-        judgment_counts=judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0), result_counts=returned(*runs)
-    )
+    counts = judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0)
+    checked = CheckedTables(None, None, counts, returned(*runs))
     said = []
     sources = [Source(None, name, "trec", []) for name in ("judgments", "results")]
     warn_of_input(sources, checked, config, lambda step, sentence: said.append((step, sentence)))

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, minimums, night, row, spread, verdict
+from kept_nights import committed_night
 
 from ndcg_spark.comparison.comparability import ChangedJudgments
 from ndcg_spark.convention.convention import Convention
@@ -202,6 +203,17 @@ def test_a_gate_of_which_all_checks_warn_has_no_verdict_where_nothing_was_measur
     assert verdict(warns, row(FAR)).verdict == "pass"
     for found in (verdict(warns, night=None), decide_absent(warns, "shop", TONIGHT, YESTERDAY)):
         assert (found.verdict, found.exit_code) == ("none", 6)
+
+
+def test_a_night_of_which_nothing_was_measured_is_no_baseline_even_where_all_checks_only_warn():
+    def counts(*rows, **more):
+        found = verdict(gate({"max_drop": 0.01, "severity": more.pop("severity")}), *rows, **more)
+        return committed_night("web", TONIGHT, {"verdict": found.as_json()}).is_not_worse
+
+    assert not counts(severity="warn", night=None)
+    assert not counts(severity="fail", night=None)
+    assert counts(row(FAR), severity="warn")
+    assert counts(row(UNSURE), severity="fail")
 
 
 def test_queries_of_unequal_weights_are_as_many_as_they_come_down_to():
@@ -648,6 +660,7 @@ def test_the_share_of_unchanged_queries_is_told():
         "baseline": "last_good",
         "night": YESTERDAY,
         "nights": 1,
+        "first_night": None,
         "evaluation_id": f"id of {YESTERDAY}",
         "judged_queries": 125,
         "queries_with_other_judgments": 25,

@@ -23,7 +23,11 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
     counted = SimpleNamespace(rows=1, fingerprint="f", fingerprints={})
     checked = SimpleNamespace(
-        both_counts=(counted, counted), breaches=[], counts=lambda _: {"results": 1}, datasets=[None]
+        both_counts=(counted, counted),
+        breaches=[],
+        counts=lambda _: {"results": 1},
+        datasets=[None],
+        datasets_without_results=[],
     )
     checked.judgment_counts = SimpleNamespace(grades={None: (0.0, 3.0)})
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))

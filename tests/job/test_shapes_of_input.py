@@ -91,6 +91,17 @@ def test_a_run_that_loses_all_its_documents_scores_0(configured, tmp_path):
     assert scores == {"bm25": (0.0, 2), "dense": (0.0, 1)}
 
 
+@pytest.mark.parametrize(("rows", "excluded"), [("q1,a\nq1,b\nq9,c\n", "3 of 3"), ("q1,a\nq1,b\n", "2 of 3")])
+def test_a_table_that_excludes_every_result_of_a_judged_query_is_named(configured, tmp_path, rows, excluded):
+    path = written(tmp_path, "train.csv", f"query_id,doc_id\n{rows}")
+    with pytest.raises(InputError, match=f"exclude: .*, {excluded} results are excluded"):
+        on_embedded(configured(exclude={"path": path}))
+    # It is not the reason where none was judged before.
+    other = written(tmp_path, "other.txt", "q8 0 a 2\n")
+    with pytest.raises(InputError, match="none of 2 queries"):
+        on_embedded(configured(judgments={"path": other}, exclude={"path": path}))
+
+
 def test_a_row_without_a_document_is_refused_in_what_is_excluded_too(configured, tmp_path):
     path = written(tmp_path, "train.csv", "user_id,item_id\nq1,a\nq1,\n")
     with pytest.raises(InputError, match=r"exclude: 1 row\(s\) without a doc_id, e\.g\. query_id=q1 doc_id=null"):
