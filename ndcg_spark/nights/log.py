@@ -26,16 +26,8 @@ Status = Literal["published", "refused", "failed"]
 
 #: The columns of EVALUATIONS whose text is JSON.
 JSON = (
-    "options",
-    "configuration",
-    "inputs",
-    "datasets",
-    "versions",
-    "counts",
-    "rejected",
-    "steps",
-    "findings",
-    "files",
+    *("options", "configuration", "inputs", "datasets", "datasets_without_results"),
+    *("versions", "counts", "rejected", "steps", "findings", "files"),
 )
 
 _SCHEMA = to_arrow_schema(EVALUATIONS)
