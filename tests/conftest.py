@@ -48,7 +48,6 @@ LONG = (
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
-    "deployment/test_benchmark_shapes.py",
     "scoring/test_on_classic_spark.py",
     "scoring/test_published_scores.py",
 )
