@@ -238,6 +238,13 @@ def test_a_server_that_is_not_there_is_an_engine_error_without_secrets():
     assert "hidden" not in answer
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_engine_that_is_named_is_not_overruled_by_the_environment():
+    named = said_with("embedded spark", SPARK_REMOTE="sc://127.0.0.1:9")
+    assert named.splitlines() == ["embedded True 3", "spark True 3"]
+
+
 def test_a_server_that_says_nothing_is_given_up(silent, monkeypatch):
     monkeypatch.setattr(connect, "ANSWER_SECONDS", 0.5)
     with pytest.raises(EngineError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:\d+, Deadline"):
