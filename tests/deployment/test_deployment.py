@@ -37,7 +37,10 @@ def script(name, *arguments, cwd=ROOT, **environment):
 
 SUBMISSIONS = {
     "local": ["--", "--config", "conf/example.toml"],
-    "standalone": ["--master", "spark://host:7077", "--py-files", "gains.py", "--", "--set", "gain={0: 0, 1: 5}"],
+    "standalone": [
+        *("--master", "spark://host:7077", "--py-files", "gains.py", "--driver-java-options", "--add-opens=a=b"),
+        *("--", "--set", "gain={0: 0, 1: 5}"),
+    ],
     "yarn-cluster": [
         "--master=yarn",
         "--deploy-mode=cluster",
