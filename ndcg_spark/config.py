@@ -1,7 +1,6 @@
 """A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
 import contextlib
-import dataclasses
 import datetime
 import tomllib
 from collections.abc import Mapping
@@ -77,8 +76,6 @@ class EvaluationConfig(Strict):
     )
     #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
-    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
-    bounds: bool = False
     #: The documents that are kept with a night, down to the deepest finite cutoff: `top` for judged queries, `lists`
     #: for all queries, `worst` for the queries that lost most against the gate's baseline.
     documents: Literal["top", "lists", "worst"] | None = None
@@ -122,7 +119,7 @@ class EvaluationConfig(Strict):
     @property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it is computed."""
-        return dataclasses.replace(self._measure_set, bounds=self.bounds)
+        return self._measure_set
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property

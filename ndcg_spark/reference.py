@@ -1,4 +1,4 @@
-"""NDCG in plain Python, for explanations and bounds, and as the reference of the tests."""
+"""NDCG in plain Python, for explanations, and as the reference of the tests."""
 
 import dataclasses
 import math

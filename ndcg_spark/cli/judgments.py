@@ -11,7 +11,7 @@ from ndcg_spark.errors import ConfigurationError
 
 #: The options of evaluations that this command lacks, or has with another meaning.
 _OF_NIGHTS = (
-    *("paths", "judgments", "exclude", "output", "documents", "measures", "bounds", "relevance", "min_judged_rate"),
+    *("paths", "judgments", "exclude", "output", "documents", "measures", "relevance", "min_judged_rate"),
     "wait_for_input",
 )
 

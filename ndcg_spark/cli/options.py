@@ -113,12 +113,6 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or as "
         "papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
-    "bounds": click.option(
-        "--bounds",
-        is_flag=True,
-        default=None,
-        help="Compute the lowest and the highest NDCG that judging the unjudged documents could give.",
-    ),
     "convention": _text("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
     "set": _texts("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
     "dataset": _text("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),

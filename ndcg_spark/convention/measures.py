@@ -171,11 +171,8 @@ MEASURES: dict[str, Measure] = {
     ),
 }
 
-#: The columns of the bounds of NDCG.
-BOUNDS = ("ndcg_low", "ndcg_high")
-
 #: The columns of the measures besides NDCG, in the order of the tables.
-COLUMNS = (*(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values), *BOUNDS)
+COLUMNS = tuple(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,8 +180,6 @@ class MeasureSet:
     """The measures of an evaluation and their cutoffs, in the order in which they are listed."""
 
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
-    bounds: bool = False
     #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
     first: tuple[str, Cutoff] | None = None
 
@@ -228,8 +223,7 @@ class MeasureSet:
     @property
     def columns(self) -> list[str]:
         """The columns of the measures besides NDCG in the tables of scores, in the order of COLUMNS."""
-        columns = [column for each in self.beside_ndcg.values() for column in each.values]
-        return [*columns, *(BOUNDS if self.bounds else ())]
+        return [column for each in self.beside_ndcg.values() for column in each.values]
 
 
 NDCG_ONLY = MeasureSet()

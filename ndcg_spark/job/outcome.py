@@ -38,8 +38,6 @@ class EvaluationOutcome:
     seconds: dict[str, float]
     #: The requested measures, each with its cutoff, such as precision@5; empty for NDCG alone.
     measures: list[str] = dataclasses.field(default_factory=list)
-    #: Whether the bounds of NDCG were requested.
-    bounds: bool = False
     #: The verdict on each night; empty without a gate.
     verdicts: Sequence[Verdict] = ()
     #: What the runs are ordered by, such as ndcg@10.
@@ -50,7 +48,7 @@ class EvaluationOutcome:
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it was computed."""
-        return measure_set_of(self.measures, self.bounds, self.headline)
+        return measure_set_of(self.measures, self.headline)
 
     @property
     def exit_code(self) -> int:
@@ -81,7 +79,6 @@ def outcome_of(
         output,
         context.clock.with_total(),
         config.measures,
-        config.bounds,
         verdicts,
         config.headline,
         means[1],
