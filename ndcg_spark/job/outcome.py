@@ -117,8 +117,6 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
             for source, counts in zip(context.sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
-        # The smallest and the largest grade of each dataset, to bound what judging more documents could change.
-        "grades": {dataset or config.dataset: both for dataset, both in checked.judgment_counts.grades.items()},
         "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": context.clock.with_total(),
