@@ -89,20 +89,6 @@ def remote(given: str) -> str:
     return given
 
 
-def duration(given: str) -> str:
-    """A duration such as 90s, 90m or 2h, as it was written."""
-    seconds_of(given)
-    return given
-
-
-def seconds_of(duration: str) -> float:
-    """The seconds of a duration such as 90s, 90m or 2h."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", duration, re.ASCII)
-    if match is None or not float(match[1]):
-        raise ValueError(f"{duration!r} is not a duration; write 90s, 90m or 2h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
-
-
 def output(given: str) -> str:
     """The path of an output, which may contain {date} but no wildcards."""
     path = paths.expanded(given.removeprefix(_DELTA))

@@ -10,7 +10,7 @@ from ndcg_spark.cli.configuration import load_arguments
 
 #: The options about scores, which a check does not compute, and those that do not apply to a list of documents.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "dataset")
-_OF_MEASURES = ("output", "documents", "measures", "wait_for_input")
+_OF_MEASURES = ("output", "documents", "measures")
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)

@@ -14,7 +14,7 @@ _Option = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path)
 #: The formats of tables and rows.
-FORMATS = ("table", "json", "csv", "spreadsheet", "markdown", "latex")
+FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 def _text(option: str, metavar: str, words: str, **more: Any) -> _Option:
@@ -145,7 +145,6 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "min_judged_rate": _fraction(
         "--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"
     ),
-    "wait_for_input": _text("--wait-for-input", "DURATION", "Wait for inputs that are late, e.g. 90m or 2h."),
     "config": _text("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     "engine": config_engine,
     "remote": remote,
