@@ -1,7 +1,6 @@
 """Values of a configuration, parsed from their written form; ValueError if that is invalid."""
 
 import datetime
-import re
 import shlex
 from collections.abc import Mapping
 
@@ -16,8 +15,6 @@ LAST_GOOD = "last_good"
 RECENT_GOOD = "recent_good"
 #: How an output of Delta tables begins; the rest is a path.
 _DELTA = "delta:"
-#: An alpha of more than twice this is useless.
-MOST_FALSE_ALARMS = 0.25
 
 
 def measures(given: object) -> list[str]:
@@ -72,14 +69,6 @@ def night(given: object) -> object:
     except ValueError:
         words = f"{RECENT_GOOD}, {LAST_GOOD}, or a date as YYYY-MM-DD"
         raise ValueError(f"{given!r} is not a night; write {words}") from None
-
-
-def false_alarm_rate(given: object) -> float:
-    """The share of nights that a text such as "1 per 100 nights" stands for."""
-    match = re.fullmatch(r"([1-9]\d*) per ([1-9]\d*) nights", str(given), re.ASCII)
-    if match is None or not 0 < int(match[1]) / int(match[2]) <= MOST_FALSE_ALARMS:
-        raise ValueError(f"{given!r} is not a rate of false alarms; write 1 per 100 nights, at most 1 per 4 nights")
-    return int(match[1]) / int(match[2])
 
 
 def remote(given: str) -> str:

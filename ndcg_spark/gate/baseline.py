@@ -5,7 +5,7 @@ Comparability is checked before any statistics, because numbers with different m
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
@@ -45,10 +45,8 @@ class Night:
     datasets: Sequence[str] = ()
     #: How many nights its scores are the mean of: the night itself, and comparable good nights before it.
     nights: int = 1
-    #: By run, measure and cutoff, the standard deviation of the differences between comparable good nights.
-    noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
-    failed_before: Collection[tuple[Any, ...]] = ()
+    #: The verdict on the night of the dataset before it; None without one.
+    previous: str | None = None
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":

@@ -1,6 +1,8 @@
 """The recipes: what their page shows is run as it stands there."""
 
 import contextlib
+import dataclasses
+import io
 import json
 import math
 import shlex
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import types
 
+import gates
 import pytest
 from pages import recipe
 from staying import command_line
@@ -136,3 +139,14 @@ def test_a_night_is_logged_to_mlflow(tmp_path, monkeypatch):
     first = {"ndcg_at_1": 0.0, "judged_rate_at_1": 0.0, "queries_at_1": 1.0}
     whole = {"ndcg_at_all": pytest.approx(1 / math.log2(3)), "judged_rate_at_all": 0.5, "queries_at_all": 1.0}
     assert said == ["ndcg_spark/default", run, (first, 2), "ndcg_spark/default", run, (whole, 2)]
+
+
+@pytest.mark.parametrize(("previous", "lines"), [("fail", 1), ("pass", 0), (None, 0)])
+def test_two_failures_in_a_row_are_told(monkeypatch, capsys, previous, lines):
+    failed = gates.verdict(
+        gates.gate(), gates.row(gates.spread(-0.1, 0.01)), tonight=dataclasses.replace(gates.night(), previous=previous)
+    )
+    content = json.dumps({"verdicts": [failed.as_json()]})
+    monkeypatch.setattr(sys, "stdin", io.StringIO(content))
+    exec(recipe("Two failures in a row", "python"), {})  # noqa: S102  # our own page
+    assert len(capsys.readouterr().out.splitlines()) == lines
