@@ -5,7 +5,7 @@ Comparability is checked before any statistics, because numbers with different m
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
@@ -47,10 +47,8 @@ class Night:
     nights: int = 1
     #: The date of the first of them.
     first_night: str | None = None
-    #: By run, measure and cutoff, the standard deviation of the differences between comparable good nights.
-    noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
-    failed_before: Collection[tuple[Any, ...]] = ()
+    #: The verdict on the night of the dataset before it; None without one.
+    previous: str | None = None
     #: The datasets that its evaluation found judged but without results.
     without_results: Collection[str] = ()
     #: If the gate compares no nights, the runs of the last good one, which are expected all the same.

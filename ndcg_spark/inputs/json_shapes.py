@@ -1,4 +1,4 @@
-"""The shape of JSON: one object a line, one object of all queries, or an export of a search tool."""
+"""The shape of JSON: one object a line, or one object of all queries."""
 
 import dataclasses
 import json
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import tool_exports, trec_layouts
+from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.column_names import is_known, refuse_other
 from ndcg_spark.inputs.shapes import Shape, TableContext, whole_lines
 
@@ -28,9 +28,6 @@ def of_json_text(text: str, kind: str, table: TableContext) -> Shape:
     """
     if table.config.format in (None, "json") and text.lstrip().startswith("{"):
         kind = _kind_of(text, kind, table)
-    if kind == "export":
-        has = frozenset({*tool_exports.COLUMNS[table.name], *table.folders} & set(table.names))
-        return Shape("export", {"query_id": table.config.columns.get("query_id", "query_id")}, has=has)
     return _of_object(text, table) if kind == "json" else _of_json_lines(text, table)
 
 
@@ -39,8 +36,6 @@ def _kind_of(text: str, kind: str, table: TableContext) -> str:
     keys = _keys_in(whole_lines(text)[:1])
     if any(is_known(name, key) for name in table.names for key in keys):
         return "jsonl"
-    if table.name in tool_exports.COLUMNS and tool_exports.is_export(text):
-        return "export"
     return "json" if kind == "json" or _depth_of(text) > 1 else "jsonl"
 
 

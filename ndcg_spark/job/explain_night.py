@@ -80,7 +80,6 @@ def _kept_runs(
 
 def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
     """The facts of one query by run, from its rows of QUERY_SCORES at one cutoff and of RANKED_DOCUMENTS."""
-    worst, best = night.record.get("grades", {}).get(night.dataset, (None, None))
     convention = convention_of(night.record)
     judged = [row for row in documents if row["run"] is None]
     if convention.ideal == "retrieved":
@@ -89,7 +88,7 @@ def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequ
     for row in scores:
         listed = _listed(documents, row["run"], convention)
         score = {**row, "dataset": night.dataset}
-        facts[row["run"]] = facts_of(score, listed, judged, (best, worst), convention, whole=False)
+        facts[row["run"]] = facts_of(score, listed, judged, convention, whole=False)
     return facts
 
 
