@@ -110,6 +110,7 @@ def id_of(value: Any, where: str) -> str | None:
         text = str.__str__(value)
         if text.isascii() or is_text([text]):
             return text
-    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+        raise InputError(f"{where}: {value!r} has half of a surrogate pair, which is not a character; correct the id")
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return str(int(value))
     raise InputError(f"{where}: {value!r} where an id is expected; ids are text or whole numbers")
