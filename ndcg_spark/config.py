@@ -251,9 +251,11 @@ def _merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
         below = merged.get(key, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             entries = {name: entry for name, entry in value.items() if entry is not None}
-            columns = {**below.get("columns", {}), **entries.get("columns", {})}
+            columns = below.get("columns", {})
+            # What is not a table is left to the validation.
+            columns = {**columns, **entries.get("columns", {})} if isinstance(columns, Mapping) else columns
             if entries:
-                merged[key] = {**below, **entries, **({"columns": columns} if columns else {})}
+                merged[key] = {**below, **entries, **({} if columns == {} else {"columns": columns})}
         elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

@@ -13,7 +13,7 @@ from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
 from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
-from ndcg_spark.inputs.dictionaries import is_nested, table_of_dictionaries
+from ndcg_spark.inputs.dictionaries import by_id, is_nested, table_of_dictionaries
 from ndcg_spark.inputs.lists import explode, unpack
 from ndcg_spark.inputs.named_runs import is_of_runs, together
 
@@ -48,8 +48,9 @@ def frame(
         It is not a table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
     if wanted is not None and is_of_runs(table, wanted):
-        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in table.items()}
-        return together(runs, [run for run, one in table.items() if is_dataframe(one)], where)
+        named = dict(by_id(table, where))
+        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in named.items()}
+        return together(runs, [run for run, one in named.items() if is_dataframe(one)], where)
     if is_dataframe(table):
         own, has = table, table.columns
     else:

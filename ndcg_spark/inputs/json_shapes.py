@@ -10,6 +10,7 @@ from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.column_names import is_known, refuse_other
 from ndcg_spark.inputs.shapes import Shape, TableContext, whole_lines
+from ndcg_spark.inputs.strict_json import is_text
 
 _SHOWN_KEYS = 10
 
@@ -55,10 +56,9 @@ def _of_json_lines(text: str, table: TableContext) -> Shape:
         raise InputError(f"{table.place}: no line is a JSON object; give the format with format if it is another")
     refuse_other(keys, wanted, table.place)
     if not kept:
-        shown = ", ".join(keys[:_SHOWN_KEYS]).encode("utf-8", "replace").decode()
         raise InputError(
-            f"{table.place}: none of {', '.join(wanted)} is a key of the first lines; they have {shown}; map names in "
-            "the configuration with columns"
+            f"{table.place}: none of {', '.join(wanted)} is a key of the first lines; they have "
+            f"{', '.join(keys[:_SHOWN_KEYS])}; map names in the configuration with columns"
         )
     documents = shape.columns.get("doc_id", "doc_id")
     rows = (row for row in map(_object_in, some) if row and row.get(documents) is not None)
@@ -93,8 +93,8 @@ def _of_object(text: str, table: TableContext) -> Shape:
 
 
 def _keys_in(lines: Sequence[str]) -> list[str]:
-    """The keys of the objects that the lines hold, in their order."""
-    return list({key: None for line in lines for key in _object_in(line) or ()})
+    """The keys of the objects that the lines hold, in their order, without those that are not text."""
+    return list({key: None for line in lines for key in _object_in(line) or () if is_text([key])})
 
 
 def _other_json(first: str, has_keys: bool) -> str | None:

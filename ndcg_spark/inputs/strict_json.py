@@ -28,9 +28,9 @@ def _refused(name: str) -> NotANumber:
 
 
 _PLAIN = {str, type(None)}
-#: Objects as dictionaries, in which the last of equal keys counts; ValueError for NaN and Infinity.
-LINE = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refused)
-#: Objects as Members.
+#: Objects as Members; ValueError for NaN and Infinity.
+LINE = json.JSONDecoder(object_pairs_hook=Members, parse_int=str, parse_float=str, parse_constant=_refused)
+#: The same without the error.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=Members, parse_int=str, parse_float=str, parse_constant=lambda _: NotANumber()
 )
