@@ -5,7 +5,7 @@ Comparability is checked before any statistics, because numbers with different m
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
@@ -53,6 +53,8 @@ class Night:
     without_results: Collection[str] = ()
     #: If the gate compares no nights, the runs of the last good one, which are expected all the same.
     expected_runs: Collection[str] = ()
+    #: Why these are not known.
+    unreadable: str | None = None
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":

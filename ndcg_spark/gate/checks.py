@@ -96,6 +96,8 @@ def _compared(
 def _above(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, minimums: Minimums) -> _Found:
     """The row that compares a run with the minimum of a check, or the reason why it decides nothing."""
     absent = _absent(check, run, tonight, "this night")
+    if absent is None and tonight.unreadable:
+        absent = Code.UNREADABLE, f"the published nights cannot be used, {tonight.unreadable}"
     if absent:
         return None, absent
     key = (run, check.measure, check.cutoff, *check.attribute_and_value)

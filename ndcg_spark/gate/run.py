@@ -55,11 +55,19 @@ def run_gate(
     ReplacedError
         A night that this one was compared with was evaluated again in the meantime.
     """
-    with _unless_unreadable():
+    unreadable = history.unreadable
+    try:
         tonight = history.known_of(tonight)
         if not gate.compares_nights:
             expected = history.expected_runs(tonight.dataset, tonight.evaluated_on)
             tonight = dataclasses.replace(tonight, expected_runs=expected)
+    except ReplacedError:
+        raise
+    except StorageError as error:
+        unreadable = str(error)
+    if unreadable and not gate.compares_nights:
+        # Nobody knows which runs are expected.
+        tonight = dataclasses.replace(tonight, unreadable=unreadable)
     run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
     baselines = [run.baseline(config) for config in gate.baseline]
     rows = {id(row): dict(row) for each in baselines for row in each.rows}

@@ -125,7 +125,7 @@ def test_a_dataset_that_was_evaluated_before_on_its_own_date_is_there_tonight():
 
 def test_a_night_of_the_same_date_from_before_its_dataset_had_no_results_is_no_arrival():
     history = History([kept("shop", TONIGHT)], None)
-    assert history.known_of(night(datasets=["web"], without_results=["shop"]), ["ndcg"], 1).datasets == ["web"]
+    assert history.known_of(night(datasets=["web"], without_results=["shop"])).datasets == ["web"]
 
     def datasets(shop_at, web_at):
         lacking = {"datasets_without_results": ["shop"], "committed_at": web_at}
