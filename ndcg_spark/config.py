@@ -1,7 +1,6 @@
 """A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
 import contextlib
-import dataclasses
 import datetime
 import tomllib
 from collections.abc import Mapping
@@ -46,19 +45,6 @@ NOT_READ = "not read"
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class MlflowConfig(Strict):
-    """The MLflow server that nights are logged to, and the experiment of a dataset there."""
-
-    uri: Annotated[str, Field(min_length=1)]
-    experiment: Annotated[str, Field(min_length=1)] = "ndcg_spark/{dataset}"
-
-
-class SinksConfig(Strict):
-    """Other systems that get the scores of a published night."""
-
-    mlflow: MlflowConfig | None = None
-
-
 class EvaluationConfig(Strict):
     """Everything that one evaluation needs: its inputs, which NDCG to compute, where scores go, and the engine."""
 
@@ -77,8 +63,6 @@ class EvaluationConfig(Strict):
     )
     #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
-    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
-    bounds: bool = False
     #: The documents that are kept with a night, down to the deepest finite cutoff: `top` for judged queries, `lists`
     #: for all queries, `worst` for the queries that lost most against the gate's baseline.
     documents: Literal["top", "lists", "worst"] | None = None
@@ -95,13 +79,10 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: Fraction = 0.0
-    #: How long to wait for inputs that have not arrived yet, such as 2h; None to fail at once.
-    wait_for_input: Annotated[str, AfterValidator(config_values.duration)] | None = None
     #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads the verdicts
     #: on its stdin.
     metrics_file: Annotated[str, Field(min_length=1)] | None = None
     on_verdict: Annotated[str, AfterValidator(config_values.command)] | None = None
-    sinks: SinksConfig = SinksConfig()
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
@@ -122,7 +103,7 @@ class EvaluationConfig(Strict):
     @property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it is computed."""
-        return dataclasses.replace(self._measure_set, bounds=self.bounds)
+        return self._measure_set
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
@@ -171,8 +152,6 @@ class EvaluationConfig(Strict):
                 "documents: worst keeps the documents of the queries that lost most against a gate's baseline, and "
                 "there is no gate; add [gate], or keep the top"
             )
-        if self.sinks.mlflow and not self.output:
-            raise ValueError("sinks.mlflow: it gets published nights, but there is no output; give --output")
         if self.on_verdict and self.gate is None:
             raise ValueError("on_verdict: there is no gate to give a verdict; add [gate], or remove on_verdict")
         return self
@@ -272,9 +251,11 @@ def _merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
         below = merged.get(key, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             entries = {name: entry for name, entry in value.items() if entry is not None}
-            columns = {**below.get("columns", {}), **entries.get("columns", {})}
+            columns = below.get("columns", {})
+            # What is not a table is left to the validation.
+            columns = {**columns, **entries.get("columns", {})} if isinstance(columns, Mapping) else columns
             if entries:
-                merged[key] = {**below, **entries, **({"columns": columns} if columns else {})}
+                merged[key] = {**below, **entries, **({} if columns == {} else {"columns": columns})}
         elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

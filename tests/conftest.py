@@ -21,7 +21,7 @@ from ndcg_spark.engine import Engine
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 #: Planning for sixteen partitions of three rows costs a quarter more processor time than for two.
 os.environ.setdefault("SAIL_EXECUTION__DEFAULT_PARALLELISM", "2")
-# pytest's workers have the width of a terminal that is not there, and tables would be made to fit it.
+# pytest's workers have the width of a terminal that is not there, and help would be made to fit it.
 os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,7 +48,6 @@ LONG = (
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
-    "deployment/test_benchmark_shapes.py",
     "scoring/test_on_classic_spark.py",
     "scoring/test_published_scores.py",
 )

@@ -67,6 +67,13 @@ def test_an_unknown_key_is_refused_by_name(tmp_path, text, problem):
         load(written(tmp_path, text), {})
 
 
+@pytest.mark.parametrize("given", ['"docno"', "[]", "5", "{rank = 5}"])
+@pytest.mark.parametrize("overrides", [{}, {"results": {"columns": {"doc_id": "docno"}}}, {"results": {"run": "r"}}])
+def test_columns_that_are_no_table_of_names_are_refused(tmp_path, given, overrides):
+    with pytest.raises(ConfigurationError, match=r"1 problem\(s\): results\.columns"):
+        load(written(tmp_path, f"results.columns = {given}"), overrides)
+
+
 def test_missing_paths_are_refused_with_the_arguments_that_give_them():
     with pytest.raises(ConfigurationError, match=r"2 problem\(s\).*give --judgments.*give --results"):
         load(None, {})

@@ -1,6 +1,7 @@
 """The library's `evaluate` with whatever people have for a table, and what it shows."""
 
 import contextlib
+import datetime
 import functools
 import gc
 import io
@@ -208,7 +209,16 @@ def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, caps
         (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename all but one"),
         (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty; check what should have filled it"),
         ({}, "the table is empty"),
-        ({"q": [0.5]}, "query 'q': 0.5 in a list of documents; ids are text or whole numbers"),
+        *(
+            (table, f"{key!r} where an id is expected; ids are text or whole numbers")
+            for key in (1.0, math.nan, True, np.True_, b"1", ("q", 1, 2), datetime.date(2026, 1, 1))
+            for table in ({key: {"d": 1}}, {"q": {key: 1}}, {"q": [key]}, {"q": [(key, 1)]})
+        ),
+        ({"q": {"d\ud800": 1}}, "query 'q': 'd\\ud800' has half of a surrogate pair, which is not a character"),
+        ({1: {"d": 1}, "1": {"d": 2}}, "1 and '1' are the same id; give one of them"),
+        ({"q": {"d": True}}, "a value that is true or false; give numbers"),
+        ({"q": {"d": 2, "e": np.False_}}, "a value that is true or false; give numbers"),
+        ({"q": [("d", True)]}, "a value that is true or false; give numbers"),
         ({"q": {"a": 1}, "p": ["a"]}, "some queries have a list of documents and some have numbers"),
     ],
     ids=str,
@@ -430,8 +440,15 @@ def evaluated_frame_of_spark(session, columns):
         ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, but run 'b' does not; give all"),
         ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
         ({"a": pd.DataFrame(COLUMNS).drop(columns="doc_id")}, "run 'a': 1 column(s) missing, doc_id"),
+        ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
+        ({1: pd.DataFrame(COLUMNS), "1": pd.DataFrame(COLUMNS)}, "1 and '1' are the same id"),
+        ({1.5: {"1": {"10": 1.0}}}, "results: 1.5 where an id is expected"),
+        ({"r": {"1": {"10": True}}}, "results: a value that is true or false"),
     ],
-    ids=["several runs", "no rows", "no scores", "no table", "no documents"],
+    ids=[
+        *("several runs", "no rows", "no scores", "no table", "no documents"),
+        *("no name", "one name twice", "no name of dictionaries", "no score"),
+    ],
 )
 def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(evaluate_embedded, runs, words):
     with pytest.raises(InputError, match=r"^results: ") as refused:

@@ -9,8 +9,8 @@ from pyspark.ml.base import Transformer
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.sql import functions as F
 
-from ndcg_spark import Convention, evaluate, ml
-from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark import Convention, evaluate
+from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.ml import NdcgEvaluator
 
 LONG = "user int, item int, rating double, prediction double"
@@ -42,20 +42,27 @@ def test_options_follow_the_preset(evaluate_embedded):
     assert of_rows(evaluate_embedded, convention="trec_eval gain=exp2") == pytest.approx(exponential)
 
 
-@pytest.mark.parametrize("options", [{}, {"gain": {0: 0, 1: 1, 2: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}])
-def test_the_label_of_any_convention_is_one(options):
+@pytest.mark.parametrize("options", [{}, {"gain": {0: 0, 1: 1, 5: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}])
+def test_the_label_of_any_convention_is_one(evaluate_embedded, options):
     convention = Convention.preset("trec_eval").replace(**options)
-    assert ml._convention(convention.label) == convention
+    graded, scores = ({"q": {str(row[1]): row[column] for row in ROWS}} for column in (2, 3))
+    expected = evaluate_embedded(graded, scores, [10], convention=convention).of("q", 10)["ndcg"]
+    assert of_rows(evaluate_embedded, convention=convention.label) == pytest.approx(expected)
 
 
 def test_the_examples_of_the_docstring_hold(evaluate_embedded):
     assert evaluate_embedded.call(examples_of, "ndcg_spark.ml")[0] == 0
 
 
-def test_the_cutoff_is_k_or_that_of_the_measure(evaluate_embedded):
+def test_the_cutoff_is_k(evaluate_embedded):
     assert of_rows(evaluate_embedded, k=1) == 0
-    assert of_rows(evaluate_embedded, metricName="P@2", k=1) == 1 / 2
-    assert of_rows(evaluate_embedded, metricName="AP") == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+def test_the_metric_of_mllib_is_binary(evaluate_embedded):
+    binary = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
+    assert of_rows(evaluate_embedded, metricName="ndcgAtK") == pytest.approx(binary)
+    with pytest.raises(ConfigurationError, match="metricName"):
+        of_rows(evaluate_embedded, metricName="AP")
 
 
 @pytest.mark.parametrize("score", [math.nan, None])
@@ -66,7 +73,8 @@ def test_what_als_cannot_predict_is_judged_and_not_returned(evaluate_embedded, s
 
 
 def test_a_row_without_a_grade_is_unjudged(evaluate_embedded):
-    assert of_rows(evaluate_embedded, (1, 6, None, 0.3), metricName="P@2") == 0
+    pushed = (5 / math.log2(4) + 1 / math.log2(5)) / (5 + 1 / math.log2(3))
+    assert of_rows(evaluate_embedded, (1, 6, None, 0.3)) == pytest.approx(pushed)
 
 
 def test_equal_lists_are_as_many_queries(evaluate_embedded):
@@ -88,10 +96,14 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(evaluate_embedd
 @pytest.mark.parametrize(
     ("row", "columns", "message"),
     [
-        (([1],), "prediction array<int>", "column label is missing; it has prediction"),
-        (([1], "1"), "prediction array<int>, label string", "column label is string, not an array"),
-        (([1], [1.0]), "prediction array<int>, label array<double>", "of prediction are int and those of label are do"),
-        (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "label has no field for the document"),
+        (([1],), "prediction array<int>", "it has prediction, and no column label; set labelCol"),
+        (([1], "1"), "prediction array<int>, label string", "relevant documents are string, not an array"),
+        (([1], [1.0]), "prediction array<int>, label array<double>", "documents are int and relevant ones double"),
+        (
+            ([1], [(1,)]),
+            "prediction array<int>, label array<struct<x:int>>",
+            "have no field for the document",
+        ),
         (([1], []), LISTS, "no query has a relevant document"),
     ],
 )

@@ -10,10 +10,7 @@ from ndcg_spark.cli.configuration import is_night, load_arguments
 from ndcg_spark.errors import ConfigurationError
 
 #: The options of evaluations that this command lacks, or has with another meaning.
-_OF_NIGHTS = (
-    *("paths", "judgments", "exclude", "output", "documents", "measures", "bounds", "relevance", "min_judged_rate"),
-    "wait_for_input",
-)
+_OF_NIGHTS = ("paths", "judgments", "exclude", "output", "documents", "measures", "relevance", "min_judged_rate")
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)

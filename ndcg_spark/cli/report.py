@@ -24,7 +24,6 @@ from ndcg_spark.report.console import echo
     help="Night to compare with. [default: as the gate did, else the newest with the same judgments]",
 )
 @click.option("--slices", metavar="FILE", help="Also compare these slices of queries: query_id, attribute, value.")
-@click.option("--png", type=options.FILE, metavar="FOLDER", help="Also write the plots to this folder.")
 @options.engine
 @options.remote
 def report(
@@ -51,5 +50,5 @@ def report(
     if slices and not requested.is_named:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     with Progress().running() as progress:
-        _, written = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
-    echo(map(str, written))
+        write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
+    echo([str(arguments["html"])])

@@ -50,13 +50,13 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
 
 
-def grades(table: DataFrame, reason: Column) -> Aggregates:
-    """The smallest and the largest grade of the good rows."""
+def best_grade(table: DataFrame, reason: Column) -> Aggregates:
+    """The largest grade of the good rows."""
     grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
     return Aggregates(
         {"grade": F.when(reason.isNull(), grade)},
-        {"worst": F.min("grade"), "best": F.max("grade")},
-        {"worst": F.min("worst"), "best": F.max("best")},
+        {"best": F.max("grade")},
+        {"best": F.max("best")},
     )
 
 

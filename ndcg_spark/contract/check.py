@@ -24,8 +24,8 @@ from ndcg_spark.scoring.pruning import pruning_of
 _SAMPLE = 10_000
 
 
-def typed_tables(judgments: Source, results: Source, config: EvaluationConfig) -> tuple[DataFrame, DataFrame]:
-    """Both tables with all their rows, in their schemas. Nothing is read.
+def _refuse_unusable(judgments: Source, results: Source, config: EvaluationConfig) -> None:
+    """Refuse tables that cannot be read in their schemas. Nothing is read.
 
     Raises
     ------
@@ -42,7 +42,6 @@ def typed_tables(judgments: Source, results: Source, config: EvaluationConfig) -
             f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
             "map the column away"
         )
-    return typed_judgments, typed_results
 
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
@@ -54,7 +53,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results is
         judged; or a run lacks more queries than allowed.
     """
-    typed_tables(judgments, results, config)
+    _refuse_unusable(judgments, results, config)
     judgment_rows, judgment_counts = check_judgments(judgments, config)
     good_judgments = judgment_rows.good(judgment_counts)
     judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()

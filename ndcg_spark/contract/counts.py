@@ -33,8 +33,6 @@ class JudgmentCounts:
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
     #: The largest grade; None if there is no good row.
     best_grade: float | None = None
-    #: The smallest and the largest grade of each dataset, by dataset as in `queries`.
-    grades: Mapping[str | None, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

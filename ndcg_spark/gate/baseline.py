@@ -47,14 +47,14 @@ class Night:
     nights: int = 1
     #: The date of the first of them.
     first_night: str | None = None
-    #: By run, measure and cutoff, the standard deviation of the differences between comparable good nights.
-    noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
-    failed_before: Collection[tuple[Any, ...]] = ()
+    #: The verdict on the night of the dataset before it; None without one.
+    previous: str | None = None
     #: The datasets that its evaluation found judged but without results.
     without_results: Collection[str] = ()
     #: If the gate compares no nights, the runs of the last good one, which are expected all the same.
     expected_runs: Collection[str] = ()
+    #: Why these are not known.
+    unreadable: str | None = None
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":

@@ -162,10 +162,6 @@ class GateConfig(Strict):
     rule: Literal["regression", "noninferiority", "threshold"] = "regression"
     #: The level per night, two-sided: an unchanged system fails in at most alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
-    #: Sets alpha: `1 per 100 nights` is an alpha of 0.02.
-    false_alarms: str | None = None
-    #: In how many nights in a row a check must fail before the gate does.
-    confirm: Annotated[int, Field(ge=1, le=7)] = 1
     correction: Literal["holm", "none"] = "holm"
     test: Literal["t", "randomization"] = "t"
     seed: int = 0
@@ -179,15 +175,6 @@ class GateConfig(Strict):
     check: tuple[CheckConfig, ...] = ()
     lists: tuple[ListsConfig, ...] = ()
 
-    @model_validator(mode="after")
-    def _level(self) -> Self:
-        if self.false_alarms is not None:
-            alpha = 2 * config_values.false_alarm_rate(self.false_alarms)
-            if "alpha" in self.model_fields_set and self.alpha != alpha:
-                raise ValueError(f"false_alarms sets alpha to {alpha:g}; leave one of them out")
-            self.__dict__["alpha"] = alpha
-        return self
-
     @property
     def cutoffs(self) -> list[Cutoff]:
         """The cutoffs of all checks, ascending; none without checks."""
@@ -197,11 +184,6 @@ class GateConfig(Strict):
     def compares_nights(self) -> bool:
         """Whether any of its baselines is a night."""
         return any(baseline.run is None for baseline in self.baseline)
-
-    @property
-    def measures(self) -> list[str]:
-        """The measures of all checks, each once."""
-        return list(dict.fromkeys(check.measure for check in self.check))
 
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> list[str]:

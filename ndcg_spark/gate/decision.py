@@ -3,6 +3,7 @@
 Fail closed: whatever was not measured, or cannot be compared, is not a pass.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -36,14 +37,15 @@ def decide(
     """
     found = [
         *_missing_datasets(gate, tonight, baselines),
-        *findings(gate, list(run_checks(gate, tonight, baselines, minimums)), tonight.failed_before),
-        *list_findings(gate, tonight, lists, tonight.failed_before),
+        *findings(gate, list(run_checks(gate, tonight, baselines, minimums))),
+        *list_findings(gate, tonight, lists),
         *_same_results(gate, tonight, baselines),
     ]
     warnings = [_of_unchanged(each) for each in baselines if each.changes.changed and not each.refused]
-    warnings += [*_of_noise(found), *(sentence for each in baselines for sentence in each.warnings)]
+    warnings += [sentence for each in baselines for sentence in each.warnings]
     of_records = [each.as_json() for each in baselines]
-    return _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
+    verdict = _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
+    return dataclasses.replace(verdict, previous=tonight.previous)
 
 
 def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str | None = None) -> Verdict:
@@ -114,19 +116,6 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
 
 def _drop(finding: Finding) -> float:
     return finding.value or 0.0 if finding.criterion == "drop" else 0.0
-
-
-def _of_noise(found: Sequence[Finding]) -> list[str]:
-    """A warning if an unchanged system varies from night to night by more than half of the allowed drop."""
-    noisy = [each for each in found if each.noise and each.threshold is not None and -each.threshold < 2 * each.noise]
-    if not noisy:
-        return []
-    first = noisy[0]
-    return [
-        f"{len(noisy)} check(s) allow less than twice the usual change, e.g. {first.measure}@{first.cutoff} of "
-        f"{first.run} {-(first.threshold or 0.0):.4f}, where nights differ by {first.noise:.4f} (standard "
-        "deviation); expect nights without a verdict, allow more, or add queries"
-    ]
 
 
 def _of_unchanged(baseline: Baseline) -> str:

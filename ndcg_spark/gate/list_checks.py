@@ -1,10 +1,10 @@
 """What each check of lists found for every run: limits on how much lists may or must have changed."""
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Iterator
 
 from ndcg_spark.gate.baseline import Night, Refusal
 from ndcg_spark.gate.config import GateConfig, ListsConfig
-from ndcg_spark.gate.findings import confirmed, effect_of
+from ndcg_spark.gate.findings import effect_of
 from ndcg_spark.gate.lists import ComparedLists
 from ndcg_spark.gate.rules import ROUNDING, Row
 from ndcg_spark.gate.verdict import Code, Finding, Outcome
@@ -19,10 +19,8 @@ _LIMITS = {
 }
 
 
-def list_findings(
-    gate: GateConfig, tonight: Night, lists: ComparedLists, failed_before: Collection[Hashable] = ()
-) -> Iterator[Finding]:
-    """One finding per limit and run of every check of lists, in their order; `failed_before` as for `findings`."""
+def list_findings(gate: GateConfig, tonight: Night, lists: ComparedLists) -> Iterator[Finding]:
+    """One finding per limit and run of every check of lists, in their order."""
     rows = {(row["run"], row["cutoff"]): row for row in lists.rows}
     for number, check in enumerate(gate.lists):
         for criterion, limit in check.limits.items():
@@ -30,8 +28,7 @@ def list_findings(
             for run in [*names] if names else [None]:
                 row = rows.get((run, check.cutoff)) if run else None
                 refused = _refused(check, run, tonight, lists, row)
-                found = _finding(gate, f"gate.lists.{number}", check, (criterion, limit), run, lists, row, refused)
-                yield confirmed(gate, found, failed_before)
+                yield _finding(gate, f"gate.lists.{number}", check, (criterion, limit), run, lists, row, refused)
 
 
 def _refused(

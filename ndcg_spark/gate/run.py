@@ -1,8 +1,7 @@
 """Run the gate on a night: look up its baselines among the published nights, compare it with them, and decide."""
 
-import contextlib
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -56,27 +55,24 @@ def run_gate(
     ReplacedError
         A night that this one was compared with was evaluated again in the meantime.
     """
-    with _unless_unreadable():
-        tonight = history.known_of(tonight, gate.measures, gate.confirm)
+    unreadable = history.unreadable
+    try:
+        tonight = history.known_of(tonight)
         if not gate.compares_nights:
             expected = history.expected_runs(tonight.dataset, tonight.evaluated_on)
             tonight = dataclasses.replace(tonight, expected_runs=expected)
+    except ReplacedError:
+        raise
+    except StorageError as error:
+        unreadable = str(error)
+    if unreadable and not gate.compares_nights:
+        # Nobody knows which runs are expected.
+        tonight = dataclasses.replace(tonight, unreadable=unreadable)
     run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
     baselines = [run.baseline(config) for config in gate.baseline]
     rows = {id(row): dict(row) for each in baselines for row in each.rows}
     verdict = decide(gate, tonight, baselines, accepted, run.minimums(), lists)
     return GateResult(verdict, list(rows.values()), _lost(baselines))
-
-
-@contextlib.contextmanager
-def _unless_unreadable() -> Iterator[None]:
-    """Run the block, which may stop if nights cannot be read; the verdict then reports what depends on them."""
-    try:
-        yield
-    except ReplacedError:
-        raise
-    except StorageError:
-        return
 
 
 def run_gate_on_absent(

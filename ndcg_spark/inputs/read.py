@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, columnar, discover, engine_files, lakehouse, run_names
@@ -164,8 +165,10 @@ def _read(
     refuse_unlike(files, kind, name)
     footers = columnar.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
-    has = [*shape.fields, *folders]
+    has = list(dict.fromkeys([*shape.fields, *folders]))
     schema = schema_of(has)
+    ours = {shape.columns.get(field, field).lower() for field in schema.names}
+    refuse_alike((name for name in has if name.lower() in ours), context.place)
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.inputs import json_object, tool_exports
+from ndcg_spark.inputs import json_object
 from ndcg_spark.inputs.csv_text import SEPARATORS, CsvText
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.json_lines import JsonLines
@@ -36,7 +36,7 @@ def text_to_parquet(
         return {ours: values[theirs] for ours, theirs in folders.items() if theirs in values}
 
     form = _format(shape, names)
-    read = _keys(shape, names, where) if form is None else form.columns
+    read = _keys(shape, names) if form is None else form.columns
     has = [ours for ours in names if ours in read or ours in constants(files[0])]
     # A message shows the fields of a line without a header in their order.
     schema = schema_of(sorted(has, key=[*shape.layout.names, *names].index) if shape.layout else has)
@@ -55,7 +55,7 @@ def text_to_parquet(
 
 def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
     """The reader of lines; None for JSON that is not one object a line."""
-    if shape.kind in ("json", "export"):
+    if shape.kind == "json":
         return None
     if shape.layout is not None:
         return TrecText(shape.layout)
@@ -68,21 +68,15 @@ def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
     return JsonLines(present, absent, shape.has_lists, is_ranked)
 
 
-def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
+def _keys(shape: Shape, names: Sequence[str]) -> Sequence[str]:
     """Our columns in the rows of JSON that is not one object a line."""
-    if shape.kind == "export":
-        return tool_exports.COLUMNS[where]
     return columns_of_object(names, shape.depth) if shape.layout is None else shape.layout.names
 
 
 def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iterator[Columns]:
     place = f"{where}: {file.path}"
     with file.open(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        if shape.kind == "export":
-            rows = tool_exports.rows(text, where, place, shape.columns["query_id"])
-        else:
-            rows = json_object.rows(names, shape.depth, text, place)
-        yield from columns_of(names, rows)
+        yield from columns_of(names, json_object.rows(names, shape.depth, text, place))
 
 
 def _without_empty(table: pa.Table) -> pa.Table:

@@ -8,7 +8,6 @@ from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.input_wait import wait_for_inputs
 from ndcg_spark.job.progress import ReportStep, report_rows_read, warn_of_input
 from ndcg_spark.job.scores import (
     counted_refusals,
@@ -35,7 +34,6 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        wait_for_inputs(engine, config, report_step)
         context = context_of(engine, config, report_step)
         sources, config = context.sources, context.config
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)

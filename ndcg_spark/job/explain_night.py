@@ -78,7 +78,6 @@ def _kept_runs(night: Night, scores: Sequence[Row], documents: Sequence[Row], re
 
 def facts_of_night(night: Night, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
     """The facts of one query by run, from its rows of QUERY_SCORES at one cutoff and of RANKED_DOCUMENTS."""
-    worst, best = night.record.get("grades", {}).get(night.dataset, (None, None))
     convention = convention_of(night.record)
     judged = [row for row in documents if row["run"] is None]
     if convention.ideal == "retrieved":
@@ -87,7 +86,7 @@ def facts_of_night(night: Night, scores: Iterable[Row], documents: Sequence[Row]
     for row in scores:
         listed = _listed(documents, row["run"], convention)
         score = {**row, "dataset": night.dataset}
-        facts[row["run"]] = facts_of(score, listed, judged, (best, worst), convention, whole=False)
+        facts[row["run"]] = facts_of(score, listed, judged, convention, whole=False)
     return facts
 
 

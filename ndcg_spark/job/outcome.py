@@ -37,8 +37,6 @@ class EvaluationOutcome:
     seconds: dict[str, float]
     #: The requested measures, each with its cutoff, such as precision@5; empty for NDCG alone.
     measures: list[str] = dataclasses.field(default_factory=list)
-    #: Whether the bounds of NDCG were requested.
-    bounds: bool = False
     #: The verdict on each night; empty without a gate.
     verdicts: Sequence[Verdict] = ()
     #: What the runs are ordered by, such as ndcg@10.
@@ -51,7 +49,7 @@ class EvaluationOutcome:
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it was computed."""
-        return measure_set_of(self.measures, self.bounds, self.headline)
+        return measure_set_of(self.measures, self.headline)
 
     @property
     def exit_code(self) -> int:
@@ -82,7 +80,6 @@ def outcome_of(
         output,
         context.clock.with_total(),
         config.measures,
-        config.bounds,
         verdicts,
         config.headline,
         means[1],
@@ -122,8 +119,6 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
             for source, counts in zip(context.sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
-        # The smallest and the largest grade of each dataset, to bound what judging more documents could change.
-        "grades": {dataset or config.dataset: both for dataset, both in checked.judgment_counts.grades.items()},
         "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": context.clock.with_total(),

@@ -21,7 +21,7 @@ _MOST_RUNS = 40
 class Figure:
     """A plot, and the tables behind it; none if a table of the page has its numbers."""
 
-    #: What a file of it is called, and its place on a page.
+    #: Its place on a page.
     name: str
     title: str
     words: str

@@ -23,7 +23,7 @@ from ndcg_spark.schemas import (
     TO_JUDGE,
     query_key,
 )
-from ndcg_spark.scoring import aggregation, bounds, counted_queries, documents, ideal, lists
+from ndcg_spark.scoring import aggregation, counted_queries, documents, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.slices import Slices
@@ -48,8 +48,6 @@ class Evaluation:
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
-        if self.measures.bounds:
-            bounds.refuse_unbounded(self.convention)
 
     def under(self, convention: Convention) -> Self:
         """The same evaluation under another convention."""
@@ -83,7 +81,6 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     of_documents = beside_ndcg.of_documents(convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, of_documents)
     of_ranks, of_lists = beside_ndcg.of_ranks(convention, measures), beside_ndcg.of_lists(convention, measures)
-    of_lists |= bounds.of_lists(convention) if measures.bounds else {}
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_ranks, of_lists)
     of_queries = beside_ndcg.of_queries(convention) if measures.beside_ndcg else {}
     queries = ideal.of_queries(judged, key, None if None in cutoffs else depth, of_queries)
@@ -94,8 +91,6 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     elif convention.ideal != "retrieved":
         ranking = ideal.ideal_ranking(queries, key, convention, kept)
         queries = ideal.ideal_scores(ranking, key, cutoffs, convention, kept)
-    if measures.bounds:
-        queries = queries.join(bounds.of_queries(judged, key, convention, depth), on=key, how="inner")
     table = counted_queries.scores_of_pairs(
         runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures
     )

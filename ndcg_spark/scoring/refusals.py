@@ -51,11 +51,6 @@ MEAN_WITHOUT_GAIN = Refusal(
     "judgments: the mean of a document's grades has no finite gain",
     "set another gain, or set judgment_duplicates=max",
 )
-NEGATIVE_IN_BOUNDS = Refusal(
-    "negative_in_bounds",
-    "judgments: a negative gain, for which bounds are not defined",
-    "set negative=as_unjudged, or leave bounds out",
-)
 NOT_FINITE = Refusal(
     "dcg_is_not_finite", "convention: a DCG that is not a finite number", "correct the gains or the discounts"
 )

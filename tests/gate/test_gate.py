@@ -13,7 +13,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.baseline import Baseline, Night, key_of, refused_baseline, refused_judgments
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.rules import allowed_drop
-from ndcg_spark.gate.verdict import check_key, exit_code_of
+from ndcg_spark.gate.verdict import exit_code_of
 from ndcg_spark.tables.verdicts import verdict_table
 
 #: Differences of 100 queries: far below what is allowed and sure of it; below, and not sure; a little, sure or not.
@@ -172,30 +172,6 @@ def test_what_is_detectable_fails_in_four_of_five_nights(checks):
     drop = found(spread(0, 0.1)).minimum_detectable
     failed = sum(found(chance.normal(-drop, 0.1, 100)).outcome == "fail" for _ in range(400))
     assert 300 <= failed <= 345
-
-
-def test_a_night_is_warned_of_where_nights_differ_by_more_than_half_of_what_is_allowed():
-    noise = {("hybrid", "ndcg", 10): 0.006}
-    found = verdict(gate(), row(LITTLE), tonight=night(noise=noise))
-    assert (found.verdict, found.findings[0].noise) == ("pass", 0.006)
-    assert found.warnings[0].startswith(
-        "1 check(s) allow less than twice the usual change, e.g. ndcg@10 of hybrid 0.0100, where nights "
-        "differ by 0.0060"
-    )
-    assert verdict(gate({"max_drop": 0.012}), row(LITTLE), tonight=night(noise=noise)).warnings == ()
-
-
-def test_a_gate_that_wants_a_failure_confirmed_fails_in_the_second_night():
-    twice = gate(confirm=2)
-    first = verdict(twice, row(FAR))
-    assert (first.verdict, first.code, first.exit_code) == ("none", "not_confirmed", 6)
-    assert first.reason.endswith("0.0100 is allowed; the gate fails if this happens in 2 nights in a row")
-    failed = {check_key(finding) for finding in first.as_json()["findings"]}
-    assert verdict(twice, row(FAR), tonight=night(failed_before=failed)).exit_code == 5
-    assert verdict(twice, row(LITTLE), tonight=night(failed_before=failed)).exit_code == 0
-    # Of another check.
-    other = gate({"max_drop": 0.01, "cutoff": 5}, confirm=2)
-    assert verdict(other, row(FAR, cutoff=5), tonight=night(failed_before=failed)).code == "not_confirmed"
 
 
 def test_a_gate_of_which_all_checks_warn_has_no_verdict_where_nothing_was_measured():

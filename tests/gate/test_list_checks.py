@@ -83,14 +83,6 @@ def test_a_gate_of_lists_alone_decides_by_them_and_has_no_verdict_where_it_measu
     assert exit_code_of([verdict(held, tonight=night(runs=[]), lists=ComparedLists())]) == 6
 
 
-def test_a_change_of_lists_is_confirmed_by_the_night_before():
-    changed = judged({"max_changed_share": 0.4}, lists_of(), confirm=2)
-    assert (changed.verdict, changed.code) == ("none", "not_confirmed")
-    key = ("max_changed_share", "last_good", "hybrid", "changed_share", "10", None, False)
-    again = judged({"max_changed_share": 0.4}, lists_of(), confirm=2, tonight=night(failed_before={key}))
-    assert again.verdict == "fail"
-
-
 @pytest.mark.parametrize(
     ("check", "words"),
     [

@@ -123,29 +123,10 @@ def test_what_a_night_explains_is_what_its_inputs_explain(nights):
     (of_inputs,) = json.loads(done.stdout)
     asked = ["--query", query, "--run", "one", "--cutoff", "4", "--format", "json"]
     (of_night,) = json.loads(command_line("explain", "standard", *asked, cwd=nights).stdout)
-    # A night does not tell where a document is that is not within the cutoff.
-    for each in (*of_inputs["would_help"], *of_night["would_help"]):
-        each.pop("rank")
-    for name in ("would_help", "unjudged", "best_grade", "worst_grade", "returned", "judged", "formula"):
+    for name in ("unjudged", "returned", "judged", "formula"):
         assert of_night[name] == of_inputs[name]
     for name in ("ndcg", "dcg", "ideal_dcg"):
         assert of_night[name] == pytest.approx(of_inputs[name], abs=1e-12)
-
-
-def test_a_night_knows_the_grades_of_all_judgments_and_not_only_of_what_it_keeps(tmp_path):
-    with_ = configuration(tmp_path)
-    # The best and the worst grade are of documents that nobody returned, and of another query.
-    (tmp_path / "qrels.txt").write_text("q1 0 a 2\nq1 0 b 1\nq2 0 c 4\nq2 0 d 0\n", encoding="utf-8")
-    (tmp_path / "run.txt").write_text("q1 Q0 x 1 3 r\nq1 Q0 a 2 2 r\n", encoding="utf-8")
-    settings = with_(cutoffs=[1], output=str(tmp_path / "out"), documents="top")
-    on_embedded(settings)
-    (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = returned(
-        explain_query, settings.model_copy(update={"engine": "embedded"}), ExplainRequest("q1"), _silently
-    ).explanations
-    assert of_night.facts.best.relevance == 4
-    assert (of_night.facts.best, of_night.facts.worst) == (of_inputs.facts.best, of_inputs.facts.worst)
-    assert of_night.unjudged == of_inputs.unjudged
 
 
 def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):

@@ -81,6 +81,9 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     assert [record["verdict"]["verdict"] for record in kept.values()] == [
         *("none", "pass", "fail", "none", "none", "pass", "none", "fail", "none")
     ]
+    assert [record["verdict"]["previous"] for record in kept.values()] == [
+        *(None, "none", "pass", "fail", "none", "none", "pass", "none", "fail")
+    ]
     assert kept["2026-11-01"]["accepted"]["reason"] == "the first night"
     # The night that failed is published whole, with what its verdict rests on.
     (row,) = rows(tmp_path, "comparisons", "2026-11-03")

@@ -62,7 +62,7 @@ def reported(kept, *arguments):
 @pytest.fixture(scope="module")
 def page(kept):
     """The file of a report against a baseline."""
-    return reported(kept, "--baseline", "bm25", "--png", kept / "plots")
+    return reported(kept, "--baseline", "bm25")
 
 
 @pytest.fixture(scope="module")
@@ -362,12 +362,6 @@ def test_every_name_is_shown_as_the_text_that_it_is(hostile):
     assert not any(name.startswith("on") for _, each in read.tags for name in each)
 
 
-def test_pictures_are_written_for_mail_and_chat(page):
-    written = list((page.parent / "plots").iterdir())
-    assert sorted(path.stem for path in written) == ["differences", "histogram", "pairs", "runs", "trend"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
-
-
 def test_where_nothing_can_be_compared_the_lowest_and_the_highest_scores_are_opened(kept, tmp_path):
     reports.write_report(str(kept), tmp_path / "r.html", run="dense", date="2026-11-19")
     words = Page(tmp_path / "r.html").words
@@ -394,9 +388,8 @@ def test_what_is_not_kept_is_an_error(kept, tmp_path, asked, said):
 
 def test_a_page_that_cannot_be_written_is_an_error(kept, tmp_path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    for asked in ({"html": tmp_path / "file" / "r.html"}, {"html": tmp_path / "r.html", "png": tmp_path / "file"}):
-        with pytest.raises(ConfigurationError, match="cannot be written"):
-            reports.write_report(str(kept), **asked)
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        reports.write_report(str(kept), tmp_path / "file" / "r.html")
     with pytest.raises(StorageError, match="report: /dev/full cannot be written, No space left on device"):
         reports.write_report(str(kept), Path("/dev/full"), date="2026-11-19")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -4,12 +4,11 @@ Four presets, gains and discounts written in Python, and every measure are compa
 """
 
 import functools
-import random
 
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from tables import arrow_judgments, arrow_results, judgment, result
+from tables import tables_for
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.options import OPTIONS
@@ -40,33 +39,10 @@ EXACT = ("status", "returned", "judged", "judgments_hash")
 CLOSE = ("ndcg", "dcg", "ideal_dcg", "cg", "rbp_residual", *MEASURES)
 
 
-def tables_for(convention, queries=40):
-    """Random lists with ties, two runs, and all that the convention does not refuse: repeated rows, negative grades."""
-    chance = random.Random(11)  # noqa: S311  # it makes test data
-    grades = [0.0, 0.0, 1.0, 2.0, 4.0, *([] if convention.negative == "error" else [-1.0])]
-    documents = [*"abcdé", "9", "10", "007", "12345678901234567890"]
-    judged, returned = [], []
-    for number in range(queries):
-        query = f"q{number}"
-        pool = chance.sample([*documents, query], 6)
-        kinds = [0.0] if number % 7 == 0 else grades
-        judged += (judgment(doc, chance.choice(kinds), query) for doc in pool)
-        if convention.judgment_duplicates != "error":
-            judged += (judgment(doc, chance.choice(kinds), query) for doc in pool[:2])
-        for run in ("r", "s"):
-            listed = chance.sample([*documents, query], chance.randint(0, 8))
-            listed += listed[:2] if convention.duplicates == "best" else []
-            ranks = chance.sample(range(1, 12), len(listed))
-            scores = [chance.choice([-0.0, 0.0, 0.1, 0.1 + 1e-9, 2.0]) for _ in listed]
-            returned += (result(d, s, query, run, rank=r) for d, s, r in zip(listed, scores, ranks, strict=True))
-    chance.shuffle(returned)
-    return arrow_judgments(*judged), arrow_results(*returned)
-
-
 def asked(case, convention):
     """What both engines are asked; every other convention without the whole ranking, so that lists are cut."""
     measures = MEASURES if convention.max_grade != "highest" else ["ndcg"]
-    return (*tables_for(convention), [1, 3, None] if case % 2 else [1, 3], convention), {"measures": measures}
+    return (*tables_for(convention, 40), [1, 3, None] if case % 2 else [1, 3], convention), {"measures": measures}
 
 
 def test_every_value_of_every_option_is_compared():

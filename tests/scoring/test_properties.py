@@ -1,5 +1,7 @@
 """What holds for any rankings, against the reference in plain Python."""
 
+import collections
+import contextlib
 import random
 from typing import Any
 
@@ -7,12 +9,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import ndcg
-from tables import arrow_judgments, arrow_results, judgment, result
+from oracle import ndcg, scores
+from tables import arrow_judgments, arrow_results, judgment, result, tables_for
 
 from ndcg_spark import Convention, evaluate
+from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.errors import ConventionError
 
 CUTOFFS = [1, 2, 5, None]
+REFUSING = {("no_relevant", "error"), ("missing_query", "error")}
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
 
 #: Grades and scores; few scores, so many ties.
@@ -21,6 +26,17 @@ VALUES = [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0], [-1.0, -0.0, 0.0, 0.5, 2.0]
 QUERY = st.tuples(*(st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(v), min_size=1) for v in VALUES))
 #: Many queries at once: an evaluation costs the same for one.
 QUERIES = st.lists(QUERY, min_size=5, max_size=12)
+#: The values of every option, but those that refuse queries which `tables_for` has.
+OPTION_VALUES = {
+    option: [value for value in known.words if (option, value) not in REFUSING]
+    + {
+        "gain": [{half / 2: half**2 - 1.0 for half in range(-2, 9)}, "python:numpy.expm1"],
+        "discount": [[1, 0.5, 0.25], "python:numpy.reciprocal"],
+        "unjudged": [1.0],
+        "min_relevance": [2.0],
+    }.get(option, [])
+    for option, known in OPTIONS.items()
+}
 # The engine is one for all.
 few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -72,18 +88,51 @@ def test_a_score_is_that_of_the_definition_with_any_constant_added_and_rows_in_a
             assert of_ideal is None or of_ideal == pytest.approx(1, abs=1e-12)
 
 
-def test_classic_spark_gives_the_scores_of_the_definition_whatever_the_partitions_of_the_rows(spark):
-    chance = random.Random(8)  # noqa: S311  # rows that repeat are what is wanted
-    queries = [
-        tuple({d: chance.choice(values) for d in chance.sample(DOCUMENTS, chance.randint(1, 9))} for values in VALUES)
-        for _ in range(60)
-    ]
-    judged, returned = (spark.createDataFrame(table) for table in as_tables(queries))
-    # Without keys, rows are dealt out in turn, so that a list is in several partitions.
-    found = by_key(evaluate(judged.repartition(3), returned.repartition(5), CUTOFFS).query_scores.collect())
-    assert len(found) == len(queries) * len(CUTOFFS)
-    for (_, query, cutoff), score in found.items():
-        assert score == defined(queries, int(query[1:]), cutoff, "exp2")
+def conventions(seed, count):
+    """Random conventions and cutoffs, after one whose gain is a constant that lists are sorted by."""
+    chance = random.Random(seed)  # noqa: S311  # conventions that repeat are what is wanted
+    found = [Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")]
+    while len(found) < count:
+        with contextlib.suppress(ConventionError):  # most options contradict each other
+            found.append(Convention(**{name: chance.choice(values) for name, values in OPTION_VALUES.items()}))
+    return [(convention, chance.choice([[1, 3], [2, 8, None], [None], [20]])) for convention in found]
+
+
+def differing(rows, judged, returned, convention):
+    """The rows whose scores are not those of the definition."""
+    given, listed = collections.defaultdict(list), collections.defaultdict(list)
+    for row in judged.to_pylist():
+        given[row["query_id"]].append(row)
+    for row in returned.to_pylist():
+        listed[row["run"], row["query_id"]].append(row)
+    for row in rows:
+        query = given[row["query_id"]], listed[row["run"], row["query_id"]]
+        dcg, ideal, ndcg = scores(*query, row["cutoff"], convention)
+        expected = [dcg, ideal, ndcg]
+        # Negative gains can sum to nearly 0, by which nothing is divided here.
+        columns = ("dcg", "ideal_dcg", "ndcg")[: 2 if 0 < abs(ideal) < 1e-9 or 0 < abs(row["ideal_dcg"]) < 1e-9 else 3]
+        if [row[name] for name in columns] != pytest.approx(expected[: len(columns)], abs=1e-9):
+            yield convention.label, row, expected
+
+
+@pytest.mark.slow
+def test_every_convention_gives_the_scores_of_its_definition(evaluate_embedded, thorough):
+    for seed, (convention, cutoffs) in enumerate(conventions(1, 400 if thorough else 40)):
+        judged, returned = tables_for(convention, 15, seed)
+        rows = evaluate_embedded.queries(judged, returned, cutoffs, convention).query_scores
+        assert len(rows) == 2 * 15 * len(cutoffs)
+        assert not list(differing(rows, judged, returned, convention))
+
+
+@pytest.mark.slow
+def test_every_convention_gives_them_on_classic_spark_whatever_the_partitions_of_the_rows(spark, thorough):
+    for seed, (convention, cutoffs) in enumerate(conventions(2, 80 if thorough else 5)):
+        judged, returned = tables_for(convention, 15, seed)
+        # Without keys, rows are dealt out in turn, so that a list is in several partitions.
+        dealt = spark.createDataFrame(judged).repartition(3), spark.createDataFrame(returned).repartition(5)
+        rows = evaluate(*dealt, cutoffs, convention).query_scores.collect()
+        assert len(rows) == 2 * 15 * len(cutoffs)
+        assert not list(differing(rows, judged, returned, convention))
 
 
 def test_a_relevant_document_counts_exactly_up_to_the_cutoff_it_stands_at(evaluate_embedded):

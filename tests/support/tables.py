@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from ndcg_spark import Convention
+
 Row = dict[str, Any]
 
 KINDS = {"string": pa.string(), "double": pa.float64(), "int": pa.int32()}
@@ -86,3 +88,27 @@ def random_rows(queries: int, ranks_repeat: bool = True) -> Iterator[Row]:
             chance.shuffle(ranks)
         names = chance.sample("abcdefgh", len(scores))
         yield from (result(d, s, f"q{number}", rank=r) for d, s, r in zip(names, scores, ranks, strict=True))
+
+
+def tables_for(convention: Convention, queries: int, seed: int = 11) -> tuple[pa.Table, pa.Table]:
+    """Random lists with ties, two runs, and all that the convention does not refuse: repeated rows, negative grades."""
+    chance = random.Random(seed)  # noqa: S311  # it makes test data
+    grades = [0.0, 0.0, 1.0, 2.0, 4.0, *([] if convention.negative == "error" else [-1.0])]
+    documents = [*"abcdé", "9", "10", "007", "12345678901234567890"]
+    judged: list[Row] = []
+    returned: list[Row] = []
+    for number in range(queries):
+        query = f"q{number}"
+        pool = chance.sample([*documents, query], 6)
+        kinds = [0.0] if number % 7 == 0 else grades
+        judged += (judgment(doc, chance.choice(kinds), query) for doc in pool)
+        if convention.judgment_duplicates != "error":
+            judged += (judgment(doc, chance.choice(kinds), query) for doc in pool[:2])
+        for run in ("r", "s"):
+            listed = chance.sample([*documents, query], chance.randint(0, 8))
+            listed += listed[:2] if convention.duplicates == "best" else []
+            ranks = chance.sample(range(1, 12), len(listed))
+            scores = [chance.choice([-0.0, 0.0, 0.1, 0.1 + 1e-9, 2.0]) for _ in listed]
+            returned += (result(d, s, query, run, rank=r) for d, s, r in zip(listed, scores, ranks, strict=True))
+    chance.shuffle(returned)
+    return arrow_judgments(*judged), arrow_results(*returned)
