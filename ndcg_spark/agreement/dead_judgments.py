@@ -40,7 +40,7 @@ def dead_judgments(
     `column` at the cutoff is 1 for every run. Raises as `read_rows`.
     """
     until = [each for each in known if each.dataset == night.dataset and each.evaluated_on <= night.evaluated_on]
-    kept = [each for each in until if (each.record.get("configuration") or {}).get("documents") in ("top", "lists")]
+    kept = [each for each in until if (each.record.get("configuration") or {}).get("documents") == "all"]
     newest = sorted(kept, key=lambda each: each.evaluated_on, reverse=True)[:most]
     has_documents, key = bool(newest) and newest[0].evaluated_on == night.evaluated_on, ("query_id", "doc_id")
     columns = [*key, "relevance", "gain"]

@@ -16,7 +16,6 @@ from ndcg_spark.tables.comparison_notes import notes_of_test
 from ndcg_spark.tables.comparisons import (
     PLAIN_SIGNS,
     SIGNS,
-    change_table,
     comparison_table,
     differing_slices_table,
     query_table,
@@ -110,5 +109,4 @@ def _tables(
     tables += [table(sliced)] if sliced else []
     tables += [query_table(found.queries)] if found.queries else []
     changed = transition_table(found.transitions)
-    tables += [change_table(found.change_parts)] if found.change_parts else []
     return [*tables, *([changed] if changed else [])]

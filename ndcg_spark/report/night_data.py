@@ -65,8 +65,6 @@ class NightData:
     dead: DeadJudgments
     #: The rows of DATASET_SCORES of the run at the cutoff of each slice, by attribute and value; otherwise as `means`.
     slices: Sequence[Row]
-    #: The rows of LIST_CHANGES of the run at the cutoff; of the whole ranking, at the cutoff nearest to 10.
-    lists: Sequence[Row] = ()
 
     @property
     def measure(self) -> str:
@@ -173,7 +171,6 @@ def night_data(
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
         dead=dead_judgments(night, committed(output), column, cutoff),
         slices=_with_intervals(_slices(night, chosen, cutoff), column),
-        lists=NightRows(night).list_changes(chosen, ranks) if ranks else [],
     )
 
 

@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     for date, more in NIGHTS.items():
         rows = (f"{query} Q0 {doc} 1 {score} {run}\n" for query, doc, score, run in [*EVERY_NIGHT, *more])
         (folder / "x.run").write_text("".join(rows))
-        documents = [] if date == "2026-11-03" else ["--documents", "top"]
+        documents = [] if date == "2026-11-03" else ["--documents", "all"]
         done = command_line("evaluate", "qrels", "x.run", "--output", "out", "--date", date, *documents, cwd=folder)
         assert done.returncode == 0, done.stderr
     return folder
