@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.errors import engine_imports
 
 if TYPE_CHECKING:
-    from ndcg_spark.agreement.api import compare_judgments
+    from ndcg_spark.agreement import compare_judgments
     from ndcg_spark.comparison.api import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
@@ -34,7 +34,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Convention": "ndcg_spark.convention.convention",
     "compare": "ndcg_spark.comparison.api",
-    "compare_judgments": "ndcg_spark.agreement.api",
+    "compare_judgments": "ndcg_spark.agreement",
     "compare_lists": "ndcg_spark.lists",
     "evaluate": "ndcg_spark.library",
     "explain": "ndcg_spark.report.api",

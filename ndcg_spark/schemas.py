@@ -134,38 +134,16 @@ TO_JUDGE = _table(
     ("weight", _NUMBER),
 )
 
-#: One row per dataset, query and pair of its grades under two sets of judgments, A and B; key all but `pairs`, the
-#: number of documents. A grade is null where that set does not judge them; at least one is not.
-GRADE_PAIRS = _table(
-    ("dataset", _TEXT), ("query_id", _TEXT), ("grade_a", _NUMBER), ("grade_b", _NUMBER), ("pairs", _COUNT)
-)
-
-#: One row per dataset, query and measure of agreement; key (dataset, query_id, measure). `query_id` is null for all
-#: queries, the only rows with a 95 % interval. `pairs` counts the documents that A and B judge, the others those that
-#: one of them judges. With results, `tau_b` and `tau_ap` compare the rankings of the runs. `value` may be undefined.
+#: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents that both judge, the
+#: next two those that one of them judges. Null where not defined; from `runs` on, only with results: how many runs and
+#: `queries` that both judge the two rankings are of.
 AGREEMENTS = _table(
-    *((name, _TEXT) for name in ("dataset", "query_id", "measure")),
+    ("dataset", _TEXT),
     *((name, _COUNT) for name in ("pairs", "only_a", "only_b")),
-    *((name, _NUMBER) for name in ("value", "interval_low", "interval_high")),
+    *((name, _NUMBER) for name in ("kappa", "kappa_quadratic", "alpha")),
+    *((name, _COUNT) for name in ("runs", "queries")),
+    *((name, _NUMBER) for name in ("tau_b", "tau_ap")),
 )
-
-#: One row per run; key (dataset, run): its mean NDCG under A and under B over the queries that both judge, the number
-#: of these `queries`, and its rank. Equal means share their best rank; all are null where no query is left.
-RANKED_RUNS = _table(
-    *((name, _TEXT) for name in ("dataset", "run")),
-    *((f"{name}_{side}", _COUNT) for name in ("rank", "queries") for side in "ab"),
-    *((f"ndcg_{side}", _NUMBER) for side in "ab"),
-)
-
-#: One row per pair of runs that A and B order differently; key (dataset, run, other). `run` is better under A and
-#: `other` under B; their mean difference and the p value of the paired t test, not adjusted, under each.
-SWAPPED_RUNS = _table(
-    *((name, _TEXT) for name in ("dataset", "run", "other")),
-    *((f"{name}_{side}", _NUMBER) for side in "ab" for name in ("difference", "p_value")),
-)
-
-#: One row per relevant document of a night that no run has returned in some nights; key (dataset, query_id, doc_id).
-UNRETURNED_DOCUMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
 
 #: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
 #: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),

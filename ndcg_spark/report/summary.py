@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from ndcg_spark.agreement.dead_judgments import dead_in_words
 from ndcg_spark.comparison.comparability import fingerprint
 from ndcg_spark.comparison.statistics import queries_needed
 from ndcg_spark.report.baseline import NightComparison, Row
@@ -58,7 +57,6 @@ def points(data: NightData) -> list[Point]:
         shown.append(Point("In the trend", f"{'; '.join(unusual[:_NAMED])}{more}."))
     elif any(line.points[-1].band for line in data.trend):
         shown.append(Point("In the trend", f"Nothing stands out on {data.night.evaluated_on}."))
-    shown.append(Point("The judgments", dead_in_words(data.dead)))
     return [*shown, Point("Next", _next(data, row), data.worst[:1])]
 
 
