@@ -45,10 +45,8 @@ def compare_lists(
 
     Parameters
     ----------
-    results : table
-        As `evaluate` takes them.
-    baseline : str or table
-        The name of the run that every other run is compared with; or other results, whose runs are paired by name.
+    results, baseline : table
+        As `evaluate` takes them; runs are paired by name. Or the baseline is the run that all others are compared with.
     cutoffs : int or several of them
         Ranks from 1.
     convention : Convention or str
@@ -76,7 +74,7 @@ def compare_lists(
     (False, 1.0, 0.9, 0.125174)
     """
     run = baseline if isinstance(baseline, str) else None
-    tables = {"results": results} | ({} if run else {"baseline": baseline})
+    tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_of(*tables.values())
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     ranks = refuse_unusable(options, ascending(as_list(cutoffs)), persistence)
@@ -86,7 +84,7 @@ def compare_lists(
         order = options.replace(**rules.options_without_scores(options, typed.columns))
         rules.require_columns(typed.columns, typed.columns, order)
         sides.append(refuse_rows(typed, rules.broken_results(dict(typed.dtypes), order), where))
-    if len({*(tuple(query_key(side.columns)) for side in sides)}) > 1:
+    if len({"dataset" in side.columns for side in sides}) > 1:
         raise ConfigurationError("baseline: only one of the tables has a column dataset; name it in both or in neither")
     names = [{row["run"] for row in side.select("run").distinct().collect()} for side in sides]
     runs = compared_runs(names[0], names[-1], run)
@@ -140,13 +138,14 @@ def list_changes(
     A sum fails with RETURNED_TWICE where a document is in a list twice.
     """
     key, session, depth = ["run", *query_key(new.columns)], new.sparkSession, cutoffs[-1]
-    ours, theirs = (_ranked(results, key, convention, depth) for results in (new, old))
-    ours = ours.where(F.col("run").isin(*runs))
-    if baseline is None:
-        theirs = theirs.where(F.col("run").isin(*runs))
-    else:
+    named = (
+        new.where(F.col("run").isin(*runs)),
+        old.where(F.col("run").isin(*(runs if baseline is None else [baseline]))),
+    )
+    ours, theirs = (_ranked(results, key, convention, depth) for results in named)
+    if baseline is not None:
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
-        theirs = theirs.where(F.col("run") == baseline).drop("run").crossJoin(F.broadcast(names))
+        theirs = theirs.drop("run").crossJoin(F.broadcast(names))
     columns = {"rank": pa.array(range(1, depth + 1), pa.int32()), "discount": discounts(depth, convention.discount)}
     before = {"average_before": _sums(1.0, depth - 1), "persistent_before": _sums(p, depth - 1)}
     weights = session.createDataFrame(pa.table(columns | before))
@@ -256,11 +255,7 @@ def _rbo(
 
 
 def summarized(changes: DataFrame) -> DataFrame:
-    """One row per run and cutoff of a table LIST_CHANGES, in no order: queries, shares of them, means and quantiles.
-
-    Shares: changed (not the same documents in the same order), top_changed, lost_all (nothing is returned any more),
-    gained_all (nothing was before). For rbo and moved_discount, the mean and _QUANTILES.
-    """
+    """One row per run and cutoff of a table LIST_CHANGES, in no order: queries, shares of them, means and quantiles."""
     shares = {
         "changed": ~F.col("same_order"),
         "top_changed": F.col("top_changed"),

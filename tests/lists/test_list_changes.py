@@ -7,9 +7,10 @@ import math
 import random
 
 import pytest
+from embedded import examples_of
 from staying import returned
 
-from ndcg_spark import Convention, compare_lists, open_session
+from ndcg_spark import Convention, compare_lists, lists, open_session
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.schemas import LIST_CHANGES
 
@@ -138,6 +139,11 @@ def test_what_cannot_be_compared_is_refused():
     rows = {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [2.0, 1.0]}
     with pytest.raises(RuntimeError, match="document returned, or judged, twice"):
         changes(rows, {"q": {"a": 1.0}})
+
+
+def test_the_example_of_the_docstring_runs(evaluate_embedded):
+    failed, attempted, said = evaluate_embedded.call(examples_of, lists.__name__)
+    assert (failed, attempted) == (0, 2), said
 
 
 def _plan(new, old):
