@@ -63,9 +63,9 @@ class EvaluationConfig(Strict):
     )
     #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `top` for judged queries, `lists`
-    #: for all queries, `worst` for the queries that lost most against the gate's baseline.
-    documents: Literal["top", "lists", "worst"] | None = None
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, a
+    #: number for so many queries of each run, those that changed most against the gate's baseline.
+    documents: Annotated[Literal["all"] | int, BeforeValidator(config_values.documents)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
@@ -141,16 +141,10 @@ class EvaluationConfig(Strict):
             raise ValueError("engine is embedded and remote names a server; remove one of them")
         if self.documents and not self.output:
             raise ValueError("documents: they are kept in the output, but there is none; give --output")
-        dropping = [name for name in ("unjudged", "negative") if getattr(self.convention, name) == "drop"]
-        if self.documents == "lists" and dropping:
+        if isinstance(self.documents, int) and self.gate is None:
             raise ValueError(
-                f"documents: lists are kept as they were returned, and {dropping[0]}=drop removes documents by their "
-                "judgments; keep the top, or choose another option"
-            )
-        if self.documents == "worst" and self.gate is None:
-            raise ValueError(
-                "documents: worst keeps the documents of the queries that lost most against a gate's baseline, and "
-                "there is no gate; add [gate], or keep the top"
+                "documents: a number keeps the documents of the queries that changed most against a gate's baseline, "
+                "and there is no gate; add [gate], or keep all"
             )
         if self.on_verdict and self.gate is None:
             raise ValueError("on_verdict: there is no gate to give a verdict; add [gate], or remove on_verdict")
@@ -182,8 +176,8 @@ def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> E
     """
     settings = dict(file) if isinstance(file, Mapping) else _read(file)
     gate = settings.get("gate")
-    checks = [gate.get(name) for name in ("check", "lists")] if isinstance(gate, dict) else []
-    listed = [check for of_kind in checks if isinstance(of_kind, list) for check in of_kind]
+    checks = gate.get("check") if isinstance(gate, dict) else None
+    listed = checks if isinstance(checks, list) else []
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
     absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
     return _loaded({**absent, **settings}, None if isinstance(file, Mapping) else file, overrides)

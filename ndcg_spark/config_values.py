@@ -48,6 +48,14 @@ def command(given: str) -> str:
     return given
 
 
+def documents(given: object) -> str | int:
+    """The word `all`, or a number of queries."""
+    text = str(given)
+    if text != "all" and not (text.isascii() and text.isdecimal() and int(text)):
+        raise ValueError(f"{given!r} is neither all nor a number of queries, such as 200")
+    return text if text == "all" else int(text)
+
+
 def date(given: object) -> datetime.date:
     """A date, also as YYYY-MM-DD."""
     if isinstance(given, str):

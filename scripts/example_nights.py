@@ -55,7 +55,7 @@ def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
         "judgments": {"path": str(judgments)},
         "results": {"path": [str(file) for file in sorted(folder.glob("*.run"))]},
         "output": output,
-        "documents": "top",
+        "documents": "all",
         "date": (FIRST + datetime.timedelta(days=number)).isoformat(),
     }
     config: EvaluationConfig = load(ROOT / "conf/example.toml", settings)

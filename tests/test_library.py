@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 from ndcg_spark import (
     Convention,
     compare,
-    compare_judgments,
     compare_lists,
     evaluate,
     library,
@@ -464,20 +463,16 @@ def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_coun
 def all_that_is_returned(_):
     runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
     scores, lists = evaluate(JUDGED, runs, [1, None]), compare_lists(runs, "old", 1)
-    judgments = compare_judgments(JUDGED, {"1": {"10": 1, "11": 1}}, runs)
-    pages = [notebooks.shown(each) for each in (scores, lists, judgments)]
-    frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas(), **judgments.to_pandas()}
-    return pages, frames, scores.to_arrow(), judgments.to_arrow()
+    pages = [notebooks.shown(each) for each in (scores, lists)]
+    return pages, {"scores": scores.to_pandas(), "lists": lists.to_pandas()}, scores.to_arrow()
 
 
 def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(evaluate_embedded):
-    pages, frames, scores, judgments = evaluate_embedded.call(all_that_is_returned)
+    pages, frames, scores = evaluate_embedded.call(all_that_is_returned)
     assert all("<table" in page for page in pages)
-    assert "<h4>swapped_runs" not in pages[2]
     assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
     assert sorted(scores["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
     assert frames["lists"]["run"].tolist() == ["new"]
-    assert len(frames["agreements"]) == judgments["agreements"].num_rows > 0
 
 
 def cutoffs_of_spark(_):

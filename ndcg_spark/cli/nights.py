@@ -52,7 +52,7 @@ def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
     from ndcg_spark.comparison.trend_data import TrendRequest, lines
     from ndcg_spark.report.trends import print_trends
 
-    print_trends(lines(output, TrendRequest(**request, allowed_drop=max_drop)), style)
+    print_trends(*lines(output, TrendRequest(**request, allowed_drop=max_drop)), style)
 
 
 @click.command(cls=Command)

@@ -103,8 +103,8 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     ),
     "documents": _text(
         "--documents",
-        "top|lists|worst",
-        "Also keep the ranked documents: of judged queries, of all queries, or of those that lost most.",
+        "all|N",
+        "Also keep the ranked documents: of all judged queries, or of the N queries of each run that changed most.",
     ),
     "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     "measures": _text(

@@ -103,8 +103,8 @@ class Baseline:
     expected: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: The warnings of the comparison.
     warnings: Sequence[str] = ()
-    #: The run and the id of the queries that lost most by the first check's measure, if they were requested.
-    lost: Sequence[tuple[str, str]] = ()
+    #: The run and the id of the queries that changed most by the first check's measure, if they were requested.
+    most_changed: Sequence[tuple[str, str]] = ()
 
     def row(self, key: Key) -> Row | None:
         """Its row with this key, if there is one."""

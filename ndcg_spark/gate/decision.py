@@ -13,8 +13,6 @@ from ndcg_spark.gate.baseline import Baseline, Night, Refusal, refused_datasets
 from ndcg_spark.gate.checks import Minimums, run_checks
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.findings import effect_of, findings
-from ndcg_spark.gate.list_checks import list_findings
-from ndcg_spark.gate.lists import NO_LISTS, ComparedLists
 from ndcg_spark.gate.verdict import EXIT_CODES, Code, Effect, Finding, Outcome, Verdict, Word
 
 #: The criteria of findings that belong to no check.
@@ -27,18 +25,16 @@ def decide(
     baselines: Sequence[Baseline],
     accepted: str | None = None,
     minimums: Minimums = MappingProxyType({}),
-    lists: ComparedLists = NO_LISTS,
 ) -> Verdict:
     """The verdict on a night.
 
-    `baselines` has every baseline of the gate, in its order, `minimums` the rows of every `min_value`, and `lists` how
-    much the lists changed. `accepted` is why this night is accepted as a baseline of later ones: the verdict stays the
-    same, but if it is `none`, the exit code is 0.
+    `baselines` has every baseline of the gate, in its order, and `minimums` the rows of every `min_value`.
+    `accepted` is why this night is accepted as a baseline of later ones: the verdict stays the same, but if it is
+    `none`, the exit code is 0.
     """
     found = [
         *_missing_datasets(gate, tonight, baselines),
         *findings(gate, list(run_checks(gate, tonight, baselines, minimums))),
-        *list_findings(gate, tonight, lists),
         *_same_results(gate, tonight, baselines),
     ]
     warnings = [_of_unchanged(each) for each in baselines if each.changes.changed and not each.refused]
@@ -104,7 +100,7 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
         if reasons:
             more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
             return word, deciding[0].code, f"{reasons[0]}{more}"
-    if not (gate.check or gate.lists):
+    if not gate.check:
         return Word.NONE, Code.NO_CHECKS, "the gate has no checks; add a [[gate.check]]"
     if all(finding.outcome is Outcome.INCOMPARABLE or finding.criterion in _OF_NO_CHECK for finding in found):
         return Word.NONE, found[0].code, found[0].reason
@@ -138,7 +134,7 @@ def _missing_datasets(gate: GateConfig, tonight: Night, baselines: Sequence[Base
 
 def _datasets(gate: GateConfig, place: str, refused: Refusal, baseline: Baseline | None = None) -> Finding:
     # Every check would have measured the missing dataset, and it may be that all of them only warn.
-    severities = {*(check.severity for check in gate.check), *(check.severity for check in gate.lists)}
+    severities = {check.severity for check in gate.check}
     severity = "fail" if "fail" in severities else "warn"
     code, reason = refused
     return Finding(

@@ -35,8 +35,6 @@ class Code(enum.StrEnum):
     BELOW = "below_min_value"
     LOSING = "too_many_lose"
     SAME_RESULTS = "same_results"
-    LISTS_CHANGED = "lists_changed"
-    LISTS_UNCHANGED = "lists_unchanged"
     # Inconclusive.
     NOT_SIGNIFICANT = "drop_not_significant"
     NOT_RULED_OUT = "drop_not_ruled_out"
@@ -49,8 +47,6 @@ class Code(enum.StrEnum):
     OTHER_CONVENTION = "other_convention"
     OTHER_JUDGMENTS = "other_judgments"
     OTHER_CUTOFFS = "other_cutoffs"
-    NO_LISTS = "no_lists"
-    ORDERED_BY_JUDGMENTS = "ordered_by_judgments"
     MISSING_DATASET = "missing_dataset"
     MISSING_RUN = "missing_run"
     MISSING_SLICE = "missing_slice"
@@ -89,8 +85,7 @@ class Finding:
 
     #: The place of the check in the configuration, such as gate.check.0; for datasets, that of the baseline.
     check: str
-    #: drop, min_value, max_share_losing; a limit of gate.lists; same_results and datasets (that all are there), which
-    #: belong to no check.
+    #: drop, min_value, max_share_losing; same_results and datasets (that all are there), which belong to no check.
     criterion: str
     outcome: Outcome
     code: Code

@@ -37,7 +37,7 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     if not tables.has_documents():
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps no documents; evaluate it with "
-            "--documents top, or explain from --judgments and --results"
+            "--documents all, or explain from --judgments and --results"
         )
     scores = tables.rows_of("query_scores", request.query)
     if not scores:
@@ -55,7 +55,7 @@ def keeps(night: Night, score: Row, documents: Iterable[Row]) -> bool:
 
     `score` is the list's row of QUERY_SCORES. A list without documents is kept if its query is.
     """
-    if night.record.get("configuration", {}).get("documents") != "worst":
+    if not isinstance(night.record.get("configuration", {}).get("documents"), int):
         return True
     runs = {row["run"] for row in documents}
     return score["run"] in runs or (score["returned"] == 0 and bool(runs))
@@ -69,8 +69,8 @@ def _kept_runs(night: Night, scores: Sequence[Row], documents: Sequence[Row], re
     if lacking or not kept:
         of_run = f" of the run {lacking[0]!r}" if lacking else ""
         raise ConfigurationError(
-            f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that lost most, "
-            f"and {request.query!r}{of_run} is not among them; evaluate it with --documents top, or explain from "
+            f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that changed "
+            f"most, and {request.query!r}{of_run} is not among them; evaluate it with --documents all, or explain from "
             "--judgments and --results"
         )
     return [run for run in runs if run in kept]

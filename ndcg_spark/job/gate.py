@@ -34,7 +34,7 @@ from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
-#: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that lost most.
+#: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that changed most.
 _Written = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
 
 
@@ -82,11 +82,12 @@ def gate_written(
     publication: Publication,
     output: str,
     rows: Iterable[Mapping[str, Any]],
-    most_lost: int,
+    most_changed: int,
 ) -> _Written:
     """Run the gate on every written night, and write the comparisons that the verdicts rest on. Runs Spark jobs.
 
-    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run.
+    `rows` are those of DATASET_SCORES. `most_changed` is how many of the queries that changed most are named for each
+    run.
     """
     evaluation, session = context.evaluation, context.engine.session
     scores = publication.read("query_scores", session)
@@ -109,7 +110,7 @@ def gate_written(
         of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
         history = History.of(output, session)
         of_queries = (tables.attributes, tables.weights)
-        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_lost)
+        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_changed)
 
     results = {dataset: log.read_again_if_replaced(functools.partial(result, dataset)) for dataset in rows_of}
     comparisons = [row for each in results.values() for row in each.rows]
@@ -119,10 +120,10 @@ def gate_written(
     of_datasets = {
         name: {"verdict": each.verdict.as_json(), "accepted": context.accepted} for name, each in results.items()
     }
-    lost = [(dataset, *query) for dataset, each in results.items() for query in each.lost]
+    changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
     date = evaluation.evaluated_on.isoformat()
     absent = [decide_absent(gate, dataset, date) for dataset in checked.datasets_without_results]
-    return [*(each.verdict for each in results.values()), *absent], of_datasets, lost
+    return [*(each.verdict for each in results.values()), *absent], of_datasets, changed
 
 
 def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:

@@ -40,8 +40,6 @@ from ndcg_spark.scoring.evaluation import (
 from ndcg_spark.scoring.ideal import judged_documents
 
 _LIST = ["dataset", "run", "query_id"]
-#: How many queries of each run keep their documents if only the queries that lost most do.
-_MOST_LOST = 50
 
 
 def publish(context: Context, checked: CheckedTables, output: str) -> tuple[MeansOf, list[Verdict]]:
@@ -62,14 +60,14 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
             from ndcg_spark.job.gate import gate_written
 
             with context.clock.step("compare", "comparing with the baselines of the gate"):
-                worst = _MOST_LOST if config.documents == "worst" else 0
-                verdicts, of_datasets, lost = gate_written(
-                    config.gate, context, checked, publication, output, means[0], worst
+                most = config.documents if isinstance(config.documents, int) else 0
+                verdicts, of_datasets, changed = gate_written(
+                    config.gate, context, checked, publication, output, means[0], most
                 )
-            if lost:
-                with context.clock.step("documents", "keeping the documents of the queries that lost most"):
-                    _write_documents(publication, checked, evaluation, session, _lists_table(lost, session))
-                context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
+            if changed:
+                with context.clock.step("documents", "keeping the documents of the queries that changed most"):
+                    _write_documents(publication, checked, evaluation, session, _lists_table(changed, session))
+                context.report_step("documents", f"kept for {len(changed):,} lists that changed most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         scores += f", {len(means[1]):,} slice scores" if means[1] else ""
         context.report_step("scored", scores)
@@ -105,7 +103,7 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
         publication.write("dataset_scores", dataset_scores(written, runs, evaluation, context.slices.of_queries))
         means = sorted_rows(publication.rows("dataset_scores"), shown_columns(context))
         publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
-    if context.config.documents == "top":
+    if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):
             _write_documents(publication, checked, evaluation, session)
     if context.slices.attributes is not None:

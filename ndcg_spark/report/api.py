@@ -58,8 +58,7 @@ def trend(
         The output cannot be read.
     """
     request = TrendRequest(dataset, run, (), measures, last, _text(since), max_drop, floor)
-    found = lines(str(output), request)
-    return trend_view(found)
+    return trend_view(*lines(str(output), request))
 
 
 def report_night(

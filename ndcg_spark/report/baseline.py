@@ -58,8 +58,6 @@ class NightComparison:
     warnings: Sequence[str] = ()
     #: What the gate has found about these rows, as its record has it; none if the gate did not compare them.
     findings: Sequence[Row] = ()
-    #: The rows of CHANGE_PARTS.
-    change_parts: Sequence[Row] = ()
     #: If the baseline is the mean of several nights: the date of the first one, and how many; `date` is the last one.
     mean_of: tuple[str, int] | None = None
 
@@ -131,15 +129,14 @@ def comparison_of(
             return None
         baseline = dataclasses.replace(baseline, date=before.evaluated_on)
     found = baseline.found or _compare(output, night, baseline, place, report_step)
-    rows, transitions, parts = (
-        [row for row in of if row["dataset"] == night.dataset]
-        for of in (found.rows, found.transitions, found.change_parts)
+    rows, transitions = (
+        [row for row in of if row["dataset"] == night.dataset] for of in (found.rows, found.transitions)
     )
     then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
     other = _night_of(then, night, nights)
     warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
     once = list(dict.fromkeys(warnings))
-    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once, change_parts=parts)
+    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once)
 
 
 def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | None:

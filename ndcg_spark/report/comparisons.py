@@ -12,7 +12,6 @@ from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
 from ndcg_spark.tables.comparison_notes import notes_of_test
 from ndcg_spark.tables.comparisons import (
-    change_table,
     comparison_table,
     differing_slices_table,
     query_table,
@@ -101,5 +100,4 @@ def _tables(
     tables += [table(sliced)] if sliced else []
     tables += [query_table(found.queries)] if found.queries else []
     changed = transition_table(found.transitions)
-    tables += [change_table(found.change_parts)] if found.change_parts else []
     return [*tables, *([changed] if changed else [])]

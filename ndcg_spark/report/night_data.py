@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from ndcg_spark.agreement.dead_judgments import DeadJudgments, dead_judgments
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
@@ -14,7 +13,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
@@ -62,11 +61,8 @@ class NightData:
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
     trend: Sequence[TrendLine]
-    dead: DeadJudgments
     #: The rows of DATASET_SCORES of the run at the cutoff of each slice, by attribute and value; otherwise as `means`.
     slices: Sequence[Row]
-    #: The rows of LIST_CHANGES of the run at the cutoff; of the whole ranking, at the cutoff nearest to 10.
-    lists: Sequence[Row] = ()
 
     @property
     def measure(self) -> str:
@@ -172,9 +168,7 @@ def night_data(
         transitions=_transitions(comparison, chosen, place, scores, theirs),
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
-        dead=dead_judgments(night, committed(output), column, cutoff),
         slices=_with_intervals(_slices(night, chosen, cutoff), column),
-        lists=NightRows(night).list_changes(chosen, ranks) if ranks else [],
     )
 
 

@@ -131,7 +131,7 @@ def evaluated_with_report(
     scratch = Scratch()
     try:
         folder = str(scratch.folder())
-        outcome = evaluate(config.model_copy(update={"output": folder, "documents": "top"}), quiet)
+        outcome = evaluate(config.model_copy(update={"output": folder, "documents": "all"}), quiet)
         yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
         scratch.remove()

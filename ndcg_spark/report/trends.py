@@ -30,24 +30,24 @@ _COLUMNS = (
 )
 
 
-def print_trends(lines: Sequence[TrendLine], style: str) -> None:
+def print_trends(lines: Sequence[TrendLine], missing: Sequence[str], style: str) -> None:
     """Print the trends."""
-    view = trend_view(lines)
+    view = trend_view(lines, missing)
     print_result(style, view.tables, view.json, view.columns, view.rows())
 
 
-def trend_view(lines: Sequence[TrendLine]) -> View:
+def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     """The trends, a row for each line and night."""
     return View(
-        lambda: trend_tables(lines),
+        lambda: trend_tables(lines, missing),
         lambda: list(map(dataclasses.asdict, lines)),
         _COLUMNS,
         lambda: (row for line in lines for row in _rows(line)),
     )
 
 
-def trend_tables(lines: Sequence[TrendLine]) -> list[TextTable]:
-    """A table with a row per line, and one of unusual nights."""
+def trend_tables(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> list[TextTable]:
+    """A table with a row per line, the nights that are `missing` below it, and a table of unusual nights."""
     first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
     # What tells the lines apart: the dataset only where there are several.
     several = len({line.dataset for line in lines}) > 1
@@ -56,7 +56,7 @@ def trend_tables(lines: Sequence[TrendLine]) -> list[TextTable]:
     rows = [_row(line) for line in lines]
     levels = [name("level")] if any(row["level"] != "-" for row in rows) else []
     columns = [*names, name("trend"), number("nights", form=counted), *scores, *levels, name("verdict")]
-    tables = [text_table(columns, rows, title=f"trend from {first} to {last}", is_first=True)]
+    tables = [text_table(columns, rows, missing, title=f"trend from {first} to {last}", is_first=True)]
     unusual = _unusual_nights(lines)
     if unusual:
         events = [name("nights"), name("what"), name("why")]

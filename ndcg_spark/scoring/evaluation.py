@@ -16,7 +16,6 @@ from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import (
     DATASET_SCORES,
     KEPT_ATTRIBUTES,
-    KEPT_JUDGMENTS,
     QUERY_SCORES,
     RANKED_DOCUMENTS,
     REJECTED_ROWS,
@@ -137,11 +136,6 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
         table = table.unionByName(best.withColumns(nothing))
     return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
-
-
-def kept_judgments(judgments: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table KEPT_JUDGMENTS, in no order."""
-    return _with_evaluation(judgments, judgments.columns, evaluation).select(*KEPT_JUDGMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:

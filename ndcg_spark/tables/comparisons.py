@@ -146,26 +146,6 @@ def transition_table(rows: Rows) -> TextTable | None:
     return text_table(columns, shown, [note]) if shown else None
 
 
-def change_table(rows: Rows) -> TextTable:
-    """What other lists, judgments and queries made of the change of each mean, and a sentence on the largest."""
-    parts = (number(f"other {part}", f"of_{part}", signed) for part in ("lists", "judgments", "queries"))
-    columns = [name("measure", _ndcg), number("queries", form=counted), number("change", form=signed)]
-    datasets = _datasets(rows)
-    largest = max(rows, key=lambda row: abs(row["change"]))
-    of = f"{largest['dataset']} " if datasets else ""
-    note = f"{of}{largest['run']} {_ndcg(largest)}: {change_in_words(largest)}"
-    return text_table([*datasets, name("run"), *columns, *parts], rows, [note])
-
-
-def change_in_words(row: Row) -> str:
-    """What part of a change is due to other judgments."""
-    return f"of {signed(row['change'])}, {signed(row['of_judgments'])} are other judgments"
-
-
-def _ndcg(row: Row) -> str:
-    return _measure({**row, "measure": "ndcg"})
-
-
 def status(value: str | None) -> str:
     """The status of a query, which may be missing."""
     return value or "not there"

@@ -181,7 +181,7 @@ def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
 def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_newest(folder, tmp_path):
     shutil.copytree(folder / "out", tmp_path / "out")
     web = ("--dataset", "web")
-    done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "top", *web)
+    done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "all", *web)
     assert done.returncode == 0, done.stderr
     said = "1 dataset(s) have no night of 2026-11-20 and are left out: web (its last is of 2026-11-18)"
     found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--format", "json")

@@ -2,7 +2,6 @@
 
 from ndcg_spark.tables.comparisons import (
     SORT_COLUMNS,
-    change_table,
     comparison_table,
     query_table,
     transition_table,
@@ -132,9 +131,8 @@ def test_the_changes_of_status_of_two_baselines_are_summed_up_apart():
 
 def test_rows_of_several_datasets_say_of_which_they_are():
     query = {**UNCHANGED, "query_id": "q", "baseline_score": 0.25, "score": 0.5}
-    change = {**UNCHANGED, "change": 0.25, "of_lists": 0.25, "of_judgments": 0.0, "of_queries": 0.0}
     status = {**UNCHANGED, "baseline_status": "scored", "status": "missing", "change": 0.25}
-    for table, row in ((query_table, query), (change_table, change), (transition_table, status)):
+    for table, row in ((query_table, query), (transition_table, status)):
         assert table([row]).headings[0] == "run"
         both = table([row, {**row, "dataset": "news"}])
         assert (both.headings[0], {cells[0] for cells in both.rows}) == ("dataset", {"web", "news"})
