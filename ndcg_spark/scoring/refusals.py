@@ -6,7 +6,7 @@ code; the sentence is for people.
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.casting import named_by_user
 from ndcg_spark.rules import TWICE, Broken
+from ndcg_spark.schemas import WRITTEN
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
 
@@ -70,15 +71,19 @@ def refused(error: BaseException) -> Refused | None:
     return Refused(match["code"], match["sentence"].strip()) if match else None
 
 
-def refusal(why: Refusal, key: Sequence[str]) -> Column:
+def refusal(why: Refusal, key: Iterable[str]) -> Column:
     """A column of double that fails when it is computed, with the `key` columns of the row as the example."""
     return failure(why, key).cast("double")
 
 
-def failure(why: Refusal, key: Sequence[str]) -> Column:
-    """The same as `refusal` without a type, so that it can be cast to any type."""
+def failure(why: Refusal, key: Iterable[str], written: Container[str] = ()) -> Column:
+    """The same as `refusal` without a type, so that it can be cast to any type; `written` are columns of WRITTEN."""
+    shown = {name: WRITTEN[name] if WRITTEN.get(name) in written else name for name in key}
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
-    row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
+    row = (
+        f"'{name}=' || coalesce(cast(`{column}` as string), '{'all' if name == 'cutoff' else 'null'}')"
+        for name, column in shown.items()
+    )
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
     message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
     return F.raise_error(message)
@@ -96,6 +101,6 @@ def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataF
     for rule, breaks in reversed(list(broken)):
         column = rule.column or "doc_id"
         why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
-        failing = refusal(why, columns).cast(kinds[column])
+        failing = failure(why, columns, kinds).cast(kinds[column])
         guarded[column] = F.when(breaks, failing).otherwise(guarded.get(column, F.col(column)))
     return table.withColumns(guarded).select(*columns)
