@@ -41,6 +41,11 @@ RETURNED_TWICE = Refusal(
 RANK_TWICE = Refusal(
     rules.RANK_TWICE.code, "results: a rank with two documents", "number each list from 1, or set order=score"
 )
+MERGED = Refusal(
+    "two_lists_in_one",
+    "results: a list with two results of rank 1 and different scores",
+    "give each run a name of its own, or drop the column rank if scores alone decide",
+)
 NO_RELEVANT = Refusal(
     "no_relevant", "judgments: a query without a relevant document", "judge one, or set no_relevant=skip"
 )
@@ -93,14 +98,15 @@ def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataF
     """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
     For tables that were not checked. A row is refused only for the columns that are used, and for the first rule that
-    it breaks; a rule for the whole row counts as one for its document. A filter would be shorter, but the embedded
+    it breaks; a rule for the whole row counts for each that has one. A filter would be shorter, but the embedded
     engine evaluates all branches of a condition in a filter, and would fail at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(broken)):
-        column = rule.column or "doc_id"
         why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
-        failing = failure(why, columns, kinds).cast(kinds[column])
-        guarded[column] = F.when(breaks, failing).otherwise(guarded.get(column, F.col(column)))
+        failing = failure(why, columns, kinds)
+        for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
+            kept = guarded.get(column, F.col(column))
+            guarded[column] = F.when(breaks, failing.cast(kinds[column])).otherwise(kept)
     return table.withColumns(guarded).select(*columns)
