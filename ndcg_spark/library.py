@@ -170,7 +170,7 @@ def evaluate(
     rules.require_columns(good_judgments.columns, typed_results.columns, options)
     broken = rules.broken_results(dict(typed_results.dtypes), options)
     good_results = refuse_rows(typed_results, broken, "results")
-    runs = count_unjudged_queries(good_judgments, good_results)
+    runs = count_unjudged_queries(good_judgments, good_results, options)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     given = None if attributes is None else frame(attributes, None, session, "query_attributes")

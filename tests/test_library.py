@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from embedded import examples_of
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -250,6 +251,25 @@ def test_results_that_cannot_be_ranked_are_refused_in_words(evaluate_embedded, t
 def test_what_is_no_grade_is_refused(evaluate_embedded, relevance):
     with pytest.raises(ConfigurationError, match=r"^relevance: .* is not a grade"):
         evaluate_embedded(CLICKS, RETURNED, 10, relevance=relevance)
+
+
+def ranked_first(_, ranks, scores):
+    rows = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": ranks, "score": scores}
+    return [row["cg"] for row in evaluate(JUDGED, rows, 1, "trec_eval").query_scores.collect()]
+
+
+@pytest.mark.parametrize(("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])])
+def test_results_that_share_rank_1_are_one_list(spark, evaluate_embedded, ranks, scores):
+    assert evaluate_embedded.call(ranked_first, ranks, scores) == ranked_first(spark, ranks, scores) == [1.0]
+
+
+def test_results_of_rank_1_with_different_scores_are_refused_on_every_engine(spark, evaluate_embedded):
+    lists = [1, 2, 1], [9.0, 8.0, 7.0]
+    words = r"ndcg_spark refuses \[two_lists_in_one\] results: .* run=run query_id=1; give each run a name of its own"
+    with pytest.raises(RuntimeError, match=words):
+        evaluate_embedded.call(ranked_first, *lists)
+    with pytest.raises(PySparkException, match=words):
+        ranked_first(spark, *lists)
 
 
 def test_results_without_scores_are_ranked_by_their_ranks(evaluate_embedded):

@@ -112,6 +112,7 @@ def _checked_results(
     limits.refuse_lost_rows(results, counts.rows)
     limits.refuse_breaches("results", counts.breaches, counts.rows, results.place, config.max_rejected_fraction)
     ambiguity.refuse_values_as_runs(counts, results, config.results)
+    ambiguity.refuse_merged_runs(results, counts, config)
     ambiguity.refuse_two_readings(rows, counts, config)
     good = rows.good(counts)
     ambiguity.refuse_categories_as_runs(good, counts, results, config.results)
@@ -134,7 +135,7 @@ def _count_results(
         floors = floors if _are_mostly_judged(rows.all, judged_queries) else None
     if floors is None or materialize is None:
         has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
-        further = [aggregates.ranks_beside_scores(rows.all, rows.reason)] if has_both else []
+        further = [aggregates.ranks_beside_scores(rows.all, rows.reason, len(results.files))] if has_both else []
         counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further, results.batches)
         cut = None if pruning is None or counts.untrusted is None else partial(pruning.kept, untrusted=counts.untrusted)
         return rows.with_breaches(counts), cut

@@ -58,6 +58,9 @@ class RunCounts:
     ranked_lists: int = 0
     reversed_lists: int = 0
     repeated_lists: int = 0
+    #: Lists that have the rank 1 with different scores, and the query of one; see `aggregates.ranks_beside_scores`.
+    merged_lists: int = 0
+    merged_query: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ _EXAMPLE_LENGTH = 200
 #: The fields of RunCounts about the scores and ranks of lists.
 _LIST_COUNTS = (
     *("lists", "tied_lists", "counting_lists", "largest_score"),
-    *("ranked_lists", "reversed_lists", "repeated_lists"),
+    *("ranked_lists", "reversed_lists", "repeated_lists", "merged_lists", "merged_query"),
 )
 
 

@@ -25,6 +25,7 @@ from ndcg_spark.schemas import (
 from ndcg_spark.scoring import aggregation, counted_queries, documents, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
+from ndcg_spark.scoring.refusals import MERGED, refusal
 from ndcg_spark.slices import Slices
 
 
@@ -152,11 +153,23 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     return _with_evaluation(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
-def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
-    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged."""
+def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
+    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged.
+
+    With a `convention` that ranks by scores, `run` fails with MERGED where ranks show that a list is two.
+    """
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
-    queries = results.select("run", *key).distinct().join(judged, on=key, how="left")
+    lists = results.select("run", *key).distinct()
+    if convention is not None and convention.order == "score" and "rank" in results.columns:
+        top = F.when(F.col("rank") == 1, F.col("score"))
+        # Where all ranks are 1, nobody has given any.
+        facts = {"least": F.min(top), "most": F.max(top), "tops": F.count(top), "rows": F.count("*")}
+        counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in facts.items()))
+        is_merged = (F.col("least") < F.col("most")) & (F.col("tops") < F.col("rows"))
+        run = F.when(is_merged, refusal(MERGED, ["run", *key]).cast("string")).otherwise(F.col("run"))
+        lists = counted.select(run.alias("run"), *key)
+    queries = lists.join(judged, on=key, how="left")
     run_key = ["run", *key[:-1]]
     return queries.groupBy(*run_key).agg(F.count_if(F.col("judged").isNull()).alias("unjudged_queries"))
 

@@ -99,13 +99,11 @@ PRINTING = [
     "check qrels.jsonl new.jsonl",
     "judge-next qrels.jsonl new.jsonl",
     "judgments qrels.jsonl other.jsonl --results new.jsonl",
-    "judgments out",
     pytest.param("conventions --compare qrels.jsonl new.jsonl", marks=pytest.mark.slow),
     f"explain qrels.jsonl new.jsonl --dataset {HOSTILE} --query {HOSTILE} --run web --baseline {HOSTILE}",
     f"explain out --dataset {HOSTILE} --query {HOSTILE}",
     "compare out --baseline web --queries 3",
     "compare out --baseline-date 2026-11-19 --slices attributes.jsonl",
-    "compare out --baseline-date 2026-11-19 --lists",
     "compare-lists old.jsonl new.jsonl",
     "gate out --config gate.toml",
     "gate out --config gate.toml --rehearse",
@@ -137,7 +135,7 @@ def hostile(tmp_path_factory):
     attributes = [{"query_id": each, "attribute": HOSTILE, "value": HOSTILE} for each in (HOSTILE, "q")]
     json_lines(folder / "attributes.jsonl", attributes)
     gate = '[gate]\nmin_queries = 2\nbaseline = [{night = "last_good"}]\ncheck = [{cutoff = 3, max_drop = 0.1}]\n'
-    (folder / "gate.toml").write_text(f'cutoffs = [3]\ndocuments = "lists"\nengine = "embedded"\n{gate}')
+    (folder / "gate.toml").write_text(f'cutoffs = [3]\ndocuments = "all"\nengine = "embedded"\n{gate}')
     night = ["evaluate", "--output", "out", "--config", "gate.toml", "--accept-baseline", HOSTILE]
     for date, *tables in (("2026-11-19", "other.jsonl", "old.jsonl"), ("2026-11-20", "qrels.jsonl", "new.jsonl")):
         done = command_line(*night, *tables, "--date", date, cwd=folder)

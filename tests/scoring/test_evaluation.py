@@ -1,6 +1,7 @@
 from itertools import chain
 from math import log2
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from tables import arrow_judgments, arrow_results, graded_list, judgment, judgments, result, results
@@ -338,6 +339,21 @@ BAD = [
     (result(rank=0), {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
     (judgment("d2", None), {}, r"\[relevance_is_no_number\] judgments: "),
 ]
+
+
+#: Values that no column of their type can have: how they are shown.
+AS_WRITTEN = [
+    ("rank", pa.array([1, 2**31]), r"rank\(s\) that are not whole numbers from 1 to 2147483647, .* rank=2147483648"),
+    ("rank", pa.array([1.0, 1.5]), "rank=1.5"),
+    ("score", pa.array(["1", "best"]), "score=best"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "told"), AS_WRITTEN)
+def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(evaluate_embedded, name, values, told):
+    returned = pa.table({"query_id": ["q1"] * 2, "doc_id": ["d1", "d2"], name: values})
+    with pytest.raises(RuntimeError, match=told):
+        evaluate_embedded.queries(arrow_judgments(judgment()), returned, [1])
 
 
 def with_bad(row):

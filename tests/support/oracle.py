@@ -42,13 +42,16 @@ def scores(
         if not (is_query or by_judgment):
             gain = gains.get(doc, reference.unjudged_gain(c))
             items.setdefault(doc, reference.Item(doc, groups.index(_better(row, c)), gain))
-    listed = reference.with_ties_broken([*items.values()], c)
+    listed = [*items.values()]
+    if c.ties in ("worst", "best"):
+        sign = 1.0 if c.ties == "worst" else -1.0
+        listed.sort(key=lambda item: (item.tie_group, sign * item.gain))
     counting = {item.doc_id: item.gain for item in listed} if c.ideal == "retrieved" else gains
     ideal = reference.ideal_ranking(counting, c, cutoff, len(listed))
     weights = reference.discounts(max(len(listed), len(ideal), 1), c.discount)
     ideal_dcg = math.fsum(gain * weight for (_, gain), weight in zip(ideal, weights, strict=False))
     # The ideal of one document with gain 1 has the DCG weights[0].
-    beside_one = reference.ndcg(listed, {"": 1.0}, c.replace(ideal="judged"), cutoff, weights)
+    beside_one = reference.ndcg(listed, {"": 1.0}, c.replace(ideal="judged"), cutoff)
     dcg = (beside_one or 0.0) * weights[0]
     if not rows and c.missing_query == "skip":
         return dcg, ideal_dcg, None
