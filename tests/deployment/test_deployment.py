@@ -268,21 +268,20 @@ def airflow_dag(monkeypatch, request):
 
 
 @pytest.mark.parametrize(
-    ("airflow_dag", "script", "more"),
+    ("airflow_dag", "before", "after"),
     [
-        ("yarn", "submit.sh", ["--master", "yarn", "--", "--config", "conf/nightly.toml", "--date", "2020-01-02"]),
-        (None, "nightly.sh", ["2020-01-02", "conf/nightly.toml", "--engine", "embedded"]),
+        ("yarn", ["env", "NDCG_SPARK_SUBMIT=--master yarn"], []),
+        (None, [], ["--engine", "embedded"]),
     ],
     indirect=["airflow_dag"],
 )
-def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, script, more, monkeypatch):
+def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, before, after, monkeypatch):
     ran = []
     monkeypatch.setattr(airflow_dag, "run", ran.append)
     airflow_dag.given["evaluate"](ds="2020-01-02")
-    ((program, *arguments),) = ran
-    assert program == str(ROOT / "scripts" / script)
-    assert os.access(program, os.X_OK)
-    assert [word.removeprefix(f"{ROOT}/") for word in arguments] == more
+    script = str(ROOT / "scripts/nightly.sh")
+    assert ran == [[*before, script, "2020-01-02", f"{ROOT}/conf/nightly.toml", *after]]
+    assert os.access(script, os.X_OK)
     assert airflow_dag.given["dag"]["schedule"] == ("30 2 * * *", "UTC")
     assert airflow_dag.given["task"]["retries"] == 3
 
