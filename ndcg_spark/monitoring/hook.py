@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
@@ -22,13 +22,13 @@ class CommandError(Exception):
     """The command could not be run, or has failed."""
 
 
-def run(command: str, content: Mapping[str, Any]) -> None:
-    """Run a command with JSON on its stdin; what it prints goes to stderr. CommandError if it fails.
+def run(command: str, content: Callable[[], Mapping[str, Any]]) -> None:
+    """Run a command with this content as JSON on its stdin; what it prints goes to stderr. CommandError if it fails.
 
     The command is split like a shell's, but no shell runs it.
     """
     words = shlex.split(command)
-    text = json.dumps(content, ensure_ascii=False)
+    text = json.dumps(content(), ensure_ascii=False)
     try:
         # Our stdout is for scores alone.
         done = subprocess.run(words, input=text.encode(), stdout=2, timeout=_SECONDS, check=False)  # noqa: S603  # the user's
@@ -80,10 +80,9 @@ def _text(
     lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['reason']}" for verdict in verdicts]
     if datasets and not verdicts:
         lines.append(f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}")
-    if failure:
-        lines.append(
-            f"evaluation of {date}: {'refused' if exit_code == 3 else 'failed'}, exit code {exit_code}. {failure}"
-        )
+    if failure or not lines:
+        what = "refused" if exit_code == 3 else "failed"
+        lines.append(f"evaluation of {date}: {what}, exit code {exit_code}. {failure or ''}".rstrip())
     if output:
         place = shlex.quote(masked(output))
         lines.append(

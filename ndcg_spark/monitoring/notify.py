@@ -63,7 +63,7 @@ def notify(
             file = Path(config.dated(config.metrics_file)).expanduser()
             programs["metrics-file"] = functools.partial(prometheus.write, file, outcome)
     if config.on_end is not None:
-        content = hook.content_of(config, exit_code, failure, outcome, nights)
+        content = functools.partial(hook.content_of, config, exit_code, failure, outcome, nights)
         programs["on-end"] = functools.partial(hook.run, config.on_end, content)
     for name, tell in programs.items():
         try:
