@@ -165,7 +165,7 @@ def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_
     assert done.returncode == 4
     (file,) = (folder / "out" / "dataset_scores").rglob("*.parquet")
     assert set(pq.ParquetFile(file).read()["run"].to_pylist()) == {"naïve"}
-    assert done.stderr.splitlines()[-1].endswith("No space left on device; the night was published in out")
+    assert "No space left on device" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
