@@ -69,8 +69,7 @@ class EvaluationConfig(Strict):
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
-    #: A folder that both this process and the engine can access, for passing files to the engine; by default in the
-    #: output.
+    #: A folder that both this process and the engine can access, for passing files to the engine.
     staging: Annotated[str, Field(min_length=1)] | None = None
     #: Fraction of a table's rows that may be rejected.
     max_rejected_fraction: Fraction = 0.0
@@ -79,10 +78,10 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: Fraction = 0.0
-    #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads the verdicts
-    #: on its stdin.
+    #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads on its stdin
+    #: how it ended.
     metrics_file: Annotated[str, Field(min_length=1)] | None = None
-    on_verdict: Annotated[str, AfterValidator(config_values.command)] | None = None
+    on_end: Annotated[str, AfterValidator(config_values.command)] | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
@@ -146,8 +145,6 @@ class EvaluationConfig(Strict):
                 "documents: a number keeps the documents of the queries that changed most against a gate's baseline, "
                 "and there is no gate; add [gate], or keep all"
             )
-        if self.on_verdict and self.gate is None:
-            raise ValueError("on_verdict: there is no gate to give a verdict; add [gate], or remove on_verdict")
         return self
 
     def dated(self, path: str) -> str:

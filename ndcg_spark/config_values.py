@@ -13,8 +13,6 @@ from ndcg_spark.convention.parsing import parse_measures
 LAST_GOOD = "last_good"
 #: The word for the mean of the newest earlier nights that were not found worse, as long as they are alike.
 RECENT_GOOD = "recent_good"
-#: How an output of Delta tables begins; the rest is a path.
-_DELTA = "delta:"
 
 
 def measures(given: object) -> list[str]:
@@ -88,8 +86,7 @@ def remote(given: str) -> str:
 
 def output(given: str) -> str:
     """The path of an output, which may contain {date} but no wildcards."""
-    path = paths.expanded(given.removeprefix(_DELTA))
-    path = _DELTA + path if given.startswith(_DELTA) else path
+    path = paths.expanded(given)
     wild = [character for character in "*?[]{}" if character in paths.without_dates(path)]
     if wild:
         raise ValueError(f"{path} has {' '.join(wild)}, which engines read as wildcards; only {{date}} is replaced")

@@ -8,6 +8,8 @@
 # conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the
 # evaluation is submitted with them; without it this machine computes, as the configuration says.
 #
+# If NDCG_SPARK_EXPORT names tables, such as delta:/data/tables, a night that is published is copied there.
+#
 # One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md): 5 and 6 come
 # from a gate, and the night is published; 75 means the same configuration is already running and nothing was done.
 set -euo pipefail
@@ -64,6 +66,16 @@ while kill -0 "$job" 2>/dev/null; do # a signal ends a wait early
     code=0
     wait "$job" || code=$?
 done
+trap - TERM INT HUP
+# What the job cannot do itself: run on_end after a signal, and export what it has published. 141 is no signal: nobody
+# reads its stdout.
+if { [ "$code" -gt 128 ] && [ "$code" -ne 141 ]; } || { [ -n "${NDCG_SPARK_EXPORT:-}" ] && [[ $code = [056] ]]; }; then
+    (
+        [ ${#submit_options[@]} -eq 0 ] || source "$project/scripts/environment.sh" embedded
+        cd "$called_from"
+        ndcg-spark evaluate "${arguments[@]}" --after "$code"
+    ) || tell "$night $config: the exit code stays $code, but what was to follow failed"
+fi
 case $code in
     5) meaning=", published, the gate failed" ;;
     6) meaning=", published, the gate came to no verdict" ;;

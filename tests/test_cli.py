@@ -119,16 +119,14 @@ def test_json_is_one_object_with_the_rows_of_dataset_scores(folder):
     assert {"convention", "rejected", "output", "seconds"} <= found.keys()
 
 
-def test_output_keeps_both_tables_by_dataset_and_date(folder):
+def test_output_keeps_both_tables_and_the_log_by_date(folder):
     done = evaluate(folder, "--output", "out/{date}", "--date", "2026-11-20", "--dataset", "tiny", "--cutoffs", "1,3")
     assert done.returncode == 0, done.stderr
-    partition = "dataset=tiny/evaluated_on=2026-11-20"
     rows = {
-        name: pq.read_table(folder / "out/2026-11-20" / name / partition).num_rows
-        for name in ("query_scores", "dataset_scores")
+        name: pq.read_table(folder / "out/2026-11-20" / name / "evaluated_on=2026-11-20").num_rows
+        for name in ("query_scores", "dataset_scores", "evaluations")
     }
-    assert rows == {"query_scores": 1 * 2 * 2, "dataset_scores": 1 * 2}
-    assert not (folder / "out/2026-11-20/_staging").exists() or not any((folder / "out/2026-11-20/_staging").iterdir())
+    assert rows == {"query_scores": 1 * 2 * 2, "dataset_scores": 1 * 2, "evaluations": 1}
 
 
 def test_two_runs_and_a_configuration_file_give_a_row_each(folder):
@@ -167,7 +165,7 @@ def test_a_name_that_is_not_ascii_is_printed_under_any_locale_and_a_full_stdout_
     assert done.returncode == 4
     (file,) = (folder / "out" / "dataset_scores").rglob("*.parquet")
     assert set(pq.ParquetFile(file).read()["run"].to_pylist()) == {"naïve"}
-    assert done.stderr.splitlines()[-1].endswith("No space left on device; the night was published in out")
+    assert "No space left on device" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
@@ -504,10 +502,9 @@ def test_nights_are_listed_and_expired(folder):
     night, *others = json.loads(ndcg_spark("nights", "out", "--format", "json", cwd=folder).stdout)
     assert (others, [row["cutoff"] for row in night["dataset_scores"]]) == ([], [1, 3, 5, 10])
     dry = ndcg_spark("expire", "out", "--keep-days", "30", "--dry-run", cwd=folder)
-    assert (dry.returncode, dry.stdout) == (0, "would remove tiny of 2020-01-01\n")
+    assert (dry.returncode, dry.stdout) == (0, "would remove the nights of 2020-01-01\n")
     assert ndcg_spark("nights", "out", cwd=folder).stdout.splitlines() == listed
-    assert ndcg_spark("recover", "out", cwd=folder).stdout == "nothing to recover\n"
-    assert ndcg_spark("expire", "out", "--keep-days", "30", cwd=folder).stdout == "removed tiny of 2020-01-01\n"
+    assert ndcg_spark("expire", "out", "--keep-days", "30", cwd=folder).stdout == "removed the nights of 2020-01-01\n"
     assert ndcg_spark("nights", "out", "--format", "json", cwd=folder).stdout == "[]\n"
 
 

@@ -1,11 +1,14 @@
 """The guides: links lead somewhere, and what the README shows in Python runs as it stands there."""
 
+import datetime
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
+from gated_nights import evaluated, settings
 
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.rules import RULES
@@ -106,3 +109,43 @@ def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_tak
 def test_the_guide_describes_every_rule_for_a_row():
     section = GUIDES["ndcg_spark/REFERENCE.md"].partition("## Input contract")[2].partition("\n## ")[0]
     assert [code for code in RULES if f"`{code}`" not in section] == []
+
+
+@pytest.mark.slow
+def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_path, spark):
+    check = {"runs": ["hybrid"], "cutoff": 10, "max_drop": 0.01}
+    days = [datetime.date(2026, 11, 16), datetime.date(2026, 11, 17)]
+    nights = [(days[0], {}), (days[0], {}), (days[1], {"worse": 5, "regraded": 3})]
+    made = [
+        settings(tmp_path, str(day), **files, cutoffs=[10], gate={"check": [check]}, engine="embedded")
+        for day, files in nights
+    ]
+    _, again, worse = evaluated(tmp_path, *({**night, "accepted": "good"} for night in made[:2]), made[2])
+    half = tmp_path / f"out/query_scores/evaluated_on={days[0]}/evaluation_id=killed"
+    (half / "_temporary/0").mkdir(parents=True)
+    for name in ("a.parquet#1", "_temporary/0/b.parquet"):
+        (half / name).write_bytes(b"PAR1")
+    of_duckdb, of_spark, queries = (
+        [each.strip().removesuffix(";") for each in re.split(r";\n", block.replace("OUTPUT", str(tmp_path / "out")))]
+        for block in re.findall(r"```sql\n(.*?)\n```", GUIDES["conf/README.md"], re.DOTALL)
+    )
+    with duckdb.connect() as connection:
+        for view in of_duckdb:
+            connection.execute(view)
+        verdicts, seconds, trend, means, lost, changed = (connection.execute(each).fetchall() for each in queries)
+    assert [row[1:3] for row in verdicts] == [(days[1], worse["verdict"]), (days[0], again["verdict"])]
+    assert [row[4] for row in verdicts] == [None, "good"]
+    assert [row[:2] for row in seconds] == [(days[0], again["evaluation_id"]), (days[1], worse["evaluation_id"])]
+    assert all(total > evaluate > 0 for *_, total, evaluate in seconds)
+    found = [(row[1], row[2], row[4]) for row in trend]
+    assert found == [(run, day, 60) for run in ("bm25", "hybrid") for day in days]
+    assert [row[:3] for row in means] == [row[:3] for row in trend]
+    assert all(low < mean < high for *_, mean, low, high in means)
+    assert ("hybrid", "q4", days[1]) in [row[1:4] for row in lost]
+    assert all(difference < 0 for *_, difference in lost)
+    assert [row[1:] for row in changed] == [(days[1], 120, 8 * 60)]
+    for view in of_spark:
+        spark.sql(view)
+    rows = spark.sql(queries[2].replace("GROUP BY ALL", "GROUP BY dataset, run, evaluated_on")).collect()
+    assert [(row[1], str(row[2]), row[4]) for row in rows] == [(run, str(day), 60) for run, day, _ in found]
+    assert [row[3] for row in rows] == pytest.approx([row[3] for row in trend])

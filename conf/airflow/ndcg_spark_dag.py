@@ -37,16 +37,15 @@ HOPELESS = {
 
 
 def command(night: str) -> list[str]:
-    """The command line that evaluates a date."""
-    if MASTER:
-        return [f"{PROJECT}/scripts/submit.sh", "--master", MASTER, "--", "--config", CONFIG, "--date", night]
-    return [f"{PROJECT}/scripts/nightly.sh", night, CONFIG, "--engine", "embedded"]
+    """The command line that evaluates a date, and copies it to the tables that NDCG_SPARK_EXPORT names, if any."""
+    line = [f"{PROJECT}/scripts/nightly.sh", night, CONFIG]
+    return ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line] if MASTER else [*line, "--engine", "embedded"]
 
 
 def run(line: list[str]) -> None:
     """Run the command, its output into the task's log; an exit code becomes a failure with or without retries."""
     log = logging.getLogger("airflow.task")
-    # A task that Airflow ends takes its job with it: both scripts hear SIGTERM as a part of the task's process group.
+    # A task that Airflow ends takes its job with it: the script hears SIGTERM as a part of the task's process group.
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603  # our own script
         for said in process.stdout or ():
             log.info("%s", said.rstrip())

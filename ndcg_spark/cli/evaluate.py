@@ -34,7 +34,8 @@ _QUERY_FORMATS = ("table", "json", "csv")
 @click.option(
     "--metrics-file", metavar="FILE", help="Also write the means for Prometheus, to a file that ends in .prom."
 )
-@click.option("--on-verdict", metavar="COMMAND", help="Run this with the gate's verdicts as JSON on its stdin.")
+@click.option("--on-end", metavar="COMMAND", help="Run this at the end, however it ends, with JSON on its stdin.")
+@click.option("--after", type=int, hidden=True)  # for nightly.sh: what remains to be done after this exit code
 def evaluate(
     style: str,
     per_query: bool,
@@ -43,6 +44,7 @@ def evaluate(
     accept_baseline: str | None,
     junit: Path | None,
     baseline: str | None,
+    after: int | None,
     **arguments: Any,
 ) -> None:
     """Score results against judgments, per query and per dataset.
@@ -51,28 +53,31 @@ def evaluate(
     """
     from ndcg_spark.job import consumers
     from ndcg_spark.job import evaluate as job
-    from ndcg_spark.monitoring.notify import notify
+    from ndcg_spark.monitoring.notify import finish, notifying
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
-    config = load_arguments(arguments)
-    columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-    order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
-    if per_query and style not in _QUERY_FORMATS:
-        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
-    if per_query and baseline:
-        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one of them")
-    if junit is not None:
-        if config.gate is None:
-            raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
-        refuse_unwritable(junit)
-    comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
-    print_rows = functools.partial(print_query_scores, style=style, measures=config.measure_set.columns)
-    consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
-    with contextlib.ExitStack() as outputs:
-        with Progress(style).running() as progress:
+    config, progress = load_arguments(arguments), Progress(style)
+    if after is not None:
+        finish(config, after, progress.report_step)
+        return
+    with notifying(config, progress.report_step) as outcomes, contextlib.ExitStack() as outputs:
+        columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
+        order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
+        if per_query and style not in _QUERY_FORMATS:
+            raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
+        if per_query and baseline:
+            raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one")
+        if junit is not None:
+            if config.gate is None:
+                raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
+            refuse_unwritable(junit)
+        comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
+        print_rows = functools.partial(print_query_scores, style=style, measures=config.measure_set.columns)
+        consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
+        with progress.running():
             evaluated = functools.partial(
                 job.evaluate, consumer=consumer, accepted=accept_baseline, announce=progress.doing
             )
@@ -83,15 +88,15 @@ def evaluate(
 
                 writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
+        outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
-        outputs.callback(notify, config, outcome, lambda sentence: progress.report_step("warning", sentence))
         if not per_query:
             outputs.callback(_print, outcome, comparison, style, order)
         if report is not None:
             outputs.callback(write_report)
         if junit is not None:
             outputs.callback(write_junit, junit, outcome.verdicts)
-    raise SystemExit(outcome.exit_code)
+    raise SystemExit(outcomes[-1].exit_code)
 
 
 def _print(

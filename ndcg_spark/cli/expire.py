@@ -17,9 +17,9 @@ _DAYS = click.IntRange(min=0)
 @click.option("--baselines", is_flag=True, help="Also remove baselines of the gate.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
 def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
-    """Remove old nights, and what killed or superseded evaluations have left.
+    """Remove old nights and leftovers of killed evaluations.
 
-    Prints what was removed, and which baselines were kept.
+    Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
     from ndcg_spark.nights.expire import old_nights, remove, waste
 

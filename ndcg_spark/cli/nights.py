@@ -63,7 +63,7 @@ def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
 @click.option("--date", metavar="YYYY-MM-DD", help="Only the nights of this date.")
 @click.option("--since", metavar="YYYY-MM-DD", help="Only the nights of this date and later.")
 def export(output: str, to: str, date: str | None, since: str | None) -> None:
-    """Copy the nights into tables of Delta, Iceberg or a Spark catalog.
+    """Copy nights to tables of Delta, Iceberg or a catalog.
 
     The rows of each date are replaced, so that repeating it changes nothing. Missing tables are created.
     """

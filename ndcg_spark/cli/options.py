@@ -98,9 +98,7 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "exclude": _texts(
         "--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking, in the same way."
     ),
-    "output": _text(
-        "--output", "FOLDER", "Folder, delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA to publish in."
-    ),
+    "output": _text("--output", "FOLDER", "Folder to publish the scores in."),
     "documents": _text(
         "--documents",
         "all|N",
@@ -151,7 +149,7 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "staging": _text(
         "--staging",
         "FOLDER",
-        "Folder for converted text that this machine and the engine share. [default: in the output]",
+        "Folder for converted text that this machine and the engine share.",
     ),
 }
 

@@ -161,7 +161,7 @@ def _shared(engine: Engine, folder: Path, where: str) -> str:
     if engine.shared is None:
         raise InputError(
             f"{where}: more than {_MOST_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
-            "read; name a folder that both see, --staging s3://bucket/folder, or publish to one with --output"
+            "read; name a folder that both see, --staging s3://bucket/folder"
         )
     place = f"{engine.shared.rstrip('/')}/inputs-{uuid.uuid4().hex}"
     system, target = storage(place, where, StorageError)

@@ -46,6 +46,11 @@ class EvaluationOutcome:
     #: The datasets that are judged but have no results, and so no scores.
     datasets_without_results: list[str] = dataclasses.field(default_factory=list)
 
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets that have scores, sorted."""
+        return sorted({row["dataset"] for row in self.dataset_scores})
+
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it was computed."""

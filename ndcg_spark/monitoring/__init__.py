@@ -1,1 +1,1 @@
-"""What other programs are given about a night after it is published: a metrics file, a command."""
+"""What other programs are told of an evaluation that has ended: a metrics file, a command."""

@@ -38,8 +38,8 @@ def write(file: Path, outcome: EvaluationOutcome) -> None:
 def metrics(outcome: EvaluationOutcome, now: float) -> str:
     """The metrics in Prometheus' text format, by name; `now` is in seconds since 1970.
 
-    Scores that are null have no line. An evaluation that fails writes nothing, so alert on the age of
-    `last_success_timestamp_seconds`.
+    Scores that are null have no line. An evaluation that fails writes nothing, nor does that of an older date, so alert
+    on the age of `last_success_timestamp_seconds`.
     """
     lines: dict[str, list[str]] = {}
     for name, labels, value in _samples(outcome, now):
@@ -52,7 +52,7 @@ def metrics(outcome: EvaluationOutcome, now: float) -> str:
 def _samples(outcome: EvaluationOutcome, now: float) -> Iterator[_Sample]:
     datasets = {row["dataset"]: row["evaluated_on"] for row in outcome.dataset_scores}
     for dataset, date in datasets.items():
-        midnight = datetime.datetime.combine(date, datetime.time(), datetime.UTC)
+        midnight = datetime.datetime.combine(datetime.date.fromisoformat(str(date)), datetime.time(), datetime.UTC)
         yield "last_success_timestamp_seconds", {"dataset": dataset}, now
         yield "evaluated_on_timestamp_seconds", {"dataset": dataset}, midnight.timestamp()
         yield "duration_seconds", {"dataset": dataset}, outcome.seconds["total"]

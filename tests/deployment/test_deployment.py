@@ -109,12 +109,16 @@ def night(tmp_path):
 
 @pytest.mark.slow
 def test_a_night_is_published_and_its_begin_and_end_are_told(night):
-    done = script("nightly.sh", "2020-01-02", night / "night.toml", "--cutoffs", "1", cwd=night)
+    tables = f"delta:{night}/tables"
+    done = script(
+        "nightly.sh", "2020-01-02", night / "night.toml", "--cutoffs", "1", cwd=night, NDCG_SPARK_EXPORT=tables
+    )
     assert done.returncode == 0, done.stderr
+    assert (night / "tables/dataset_scores/_delta_log").is_dir()
     told = [line for line in done.stderr.splitlines() if " nightly: " in line]
     assert re.fullmatch(r"\S+Z nightly: begin 2020-01-02 \S+night.toml", told[0])
     assert re.fullmatch(r"\S+Z nightly: end 2020-01-02 \S+night.toml: exit code 0 after \d+ s", told[-1])
-    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*/*.parquet"))
+    assert list(night.glob("out/dataset_scores/evaluated_on=2020-01-02/*/*.parquet"))
 
 
 def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(night):
@@ -136,7 +140,7 @@ def test_a_night_that_its_gate_does_not_pass_is_published_and_that_is_told(night
     done = script("nightly.sh", "2020-01-02", night / "night.toml", cwd=night)
     assert done.returncode == 6, done.stderr
     assert "exit code 6, published, the gate came to no verdict after" in done.stderr
-    assert list(night.glob("out/dataset_scores/dataset=default/evaluated_on=2020-01-02/*/*.parquet"))
+    assert list(night.glob("out/dataset_scores/evaluated_on=2020-01-02/*/*.parquet"))
 
 
 def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75(night):
@@ -146,6 +150,14 @@ def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75
     assert (done.returncode, done.stdout) == (75, "")
     assert "an evaluation of it is running, nothing was done" in done.stderr
     assert not (night / "out").exists()
+
+
+def test_a_night_that_a_signal_ends_is_told_by_the_script(night):
+    home = fake_spark(night, "kill -9 $$")
+    arguments = ["nightly.sh", "2020-01-02", night / "night.toml", "--on-end", "cat"]
+    done = script(*arguments, SPARK_HOME=str(home), NDCG_SPARK_SUBMIT="--master local[1]")
+    assert done.returncode == 137
+    assert '"reason": "ended by signal 9"' in done.stderr
 
 
 def test_a_configuration_that_is_not_there_is_told_with_exit_code_2(tmp_path):
@@ -268,21 +280,20 @@ def airflow_dag(monkeypatch, request):
 
 
 @pytest.mark.parametrize(
-    ("airflow_dag", "script", "more"),
+    ("airflow_dag", "before", "after"),
     [
-        ("yarn", "submit.sh", ["--master", "yarn", "--", "--config", "conf/nightly.toml", "--date", "2020-01-02"]),
-        (None, "nightly.sh", ["2020-01-02", "conf/nightly.toml", "--engine", "embedded"]),
+        ("yarn", ["env", "NDCG_SPARK_SUBMIT=--master yarn"], []),
+        (None, [], ["--engine", "embedded"]),
     ],
     indirect=["airflow_dag"],
 )
-def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, script, more, monkeypatch):
+def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, before, after, monkeypatch):
     ran = []
     monkeypatch.setattr(airflow_dag, "run", ran.append)
     airflow_dag.given["evaluate"](ds="2020-01-02")
-    ((program, *arguments),) = ran
-    assert program == str(ROOT / "scripts" / script)
-    assert os.access(program, os.X_OK)
-    assert [word.removeprefix(f"{ROOT}/") for word in arguments] == more
+    script = str(ROOT / "scripts/nightly.sh")
+    assert ran == [[*before, script, "2020-01-02", f"{ROOT}/conf/nightly.toml", *after]]
+    assert os.access(script, os.X_OK)
     assert airflow_dag.given["dag"]["schedule"] == ("30 2 * * *", "UTC")
     assert airflow_dag.given["task"]["retries"] == 3
 

@@ -1,19 +1,23 @@
 """The recipes: what their page shows is run as it stands there."""
 
+import concurrent.futures
 import contextlib
-import dataclasses
+import http.server
 import io
 import json
 import math
+import os
 import shlex
 import subprocess
 import sys
 import types
+from pathlib import Path
 
-import gates
 import pytest
 from pages import recipe
 from staying import command_line
+
+ROOT = Path(__file__).parents[2]
 
 
 class DagsterError(Exception):
@@ -143,10 +147,26 @@ def test_a_night_is_logged_to_mlflow(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("previous", "lines"), [("fail", 1), ("pass", 0), (None, 0)])
 def test_two_failures_in_a_row_are_told(monkeypatch, capsys, previous, lines):
-    failed = gates.verdict(
-        gates.gate(), gates.row(gates.spread(-0.1, 0.01)), tonight=dataclasses.replace(gates.night(), previous=previous)
-    )
-    content = json.dumps({"verdicts": [failed.as_json()]})
+    failed = {"dataset": "web", "evaluated_on": "2026-11-20", "verdict": "fail", "reason": "dropped"}
+    content = json.dumps({"verdicts": [failed], "previous": {"web": {"verdict": previous}} if previous else {}})
     monkeypatch.setattr(sys, "stdin", io.StringIO(content))
     exec(recipe("Two failures in a row", "python"), {})  # noqa: S102  # our own page
     assert len(capsys.readouterr().out.splitlines()) == lines
+
+
+def test_the_hook_for_a_chat_posts_the_text():
+    posted = []
+
+    class Chat(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Chat) as server, concurrent.futures.ThreadPoolExecutor() as pool:
+        answered = pool.submit(server.handle_request)
+        environment = {**os.environ, "NDCG_SPARK_WEBHOOK": f"http://127.0.0.1:{server.server_port}"}
+        program = [sys.executable, str(ROOT / "conf/chat-hook.py")]
+        subprocess.run(program, input=b'{"text": "said"}', env=environment, check=True)
+        answered.result()
+    assert posted == [{"text": "said"}]

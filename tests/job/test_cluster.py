@@ -209,4 +209,3 @@ def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_
     assert json.loads((cluster.folder / "submit.out").read_text())["engine"].endswith(f"({cluster.master})")
     check_where_it_ran(cluster, data)
     assert_same(tables(data / "on-half-a-cluster"), embedded)
-    assert not list((data / "on-half-a-cluster/_staging").glob("*"))

@@ -9,15 +9,18 @@ import gates
 import pytest
 from evaluations import configuration
 
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.monitoring import verdict_command
-from ndcg_spark.monitoring.notify import notify
+from ndcg_spark.monitoring import hook
+from ndcg_spark.monitoring.notify import finish, notify, notifying
 from ndcg_spark.monitoring.prometheus import metrics, write
+from ndcg_spark.nights.log import append, row_of
+from ndcg_spark.nights.store import Store
 
 DATE = datetime.date(2026, 11, 20)
 #: A sample in Prometheus' text format: the name, the labels and the value.
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
+FAILED = [gates.verdict(gates.gate(), gates.row(gates.spread(-0.1, 0.01)))]
 
 
 def scores(run="bm25", cutoff=10, ndcg=0.5, **more):
@@ -26,20 +29,8 @@ def scores(run="bm25", cutoff=10, ndcg=0.5, **more):
 
 
 def outcome(*rows, verdicts=(), measures=()):
-    total = {"total": 2.5}
-    return EvaluationOutcome(
-        "id",
-        "trec_eval",
-        "gain",
-        "embedded",
-        [*rows] or [scores()],
-        {},
-        [],
-        None,
-        total,
-        [*measures],
-        verdicts=verdicts,
-    )
+    which = ("id", "trec_eval", "gain", "embedded")
+    return EvaluationOutcome(*which, [*rows] or [scores()], {}, [], None, {"total": 2.5}, [*measures], verdicts)
 
 
 def samples(text):
@@ -67,16 +58,8 @@ def test_requested_measures_have_samples_and_scores_that_are_null_have_none():
     assert [name for name, labels in found if "empty" in labels] == ["queries"]
 
 
-@pytest.mark.parametrize(("difference", "value"), [(0.1, 0), (-0.1, 1)])
-def test_a_verdict_is_a_number(difference, value):
-    gate = gates.gate()
-    verdict = gates.verdict(gate, gates.row(gates.spread(difference, 0.01)))
-    assert samples(metrics(outcome(verdicts=[verdict]), now=0))["verdict", 'dataset="web"'] == value
-
-
-def test_any_name_is_a_label():
-    (labels,) = [each for name, each in samples(metrics(outcome(scores('a"b\\c\nd')), now=0)) if name == "score"]
-    assert r'run="a\"b\\c\nd"' in labels
+def test_a_verdict_is_a_number():
+    assert samples(metrics(outcome(verdicts=FAILED), now=0))["verdict", 'dataset="web"'] == 1
 
 
 def test_the_live_parser_reads_it():
@@ -97,27 +80,60 @@ def test_the_file_is_replaced_whole(tmp_path):
     assert [each.name for each in file.parent.iterdir()] == ["ndcg.prom"]
 
 
-def kept(tmp_path, code=0):
-    """A command that keeps its stdin in a file, and that file."""
-    file = tmp_path / "said.json"
-    program = f"import sys; open({str(file)!r}, 'w').write(sys.stdin.read()); print('printed'); sys.exit({code})"
-    return f'{sys.executable} -c "{program}"', file
+@pytest.fixture
+def ended(tmp_path):
+    """Makes configurations with a command, beside three nights; and what the command was told."""
+    file = tmp_path / "told.json"
+    program = f"import sys; open({str(file)!r}, 'a').write(sys.stdin.read()); print('printed')"
+    for date, verdict in (("2026-11-18", "fail"), ("2026-11-19", "pass"), ("2026-11-21", None)):
+        row = row_of({}, verdict and {"verdict": verdict, "reason": f"of {date}"}, dataset="web", evaluation_id=date)
+        append(Store(str(tmp_path / "out")), date, [{**row, "status": "published", "number": 1}])
+
+    known = {"output": str(tmp_path / "out"), "on_end": f'{sys.executable} -c "{program}"'}
+    configured = lambda **settings: configuration(tmp_path)(**{**known, **settings})  # noqa: E731
+    return configured, lambda: json.loads(file.read_text(encoding="utf-8"))
 
 
-def test_the_command_gets_the_verdicts_as_json(tmp_path, capfd):
-    command, file = kept(tmp_path)
-    verdict = gates.verdict(gates.gate(), gates.row(gates.spread(-0.1, 0.01)))
-    verdict_command.run(command, outcome(verdicts=[verdict]))
-    said = json.loads(file.read_text(encoding="utf-8"))
-    assert said["exit_code"] == 5
+def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
+    configured, told = ended
+    notify(configured(), print, 5, None, outcome(verdicts=FAILED))
+    said = told()
     assert [(each["dataset"], each["verdict"]) for each in said["verdicts"]] == [("web", "fail")]
-    printed = capfd.readouterr()
-    assert (printed.out, printed.err) == ("", "printed\n")
+    assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].reason)
+    assert {name: each["verdict"] for name, each in said["previous"].items()} == {"web": "pass"}
+    first, command = said["text"].splitlines()
+    assert (first, command.split()[:2]) == (f"web of 2026-11-20: fail. {FAILED[0].reason}", ["ndcg-spark", "report"])
+    assert tuple(capfd.readouterr()) == ("", "printed\n")
 
 
-def with_gate(tmp_path, **settings):
-    gate = {"baseline": [{"night": "last_good"}], "check": [{"cutoff": 3, "max_drop": 0.01}]}
-    return configuration(tmp_path)(**{"output": str(tmp_path / "out"), "gate": gate, **settings})
+ENDS = [InputError("why"), EngineError("why"), ConfigurationError("why"), RuntimeError("why"), SystemExit(141)]
+
+
+@pytest.mark.parametrize(("end", "code"), [*zip(ENDS, (3, 4, 2, 1, 141), strict=True)])
+def test_the_command_is_run_at_any_end(ended, end, code):
+    configured, told = ended
+    with pytest.raises((SystemExit, Exception)), notifying(configured(), print):
+        raise end
+    said = told()
+    assert (said["exit_code"], said["evaluation_id"], said["datasets"], said["verdicts"]) == (code, None, [], [])
+    assert f"exit code {code}" in said["text"]
+
+
+def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, monkeypatch):
+    configured, told = ended
+    monkeypatch.setenv("NDCG_SPARK_EXPORT", "nowhere")
+    finish(configured(), 137, print)
+    assert (told()["exit_code"], told()["reason"]) == (137, "ended by signal 9")
+    with pytest.raises(ConfigurationError, match="nowhere names no tables"):
+        finish(configured(date="2026-11-19"), 0, print)
+
+
+@pytest.mark.parametrize(("date", "is_written"), [("2026-11-20", False), ("2026-11-21", True), ("2026-11-22", True)])
+def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written):
+    steps, file = [], tmp_path / "ndcg.prom"
+    settings = ended[0](metrics_file=str(file), on_end=None, date=date)
+    notify(settings, lambda step, _: steps.append(step), 0, None, outcome())
+    assert (file.exists(), steps) == (is_written, [] if is_written else ["metrics"])
 
 
 @pytest.mark.parametrize(
@@ -128,33 +144,17 @@ def with_gate(tmp_path, **settings):
         (f"{sys.executable} -c 'import time; time.sleep(60)'", "took longer than 0.2 seconds and was ended"),
     ],
 )
-def test_a_failure_is_a_warning_and_the_others_are_told(tmp_path, monkeypatch, command, reason):
-    monkeypatch.setattr(verdict_command, "_SECONDS", 0.2 if "sleep" in command else 60)
-    warnings = []
-    file = tmp_path / "{date}.prom"
-    notify(with_gate(tmp_path, on_verdict=command, metrics_file=str(file)), outcome(), warnings.append)
-    (warning,) = warnings
-    assert warning.startswith("on-verdict: ")
-    assert reason in warning
-    assert (tmp_path / "2026-11-20.prom").exists()
-
-
-def test_a_metrics_file_that_cannot_be_written_is_a_warning(tmp_path):
+def test_failures_are_warnings(tmp_path, monkeypatch, command, reason):
+    monkeypatch.setattr(hook, "_SECONDS", 0.2 if "sleep" in command else 60)
     (tmp_path / "file").touch()
     warnings = []
-    settings = configuration(tmp_path)(metrics_file=str(tmp_path / "file" / "x.prom"))
-    notify(settings, outcome(), warnings.append)
-    assert [each.partition(":")[0] for each in warnings] == ["metrics-file"]
+    settings = configuration(tmp_path)(on_end=command, metrics_file=str(tmp_path / "file" / "x.prom"))
+    notify(settings, lambda _, said: warnings.append(said), 0, None, outcome())
+    assert [each.partition(":")[0] for each in warnings] == ["metrics-file", "on-end"]
+    assert reason in warnings[1]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"on_verdict": "notify-send"}, "on_verdict: there is no gate to give a verdict"),
-        ({"on_verdict": " "}, "on_verdict: it does not name a program"),
-        ({"on_verdict": "a 'b"}, "on_verdict: No closing quotation"),
-    ],
-)
-def test_what_could_never_be_told_is_refused(tmp_path, settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        configuration(tmp_path)(**settings)
+@pytest.mark.parametrize("command", [" ", "a 'b"])
+def test_what_is_no_command_is_refused(tmp_path, command):
+    with pytest.raises(ConfigurationError, match="on_end: "):
+        configuration(tmp_path)(on_end=command)
