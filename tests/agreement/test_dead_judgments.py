@@ -6,7 +6,7 @@ import pytest
 from staying import command_line
 
 from ndcg_spark.agreement.dead_judgments import dead_in_words, dead_judgments
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 
 #: d2 of q1 is returned in the first night alone, d9 of q3 in none: in the second it is an answer to q2.
 QRELS = "q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 1\nq3 0 d9 1\n"

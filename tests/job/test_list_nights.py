@@ -8,7 +8,7 @@ import pytest
 from gated_nights import QUERIES, evaluated, in_a_session, settings
 from staying import command_line
 
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 
 #: Half of the lists of `hybrid` change in the second night, and one query is not judged.
 LISTS = {"lists": [{"cutoff": 3, "max_changed_share": 0.4}, {"cutoff": 3, "runs": ["bm25"], "min_changed_share": 0.1}]}
