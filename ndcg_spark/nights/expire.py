@@ -131,15 +131,15 @@ def old_nights(
     for date in sorted(logged | {key[0] for key in written}):
         if date >= oldest or date in needed or date in known.damaged:
             continue
-        # The rows of the log that count go last, so that no older one ever counts.
-        files = dict.fromkeys(row["file"] for row in sorted(known.rows, key=_number) if row["evaluated_on"] == date)
+        # In the order in which they were added, so that no older row ever counts.
+        files = dict.fromkeys(row["file"] for row in sorted(known.rows, key=_added) if row["evaluated_on"] == date)
         folders = [path for key in sorted(written) if key[0] == date and key not in running for path in _folders(*key)]
         removals.append(Removal(f"the nights of {date}", [*files, *folders]))
     return removals, [f"kept the nights of {date}: {why}" for date, why in sorted(needed.items()) if date < oldest]
 
 
-def _number(row: Mapping[str, Any]) -> tuple[int, int]:
-    return row["number"] or 0, row["revision"] or 0
+def _added(row: Mapping[str, Any]) -> tuple[float, int, int]:
+    return row["written"], row["number"] or 0, row["revision"] or 0
 
 
 def _baselines(nights: Sequence[Night]) -> dict[str, str]:

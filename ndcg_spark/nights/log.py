@@ -158,7 +158,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
             rows += [{**_EMPTY, **row, "evaluated_on": date, "file": path, "written": found.written} for row in content]
     for sentence in damaged.values():
         _logger.warning("output: %s; its nights are left out", sentence)
-    nights = _counting(store, sorted(rows, key=_order))
+    nights = _counting(store, sorted((row for row in rows if row["evaluated_on"] not in damaged), key=_order))
     nights.damaged = damaged
     return nights
 
@@ -194,8 +194,12 @@ def _counting(store: Store, rows: Sequence[Row]) -> Nights:
     for (dataset, date), of_night in by_night.items():
         last = of_night[-1]
         accepted = [row for row in of_night if row["evaluation_id"] == last["evaluation_id"] and row["accepted"]]
-        # Two that are added at once do not know of each other; of two acceptances the last counts.
-        row = {**last, "accepted": accepted[-1]["accepted"], "is_baseline": True} if accepted else last
+        row = last
+        if accepted:
+            # Two that are added at once do not know of each other; of two acceptances the last counts.
+            reason = accepted[-1]["accepted"]
+            since = next(each["revised_at"] or each["committed_at"] for each in accepted if each["accepted"] == reason)
+            row = {**last, "accepted": reason, "accepted_at": since, "is_baseline": True}
         noted = sorted((each for each in of_night if each["note"]), key=lambda each: str(each["revised_at"]))
         notes = [{"text": each["note"], "at": each["revised_at"]} for each in noted]
         nights.append(Night(dataset, date, last["number"], last["evaluation_id"], store, row, notes))
@@ -209,7 +213,7 @@ def _counting(store: Store, rows: Sequence[Row]) -> Nights:
 def _decoded(row: Row) -> dict[str, Any]:
     decoded = {name: json.loads(row[name]) if row[name] else {} for name in JSON}
     verdict = {"verdict": row["verdict"], "reason": row["reason"], **decoded["findings"]} if row["verdict"] else None
-    accepted = {"reason": row["accepted"], "at": row["revised_at"] or row["committed_at"]} if row["accepted"] else None
+    accepted = {"reason": row["accepted"], "at": row["accepted_at"]} if row["accepted"] else None
     return {**row, **decoded, "verdict": verdict, "accepted": accepted, "seconds": decoded["steps"]}
 
 
@@ -326,7 +330,9 @@ def refuse_replaced(nights: Sequence[Night]) -> None:
     """ReplacedError if one of these evaluations no longer counts, so that its rows may be gone."""
     if not nights:
         return
-    newest = {(each.dataset, each.evaluated_on): each for each in committed(nights[0].store, _dates(nights))}
+    known = committed(nights[0].store, _dates(nights))
+    known.refuse_damaged(known.damaged)
+    newest = {(each.dataset, each.evaluated_on): each for each in known}
     for night in nights:
         found = newest.get((night.dataset, night.evaluated_on))
         if found is None or found.evaluation_id != night.evaluation_id:

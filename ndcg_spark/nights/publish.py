@@ -108,7 +108,9 @@ class Publication:
             raise StorageError(f"output: no scores were written to {self._store.place}; nothing was published")
         with self._store.failures("cannot be written, and nothing was published"):
             self._refuse_lost()
-            before = {night.dataset: night.number for night in committed(self._store, [self._date])}
+            known = committed(self._store, [self._date])
+            known.refuse_damaged([self._date])
+            before = {night.dataset: night.number for night in known}
             append(
                 self._store,
                 self._date,
