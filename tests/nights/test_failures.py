@@ -110,14 +110,6 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
     assert [night.evaluation_id for night in committed(output)] == ["a", "b"]
 
 
-def test_a_damaged_row_names_its_night(tmp_path):
-    publish(str(tmp_path), "a", 0.1)
-    (night,) = committed(str(tmp_path))
-    night.row["files"] = "{"
-    with pytest.raises(StorageError, match=f"{DATE} of web"):
-        _ = night.record
-
-
 def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp_path):
     output = str(tmp_path)
     publish(output, "a", 0.1, datasets=["web", "shop"])
