@@ -2,12 +2,12 @@
 
 import datetime
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ndcg_spark.config_values import RECENT_GOOD
 from ndcg_spark.nights.log import Night, Nights, committed, last_good
-from ndcg_spark.nights.store import LOG, Store, folder
+from ndcg_spark.nights.store import Store, folder
 from ndcg_spark.schemas import KEPT
 
 #: What has no row in the log is left alone for a day, because its evaluation may still be writing.
@@ -43,64 +43,53 @@ def waste(output: str) -> list[Removal]:
 
     Ages are those by the storage's own clock. Raises StorageError.
     """
-    store = Store(output)
-    store.refuse_a_file()
-    with store.failures("cannot be read"):
-        # In this order: an evaluation that adds its rows to the log in between is not taken for one without.
-        written = _written(store)
-        known = committed(store)
-        unknown = {key: newest for key, newest in written.items() if key[1] not in _logged(known)}
-        superseded = {key: since for key, since in _superseded(known).items() if key in written}
-        now = store.now() if unknown or superseded else 0.0
-    dates = {*known.damaged}
-    old = sorted(key for key, newest in unknown.items() if now - newest > SECONDS_WITHOUT_ROW and key[0] not in dates)
-    late = sorted(key for key, since in superseded.items() if now - since > SECONDS_SUPERSEDED and key[0] not in dates)
+    known, unknown, written, now = _scan(output)
+    late = (key for key, since in _superseded(known).items() if now - since > SECONDS_SUPERSEDED)
+    old = (key for key in unknown if now - written[key] > SECONDS_WITHOUT_ROW)
+    whys = {**dict.fromkeys(late, "was superseded"), **dict.fromkeys(old, "did not publish")}
     return [
-        *(
-            Removal(f"{evaluation} of {date}, which did not publish", _folders(date, evaluation))
-            for date, evaluation in old
-        ),
-        *(
-            Removal(f"{evaluation} of {date}, which was superseded", _folders(date, evaluation))
-            for date, evaluation in late
-        ),
+        Removal(f"{key[1]} of {key[0]}, which {why}", _folders(key))
+        for key, why in sorted(whys.items())
+        if key in written and key[0] not in known.damaged
     ]
 
 
-def _folders(date: str, evaluation: str) -> list[str]:
-    return [folder(table, date, evaluation) for table in KEPT]
+def _scan(output: str) -> tuple[Nights, set[_Evaluation], dict[_Evaluation, float], float]:
+    """The log, evaluations that it does not know, when the newest file of each evaluation was written, and the time."""
+    store = Store(output)
+    store.refuse_a_file()
+    written: dict[_Evaluation, float] = {}
+    with store.failures("cannot be read"):
+        # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
+        for path, file in (each for table in KEPT for each in store.files(table).items()):
+            date, _, evaluation = path.partition("/evaluated_on=")[2].partition("/evaluation_id=")
+            key = date, evaluation.partition("/")[0]
+            if all(key):
+                written[key] = max(written.get(key, 0.0), file.written)
+        known = committed(store)
+        unknown = {*written} - {(row["evaluated_on"], row["evaluation_id"]) for row in known.rows if row["number"]}
+        return known, unknown, written, store.now() if written else 0.0
 
 
-def _written(store: Store) -> dict[_Evaluation, float]:
-    """When the newest file of each evaluation was written, whether or not the log knows it."""
-    found: dict[_Evaluation, float] = {}
-    for table in KEPT:
-        for path, file in store.files(table).items():
-            parts = path.split("/")
-            if len(parts) > 3 and parts[1].startswith("evaluated_on=") and parts[2].startswith("evaluation_id="):
-                key = parts[1].partition("=")[2], parts[2].partition("=")[2]
-                found[key] = max(found.get(key, 0.0), file.written)
-    return found
-
-
-def _logged(known: Nights) -> set[str]:
-    return {row["evaluation_id"] for row in known.rows if row["status"] == "published"}
+def _folders(key: _Evaluation) -> list[str]:
+    return [folder(table, *key) for table in KEPT]
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
     """The evaluations that count for none of their datasets, and when the last of these got one that counts."""
-    counting = {(night.evaluated_on, night.evaluation_id) for night in known}
-    ids = {(night.dataset, night.evaluated_on): night.evaluation_id for night in known}
-    since: dict[tuple[str, str], float] = {}
-    for row in known.rows:
-        key = row["dataset"], row["evaluated_on"]
-        if row["evaluation_id"] == ids.get(key):
-            since[key] = min(row["written"], since.get(key, row["written"]))
+    counting = {(night.dataset, night.evaluated_on): night.evaluation_id for night in known}
+    published = [row for row in known.rows if row["status"] == "published"]
+    since: dict[_Evaluation, float] = {}
+    for row in published:
+        night = row["dataset"], row["evaluated_on"]
+        if row["evaluation_id"] == counting[night]:
+            since[night] = min(row["written"], since.get(night, row["written"]))
     found: dict[_Evaluation, float] = {}
-    for row in known.rows:
+    for row in published:
         evaluation = row["evaluated_on"], row["evaluation_id"]
-        if row["status"] == "published" and evaluation not in counting:
-            found[evaluation] = max(found.get(evaluation, 0.0), since[row["dataset"], row["evaluated_on"]])
+        found[evaluation] = max(found.get(evaluation, 0.0), since[row["dataset"], row["evaluated_on"]])
+    for each in known:
+        found.pop((each.evaluated_on, each.evaluation_id), None)
     return found
 
 
@@ -114,32 +103,19 @@ def old_nights(
     StorageError.
     """
     # Python's dates begin with the year 1.
-    days = min(max(keep_days, 0), (today - datetime.date.min).days)
-    oldest = (today - datetime.timedelta(days=days)).isoformat()
-    store = Store(output)
-    known = committed(store)
+    oldest = (today - datetime.timedelta(min(max(keep_days, 0), (today - datetime.date.min).days))).isoformat()
+    known, unknown, written, now = _scan(output)
     needed = {} if baselines else _baselines(known)
-    with store.failures("cannot be read"):
-        written = _written(store)
-        logged = {path.split("/")[1].partition("=")[2] for path in store.files(LOG, ".parquet")}
-        fresh = {date for date, evaluation in written if evaluation not in _logged(known)}
-        now = store.now() if fresh else 0.0
-    running = {
-        key for key, newest in written.items() if key[1] not in _logged(known) and now - newest <= SECONDS_WITHOUT_ROW
-    }
+    going = [key for key in sorted(written) if key not in unknown or now - written[key] > SECONDS_WITHOUT_ROW]
     removals = []
-    for date in sorted(logged | {key[0] for key in written}):
-        if date >= oldest or date in needed or date in known.damaged:
-            continue
-        # The rows of the log that count go last, so that no older one ever counts.
-        files = dict.fromkeys(row["file"] for row in sorted(known.rows, key=_number) if row["evaluated_on"] == date)
-        folders = [path for key in sorted(written) if key[0] == date and key not in running for path in _folders(*key)]
-        removals.append(Removal(f"the nights of {date}", [*files, *folders]))
+    for date in sorted({row["evaluated_on"] for row in known.rows} | {key[0] for key in going}):
+        if date < oldest and date not in needed and date not in known.damaged:
+            # In the order in which they were added, so that no older row ever counts.
+            rows = [row for row in known.rows if row["evaluated_on"] == date]
+            rows.sort(key=lambda row: (row["written"], row["number"] or 0, row["revision"] or 0))
+            folders = [path for key in going if key[0] == date for path in _folders(key)]
+            removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(row["file"] for row in rows), *folders]))
     return removals, [f"kept the nights of {date}: {why}" for date, why in sorted(needed.items()) if date < oldest]
-
-
-def _number(row: Mapping[str, Any]) -> tuple[int, int]:
-    return row["number"] or 0, row["revision"] or 0
 
 
 def _baselines(nights: Sequence[Night]) -> dict[str, str]:
@@ -147,8 +123,7 @@ def _baselines(nights: Sequence[Night]) -> dict[str, str]:
     needed: dict[str, str] = {}
     for dataset in {night.dataset for night in nights}:
         of_dataset = [night for night in nights if night.dataset == dataset]
-        gate = of_dataset[-1].record["configuration"].get("gate") or {}
-        configured = gate.get("baseline", [])
+        configured = (of_dataset[-1].record["configuration"].get("gate") or {}).get("baseline", [])
         for baseline in configured:
             needed[str(baseline.get("night"))] = f"{dataset} has a baseline of the gate there"
         most = max((each.get("nights", 1) for each in configured if each.get("night") == RECENT_GOOD), default=0)

@@ -4,13 +4,14 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import datetime
+import functools
 import io
 import json
 import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyarrow import parquet as pq
@@ -21,14 +22,9 @@ from ndcg_spark.nights.store import FAILURES, LOG, Store, folder
 from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
-#: What became of an evaluation. Only one that is published can count.
-Status = Literal["published", "refused", "failed"]
 
 #: The columns of EVALUATIONS whose text is JSON.
-JSON = (
-    *("options", "configuration", "inputs", "datasets", "datasets_without_results"),
-    *("versions", "counts", "rejected", "steps", "findings", "files"),
-)
+JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 
 _SCHEMA = to_arrow_schema(EVALUATIONS)
 _STORED = pa.schema([field for field in _SCHEMA if field.name != "evaluated_on"])
@@ -59,30 +55,19 @@ class Night:
     #: What people wrote about the night: `text` and `at`, the oldest first.
     notes: Sequence[Mapping[str, str]] = dataclasses.field(default=(), compare=False, repr=False)
 
-    @property
+    @functools.cached_property
     def record(self) -> Row:
-        """Its row with the columns of JSON decoded; `verdict`, `accepted` and `notes` are objects.
-
-        Raises
-        ------
-        StorageError
-            The row is damaged.
-        """
-        if "_record" not in self.__dict__:
-            try:
-                self.__dict__["_record"] = _decoded(self.row) | {"notes": list(self.notes)}
-            except (ValueError, RecursionError) as error:
-                raise StorageError(
-                    f"output: the row of {self} in the log of {self.store.place} is damaged, {error}; evaluate that "
-                    "night again"
-                ) from error
-        return self.__dict__["_record"]  # type: ignore[no-any-return]  # what was decoded
+        """Its row with the columns of JSON decoded; `verdict`, `accepted` and `notes` are objects."""
+        row = {**self.row, **{name: json.loads(self.row[name]) if self.row[name] else {} for name in JSON}}
+        verdict, accepted = row["verdict"], row["accepted"]
+        row["verdict"] = {"verdict": verdict, "reason": row["reason"], **row["findings"]} if verdict else None
+        row["accepted"] = {"reason": accepted, "at": row["accepted_at"]} if accepted else None
+        return {**row, "seconds": row["steps"], "notes": list(self.notes)}
 
     @property
     def is_good(self) -> bool:
         """Whether later nights may be compared with it alone: its verdict was a pass, or somebody has accepted it."""
-        record = self.record
-        return bool(record["accepted"]) or (record["verdict"] or {}).get("verdict") == "pass"
+        return bool(self.record["accepted"]) or (self.record["verdict"] or {}).get("verdict") == "pass"
 
     @property
     def is_not_worse(self) -> bool:
@@ -95,14 +80,13 @@ class Night:
     def with_record(self, record: Row) -> "Night":
         """The same night as if it had this record."""
         night = dataclasses.replace(self)
-        night.__dict__["_record"] = record
+        night.__dict__["record"] = record
         return night
 
     def files(self, table: str) -> dict[str, int]:
         """The paths of its evaluation's files in a table, with all of its datasets, and their sizes."""
         place = folder(table, self.evaluated_on, self.evaluation_id)
-        found = self.record["files"].get(table, {})
-        return {f"{place}/{name}": file["bytes"] for name, file in found.items()}
+        return {f"{place}/{name}": file["bytes"] for name, file in self.record["files"].get(table, {}).items()}
 
     def kept_rows(self, table: str) -> int:
         """How many rows its evaluation has in a table."""
@@ -117,10 +101,14 @@ class Nights(list[Night]):
 
     #: All rows of the log, in the order in which they count, each with the `file` that it stands in.
     rows: Sequence[Row] = ()
-    #: The rows of evaluations that published nothing, by date and time.
-    attempts: Sequence[Row] = ()
     #: By date, why its log cannot be read.
     damaged: Mapping[str, str] = {}
+
+    @property
+    def attempts(self) -> list[Row]:
+        """The rows of evaluations that published nothing, by date and time."""
+        others = [row for row in self.rows if row["status"] != "published"]
+        return sorted(others, key=lambda row: (row["evaluated_on"], row["committed_at"] or ""))
 
     def refuse_damaged(self, dates: Iterable[str]) -> None:
         """StorageError if the log of one of these dates cannot be read."""
@@ -144,73 +132,56 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     store.refuse_a_file()
     with store.failures("cannot be read"):
         places = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
-        files = {path: found for place in places for path, found in store.files(place, ".parquet").items()}
-        files = {path: found for path, found in files.items() if _FILE.fullmatch(path)}
+        listed = {path: found for place in places for path, found in store.files(place, ".parquet").items()}
+        files = {path: (name[1], found) for path, found in listed.items() if (name := _FILE.fullmatch(path))}
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
-            read = list(pool.map(lambda path: _rows_of(store, path), files))
+            read = list(pool.map(functools.partial(_rows_of, store), files))
     rows: list[Row] = []
-    damaged: dict[str, str] = {}
-    for (path, found), content in zip(files.items(), read, strict=True):
-        date = _FILE.fullmatch(path)[1]  # type: ignore[index]  # it matched above
+    nights = Nights()
+    nights.damaged = damaged = {}
+    for (path, (date, found)), content in zip(files.items(), read, strict=True):
         if isinstance(content, str):
             damaged[date] = f"{store.place}/{path} cannot be read, {content}"
+            _logger.warning("output: %s; its nights are left out", damaged[date])
         else:
             rows += [{**_EMPTY, **row, "evaluated_on": date, "file": path, "written": found.written} for row in content]
-    for sentence in damaged.values():
-        _logger.warning("output: %s; its nights are left out", sentence)
-    nights = _counting(store, sorted(rows, key=_order))
-    nights.damaged = damaged
+    nights.rows = sorted((row for row in rows if row["evaluated_on"] not in damaged), key=_order)
+    by_night: dict[tuple[str, str], list[Row]] = {}
+    for row in nights.rows:
+        if row["status"] == "published":
+            by_night.setdefault((row["dataset"], row["evaluated_on"]), []).append(row)
+    nights += (_night(store, of_night) for of_night in by_night.values())
     return nights
 
 
 def _rows_of(store: Store, path: str) -> list[dict[str, Any]] | str:
     """The rows of a file of the log; why they cannot be read, or none if it was removed in the meantime."""
     try:
-        content = store.read(path)
-        rows = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False).to_pylist()
-        return [row for row in rows if row["status"] is not None and row["evaluation_id"] is not None]
+        return list(pq.ParquetFile(pa.BufferReader(store.read(path))).read(use_threads=False).to_pylist())
     except FileNotFoundError:
         return []
-    except (*FAILURES, KeyError) as error:
+    except FAILURES as error:
         return first_line(error)
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    """Rows of a night in the order in which they count, the last most."""
-    return (row["dataset"] or "", row["evaluated_on"], row["number"] or 0, row["evaluation_id"], *_revision(row))
+    """Sorts the rows of a night in the order in which they count, the last most."""
+    key = row["number"] or 0, row["evaluation_id"], row["revision"] or 0, row["revised_at"] or ""
+    return (row["dataset"] or "", row["evaluated_on"], *key)
 
 
-def _revision(row: Row) -> tuple[int, str]:
-    return row["revision"] or 0, row["revised_at"] or ""
-
-
-def _counting(store: Store, rows: Sequence[Row]) -> Nights:
-    """The nights that these rows, in order, describe."""
-    by_night: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row["status"] == "published":
-            by_night.setdefault((row["dataset"], row["evaluated_on"]), []).append(row)
-    nights = Nights()
-    for (dataset, date), of_night in by_night.items():
-        last = of_night[-1]
-        accepted = [row for row in of_night if row["evaluation_id"] == last["evaluation_id"] and row["accepted"]]
+def _night(store: Store, rows: Sequence[Row]) -> Night:
+    """The night of these rows, which are in order."""
+    row = rows[-1]
+    accepted = [each for each in rows if each["evaluation_id"] == row["evaluation_id"] and each["accepted"]]
+    if accepted:
         # Two that are added at once do not know of each other; of two acceptances the last counts.
-        row = {**last, "accepted": accepted[-1]["accepted"], "is_baseline": True} if accepted else last
-        noted = sorted((each for each in of_night if each["note"]), key=lambda each: str(each["revised_at"]))
-        notes = [{"text": each["note"], "at": each["revised_at"]} for each in noted]
-        nights.append(Night(dataset, date, last["number"], last["evaluation_id"], store, row, notes))
-    nights.sort()
-    nights.rows = rows
-    others = [row for row in rows if row["status"] != "published"]
-    nights.attempts = sorted(others, key=lambda row: (row["evaluated_on"], row["committed_at"] or ""))
-    return nights
-
-
-def _decoded(row: Row) -> dict[str, Any]:
-    decoded = {name: json.loads(row[name]) if row[name] else {} for name in JSON}
-    verdict = {"verdict": row["verdict"], "reason": row["reason"], **decoded["findings"]} if row["verdict"] else None
-    accepted = {"reason": row["accepted"], "at": row["revised_at"] or row["committed_at"]} if row["accepted"] else None
-    return {**row, **decoded, "verdict": verdict, "accepted": accepted, "seconds": decoded["steps"]}
+        reason = accepted[-1]["accepted"]
+        since = next(each["revised_at"] or each["committed_at"] for each in accepted if each["accepted"] == reason)
+        row = {**row, "accepted": reason, "accepted_at": since, "is_baseline": True}
+    noted = sorted((each for each in rows if each["note"]), key=lambda each: str(each["revised_at"]))
+    notes = [{"text": each["note"], "at": each["revised_at"]} for each in noted]
+    return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
 
 
 def last_good(nights: Sequence[Night]) -> Night | None:
@@ -220,9 +191,10 @@ def last_good(nights: Sequence[Night]) -> Night | None:
 
 def log_table(rows: Iterable[Row], date: str | None = None) -> pa.Table:
     """The table EVALUATIONS of these rows, or of those of a date."""
-    values = [row for row in rows if date in (None, row["evaluated_on"])]
-    dated = [{**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in values]
-    return pa.Table.from_pylist([{name: row[name] for name in _SCHEMA.names} for row in dated], _SCHEMA)
+    dated = [row for row in rows if date in (None, row["evaluated_on"])]
+    days = [datetime.date.fromisoformat(row["evaluated_on"]) for row in dated]
+    stored = pa.Table.from_pylist([{name: row[name] for name in _STORED.names} for row in dated], _STORED)
+    return stored.append_column("evaluated_on", pa.array(days, pa.date32())).select(_SCHEMA.names)
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
@@ -238,43 +210,37 @@ def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
 def row_of(record: Row, verdict: Row | None = None, accepted: str | None = None, **more: Any) -> Row:
     """The row of an evaluation with this record, and the verdict on one of its datasets."""
     known = {"verdict", "reason", "accepted", "dataset", "evaluated_on"}
-    findings = {name: value for name, value in (verdict or {}).items() if name not in known}
-    inputs, seconds = record.get("inputs", {}), record.get("seconds", {})
-    dataset = more.get("dataset")
-    prints = {
-        f"{table}_fingerprint": inputs.get(table, {}).get("fingerprints", {}).get(dataset)
-        or inputs.get(table, {}).get("fingerprint")
-        for table in ("judgments", "results")
-    }
+    verdict, inputs, seconds = verdict or {}, record.get("inputs", {}), record.get("seconds", {})
+    findings = verdict.get("findings", ())
     row = {
         **record,
-        **prints,
         "revision": 0,
-        "verdict": (verdict or {}).get("verdict"),
-        "reason": (verdict or {}).get("reason"),
-        "run": next((each["run"] for each in findings.get("findings", ()) if each["effect"] != "pass"), None),
+        "verdict": verdict.get("verdict"),
+        "reason": verdict.get("reason"),
+        "run": next((each["run"] for each in findings if each["effect"] != "pass"), None),
         "accepted": accepted,
-        "is_baseline": bool(accepted) or _is_not_worse(verdict or {}),
+        "is_baseline": bool(accepted) or _is_not_worse(verdict),
         "version": record.get("versions", {}).get("ndcg_spark"),
         "seconds": seconds.get("total"),
         "steps": seconds,
-        "findings": findings,
+        "findings": {name: value for name, value in verdict.items() if name not in known},
         **more,
     }
-    return row | {
-        name: json.dumps(row[name], ensure_ascii=False, default=str) for name in JSON if row.get(name) is not None
-    }
+    for table in ("judgments", "results"):
+        of_table = inputs.get(table, {})
+        own = of_table.get("fingerprints", {}).get(more.get("dataset"))
+        row[f"{table}_fingerprint"] = own or of_table.get("fingerprint")
+    texts = {name: row[name] for name in JSON if row.get(name) is not None}
+    return row | {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()}
 
 
 def _is_not_worse(verdict: Row) -> bool:
     """Whether a night passed, or all was measured and nothing failed."""
-    measured = [
-        each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive"
-        for each in verdict.get("findings", ())
-    ]
+    findings = verdict.get("findings", ())
+    doubtful = [each["outcome"] == "inconclusive" for each in findings]
+    measured = all(each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive" for each in findings)
     # If there is no verdict and nothing is inconclusive, nothing was measured: all checks only warn.
-    is_doubtful = any(each["outcome"] == "inconclusive" for each in verdict.get("findings", ()))
-    return verdict.get("verdict") == "pass" or (all(measured) and is_doubtful)
+    return verdict.get("verdict") == "pass" or (measured and any(doubtful))
 
 
 def utc_now() -> str:
@@ -283,17 +249,12 @@ def utc_now() -> str:
 
 
 def accept(night: Night, reason: str) -> None:
-    """Record why a night is accepted as a baseline of later ones. Raises as `revise`."""
-    revise(night, accepted=reason, is_baseline=True)
+    """Record why a night is accepted as a baseline of later ones. Raises as `add_note`."""
+    _revise(night, accepted=reason, is_baseline=True)
 
 
 def add_note(night: Night, text: str) -> None:
-    """Add a note to a night, which trends and reports show. Raises as `revise`."""
-    revise(night, note=text)
-
-
-def revise(night: Night, **entries: Any) -> None:
-    """Add a copy of a night's row with these entries and the next revision; which evaluation counts stays the same.
+    """Add a note to a night, which trends and reports show.
 
     Raises
     ------
@@ -302,12 +263,16 @@ def revise(night: Night, **entries: Any) -> None:
     StorageError
         The storage fails.
     """
-    refuse_replaced([night])
-    with night.store.failures("cannot be written"):
+    _revise(night, note=text)
+
+
+def _revise(night: Night, **entries: Any) -> None:
+    """Add a copy of a night's row with these entries and the next revision; which evaluation counts stays the same."""
+    with unreplaced([night]), night.store.failures("cannot be written"):
+        refuse_replaced([night])
         revision = (night.row["revision"] or 0) + 1
         row = {**night.row, "note": None, **entries, "revision": revision, "revised_at": utc_now()}
         append(night.store, night.evaluated_on, [row])
-    refuse_replaced([night])
 
 
 @contextlib.contextmanager
@@ -326,15 +291,12 @@ def refuse_replaced(nights: Sequence[Night]) -> None:
     """ReplacedError if one of these evaluations no longer counts, so that its rows may be gone."""
     if not nights:
         return
-    newest = {(each.dataset, each.evaluated_on): each for each in committed(nights[0].store, _dates(nights))}
+    known = committed(nights[0].store, sorted({night.evaluated_on for night in nights}))
+    known.refuse_damaged(known.damaged)
+    counting = {(night.dataset, night.evaluated_on, night.evaluation_id) for night in known}
     for night in nights:
-        found = newest.get((night.dataset, night.evaluated_on))
-        if found is None or found.evaluation_id != night.evaluation_id:
+        if (night.dataset, night.evaluated_on, night.evaluation_id) not in counting:
             raise ReplacedError(night)
-
-
-def _dates(nights: Iterable[Night]) -> list[str]:
-    return sorted({night.evaluated_on for night in nights})
 
 
 def read_again_if_replaced(read: Callable[[], _T]) -> _T:

@@ -7,18 +7,17 @@ log were added; what it wrote before that does not count, and a later evaluation
 import contextlib
 import io
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
-from ndcg_spark.errors import StorageError, first_line
+from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import append, committed, row_of, utc_now
+from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 
@@ -47,26 +46,22 @@ class Publication:
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add a few rows to a table, without the engine. Raises StorageError."""
         self._written.add(name)
-        stored, content = _stored(KEPT[name]), io.BytesIO()
-        values = [{column: row.get(column) for column in stored.names} for row in rows]
-        pq.write_table(pa.Table.from_pylist(values, stored), content)
+        schema, content = to_arrow_schema(stored(name)), io.BytesIO()
+        values = [{column: row.get(column) for column in schema.names} for row in rows]
+        pq.write_table(pa.Table.from_pylist(values, schema), content)
         with self._store.failures("cannot be written"):
             self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content.getvalue())
 
     def read(self, name: str, session: SparkSession) -> DataFrame:
         """The rows that were written to a table, in its schema."""
-        schema = KEPT[name]
-        stored = StructType([field for field in schema if field.name not in IN_PATHS])
-        rows = session.read.schema(stored).parquet(self._store.for_engine(self._folder(name)))
-        key = {"evaluated_on": F.lit(self._date).cast("date"), "evaluation_id": F.lit(self._id)}
-        return rows.withColumns(key).select(*schema.names)
+        return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a small table in no order, read without the engine. Raises StorageError."""
-        stored = _stored(KEPT[name])
         empty = dict.fromkeys(KEPT[name].names) | {"evaluated_on": self._date, "evaluation_id": self._id}
-        with self._readable(name):
-            tables = [pq.read_table(self._store.open(path), schema=stored) for path in self._listed(name)]
+        with self._store.failures("cannot be read back, and nothing was published"):
+            schema = to_arrow_schema(stored(name))
+            tables = [pq.read_table(self._store.open(path), schema=schema) for path in self._listed(name)]
         return [{**empty, **row} for table in tables for row in table.to_pylist()]
 
     def verify(self, name: str, rows: int) -> None:
@@ -75,7 +70,7 @@ class Publication:
         On a cluster this also verifies that this process sees the files that the engine wrote.
         """
         place, read = self._folder(name), {}
-        with self._readable(name):
+        with self._store.failures("cannot be read back, and nothing was published"):
             for path, size in self._listed(name).items():
                 with self._store.open(path) as stream:
                     count = pq.read_metadata(stream).num_rows
@@ -108,23 +103,21 @@ class Publication:
             raise StorageError(f"output: no scores were written to {self._store.place}; nothing was published")
         with self._store.failures("cannot be written, and nothing was published"):
             self._refuse_lost()
-            before = {night.dataset: night.number for night in committed(self._store, [self._date])}
-            append(
-                self._store,
-                self._date,
-                [
-                    row_of(
-                        {**record, "files": self._files},
-                        **(of_datasets or {}).get(name, {}),
-                        dataset=name,
-                        evaluation_id=self._id,
-                        status="published",
-                        number=before.get(name, 0) + 1,
-                        committed_at=utc_now(),
-                    )
-                    for name in sorted(datasets)
-                ],
-            )
+            known = committed(self._store, [self._date])
+            known.refuse_damaged([self._date])
+            before = {night.dataset: night.number for night in known}
+            same: dict[str, Any] = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
+            rows = [
+                row_of(
+                    {**record, "files": self._files},
+                    **(of_datasets or {}).get(name, {}),
+                    **same,
+                    dataset=name,
+                    number=before.get(name, 0) + 1,
+                )
+                for name in sorted(datasets)
+            ]
+            append(self._store, self._date, rows)
         return [
             f"{night.dataset} of {self._date}: {night.evaluation_id}, which was published at the same time, counts"
             for night in committed(self._store, [self._date])
@@ -157,21 +150,6 @@ class Publication:
 
     def _folder(self, name: str) -> str:
         return folder(name, self._date, self._id)
-
-    @contextlib.contextmanager
-    def _readable(self, name: str) -> Iterator[None]:
-        """StorageError where what was written cannot be read."""
-        try:
-            yield
-        except FAILURES as error:
-            raise StorageError(
-                f"output: {name} cannot be read back, {first_line(error)}; nothing was published"
-            ) from error
-
-
-def _stored(schema: StructType) -> pa.Schema:
-    """The schema of the files of a table: without the columns that are in their paths."""
-    return pa.schema([field for field in to_arrow_schema(schema) if field.name not in IN_PATHS])
 
 
 def log_attempt(

@@ -19,7 +19,7 @@ from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, committed, refuse_replaced
-from ndcg_spark.nights.store import AT_ONCE, FAILURES, Store
+from ndcg_spark.nights.store import AT_ONCE, FAILURES
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.sorting import without_slices
 
@@ -31,10 +31,7 @@ Where = Mapping[str, Sequence[Any]]
 def read_evaluation(output: str, evaluation_id: str, date: str, session: SparkSession) -> DataFrame:
     """The QUERY_SCORES of an evaluation that was just published; no other night is read.
 
-    Raises
-    ------
-    StorageError
-        As `read_nights`, or all its nights were evaluated again in the meantime.
+    Raises StorageError as `read_nights`, or because all its nights were evaluated again in the meantime.
     """
     nights = [night for night in committed(output, [date]) if night.evaluation_id == evaluation_id]
     if not nights:
@@ -53,16 +50,23 @@ def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> D
         A file of a night is missing or has another size.
     """
     _refuse_lost(nights, table)
-    schema = KEPT[table]
-    stored = StructType([field for field in schema if field.name not in IN_PATHS])
     parts = []
-    for together in _by_evaluation(nights):
-        night, datasets = together[0], [night.dataset for night in together]
-        if night.files(table):
-            rows = session.read.schema(stored).parquet(*map(night.store.for_engine, night.files(table)))
-            key = {"evaluated_on": F.lit(night.evaluated_on).cast("date"), "evaluation_id": F.lit(night.evaluation_id)}
-            parts.append(rows.where(F.col("dataset").isin(datasets)).withColumns(key).select(*schema.names))
-    return _union(parts) if parts else session.createDataFrame([], schema)
+    for (date, evaluation_id), datasets, night in _evaluations(nights):
+        if paths := [*map(night.store.for_engine, night.files(table))]:
+            rows = read_files(session, table, paths, date, evaluation_id)
+            parts.append(rows.where(F.col("dataset").isin(datasets)))
+    return _union(parts) if parts else session.createDataFrame([], KEPT[table])
+
+
+def read_files(session: SparkSession, table: str, paths: Sequence[str], date: str, evaluation_id: str) -> DataFrame:
+    """The rows of an evaluation in these files or folders, in the schema of their table."""
+    key = {"evaluated_on": F.lit(date).cast("date"), "evaluation_id": F.lit(evaluation_id)}
+    return session.read.schema(stored(table)).parquet(*paths).withColumns(key).select(*KEPT[table].names)
+
+
+def stored(table: str) -> StructType:
+    """The schema of the files of a table: without the columns that are in their paths."""
+    return StructType([field for field in KEPT[table] if field.name not in IN_PATHS])
 
 
 def kept_attributes(night: Night, session: SparkSession) -> DataFrame | None:
@@ -72,12 +76,13 @@ def kept_attributes(night: Night, session: SparkSession) -> DataFrame | None:
     return read_nights([night], "query_attributes", session).drop(*IN_PATHS)
 
 
-def _by_evaluation(nights: Sequence[Night]) -> list[list[Night]]:
-    """The nights of each evaluation, which share their files."""
+def _evaluations(nights: Sequence[Night]) -> Iterator[tuple[tuple[str, str], list[str], Night]]:
+    """The evaluations of these nights: date and id, the datasets, which share the files, and one of the nights."""
     found: dict[tuple[str, str], list[Night]] = {}
     for night in nights:
         found.setdefault((night.evaluated_on, night.evaluation_id), []).append(night)
-    return [*found.values()]
+    for key, together in found.items():
+        yield key, [night.dataset for night in together], together[0]
 
 
 def _union(parts: Sequence[DataFrame]) -> DataFrame:
@@ -131,10 +136,9 @@ def scanners(
     from pyarrow import dataset as ds
 
     schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
-    for together in _by_evaluation(nights):
-        night, datasets = together[0], [night.dataset for night in together]
-        day = pa.scalar(night.evaluated_on).cast(pa.date32())
-        key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
+    for (date, evaluation_id), datasets, night in _evaluations(nights):
+        day = pa.scalar(date).cast(pa.date32())
+        key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == evaluation_id)
         fragments = [
             parquet.make_fragment(night.store.at(path), night.store.system, key, file_size=size)
             for path, size in night.files(table).items()
@@ -177,17 +181,14 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     def rows_of(night: Night) -> list[Row]:
         key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
-        tables = [_whole_file(night.store, path) for path in night.files("dataset_scores")]
+        files = [pa.BufferReader(night.store.read(path)) for path in night.files("dataset_scores")]
+        tables = [pq.ParquetFile(file).read(use_threads=False) for file in files]
         rows = ({**empty, **row, **key} for table in tables for row in table.to_pylist())
         return without_slices(row for row in rows if row["dataset"] == night.dataset)[0]
 
     threads = nights[0].store.at_once if nights else 1
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(threads) as pool:
         return list(pool.map(rows_of, nights))
-
-
-def _whole_file(store: Store, path: str) -> pa.Table:
-    return pq.ParquetFile(pa.BufferReader(store.read(path))).read(use_threads=False)
 
 
 class NightRows:

@@ -31,7 +31,7 @@ _RENAMES = ("local", *HDFS)
 _LISTINGS = 10
 #: Rows of the log contain the configuration, so only the owner and the group may read them.
 _MODE = 0o640
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)")
 
 
 class Stored(NamedTuple):
@@ -48,25 +48,29 @@ class Store:
     """
 
     def __init__(self, output: str) -> None:
-        self.output = _with_plain_scheme(output).rstrip("/") or "/"
+        if scheme := _SCHEME.match(output):
+            name = scheme[1].lower()
+            if not scheme[2] and name != "file":
+                raise StorageError(f"output: {scheme[0]}... is neither a path nor a URI; write {name}://...")
+            output = name + output[scheme.end(1) :]
+        self.output = output.rstrip("/") or "/"
         #: The output without secrets, for messages.
         self.place = masked(self.output)
-        if "://" in self.output and pa.io_thread_count() < AT_ONCE:
+        is_remote = "://" in self.output
+        #: How many files to read at once: on a remote storage, reading is waiting.
+        self.at_once = AT_ONCE if is_remote else _LOCAL_THREADS
+        if is_remote and pa.io_thread_count() < AT_ONCE:
             pa.set_io_thread_count(AT_ONCE)
         try:
-            self.system, self._root = storage(self.output, "output", StorageError)
+            self.system, root = storage(self.output, "output", StorageError)
         except StorageError as error:
             raise StorageError(masked(str(error))) from error
-
-    @property
-    def at_once(self) -> int:
-        """How many files to read at once: on a remote storage, reading is waiting."""
-        return AT_ONCE if "://" in self.output else _LOCAL_THREADS
+        self._root = root.rstrip("/")
 
     def refuse_a_file(self) -> None:
         """StorageError if the output is a file or cannot be accessed. It need not exist yet."""
         with self.failures("cannot be read"):
-            kind = self.system.get_file_info(self._root).type
+            kind = self.system.get_file_info(self._root or "/").type
         if kind not in (fs.FileType.Directory, fs.FileType.NotFound):
             raise StorageError(f"output: {self.place} is a file, not a folder; check its path")
 
@@ -80,37 +84,31 @@ class Store:
 
     def at(self, path: str) -> str:
         """The path within the file system."""
-        return f"{self._root.rstrip('/')}/{path}"
+        return f"{self._root}/{path}"
 
     def for_engine(self, path: str) -> str:
         """The whole path or URI, as engines expect it."""
         return f"{self.output if '://' in self.output else self._root}/{path}"
 
-    def folders(self, path: str) -> list[str]:
-        """The names of the folders in a folder, sorted; none if it does not exist."""
-        found = self._listed(path, recursive=False)
-        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
-
     def files(self, path: str, suffix: str = "") -> dict[str, Stored]:
         """The files below a folder whose names end in `suffix`, by path, sorted."""
-        top = self._root.rstrip("/") + "/"
-        infos = [info for info in self._listed(path, recursive=True) if info.type == fs.FileType.File]
-        found = {info.path.removeprefix(top): _stored(info) for info in infos if info.path.endswith(suffix)}
-        return dict(sorted(found.items()))
+        below = fs.FileSelector(self.at(path), recursive=True, allow_not_found=True)
+        for again in reversed(range(_LISTINGS)):
+            try:
+                infos = self.system.get_file_info(below)
+                break
+            except FileNotFoundError:
+                # Another evaluation has removed a folder before this listing reached it.
+                if not again:
+                    raise
+        infos = [info for info in infos if info.type == fs.FileType.File and info.path.endswith(suffix)]
+        infos.sort(key=lambda info: info.path)
+        return {info.path.removeprefix(self.at("")): _stored(info) for info in infos}
 
     def sizes(self, paths: Iterable[str]) -> dict[str, int | None]:
         """The sizes of these files in bytes; None for one that does not exist."""
         named = {self.at(path): path for path in paths}
-        found = self.system.get_file_info([*named])
-        return {named[info.path]: info.size for info in found}
-
-    def _listed(self, path: str, recursive: bool) -> list[fs.FileInfo]:
-        below = fs.FileSelector(self.at(path), recursive=recursive, allow_not_found=True)
-        for _ in range(_LISTINGS):
-            # Another evaluation may remove a folder before this listing reaches it.
-            with contextlib.suppress(FileNotFoundError):
-                return list(self.system.get_file_info(below))
-        return list(self.system.get_file_info(below))
+        return {named[info.path]: info.size for info in self.system.get_file_info([*named])}
 
     def open(self, path: str) -> Any:
         """The file, opened for pyarrow to read."""
@@ -124,28 +122,30 @@ class Store:
     def add(self, path: str, content: bytes) -> None:
         """Add a small file, which no reader sees before it is whole. Its name must be new."""
         if self.system.type_name not in _RENAMES:
-            with self.system.open_output_stream(self.at(path)) as stream:
-                stream.write(content)
+            self._write(path, content)
             return
         folder, _, _ = path.rpartition("/")
         self.system.create_dir(self.at(folder), recursive=True)
         # No glob for tables matches this name.
-        part = self.at(f"{folder}/.{uuid.uuid4().hex}.part".lstrip("/"))
+        part = f"{folder}/.{uuid.uuid4().hex}.part".lstrip("/")
         try:
-            if self.system.type_name == "local":
-                with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:  # noqa: PTH123
-                    file.write(content)
-                    file.flush()
-                    # A row of the log decides what counts, so it must be on disk before it is visible.
-                    os.fsync(file.fileno())
-            else:
-                with self.system.open_output_stream(part) as stream:
-                    stream.write(content)
-            self.system.move(part, self.at(path))
+            self._write(part, content)
+            self.system.move(self.at(part), self.at(path))
         except BaseException:
             with contextlib.suppress(*FAILURES):
-                self.system.delete_file(part)
+                self.system.delete_file(self.at(part))
             raise
+
+    def _write(self, path: str, content: bytes) -> None:
+        if self.system.type_name != "local":
+            with self.system.open_output_stream(self.at(path)) as stream:
+                stream.write(content)
+            return
+        with open(os.open(self.at(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:  # noqa: PTH123
+            file.write(content)
+            file.flush()
+            # A row of the log decides what counts, so it must be on disk before it is visible.
+            os.fsync(file.fileno())
 
     def now(self) -> float:
         """The time by the storage's own clock, which stamps its files, in seconds."""
@@ -154,8 +154,7 @@ class Store:
         try:
             return _stored(self.system.get_file_info(self.at(path))).written
         finally:
-            with contextlib.suppress(*FAILURES):
-                self.system.delete_file(self.at(path))
+            self.delete(path)
 
     def delete(self, path: str) -> bool:
         """Delete a file, or a folder with all that is in it. Returns False if there is none."""
@@ -182,17 +181,3 @@ def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
 
 def _stored(info: fs.FileInfo) -> Stored:
     return Stored(info.size, info.mtime.timestamp() if info.mtime is not None else 0.0)
-
-
-def _with_plain_scheme(output: str) -> str:
-    """The output with its scheme, if any, in lower case. StorageError for a scheme without ://, except file:."""
-    scheme = _SCHEME.match(output)
-    if scheme is None:
-        return output
-    plain = scheme[1].lower()
-    rest = output[scheme.end(1) :]
-    if not rest.startswith("://") and plain != "file":
-        raise StorageError(
-            f"output: {scheme[0]}... is neither a path nor a URI; write {plain}://... or ./{scheme[0]}..."
-        )
-    return plain + rest

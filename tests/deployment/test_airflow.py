@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/golden/tiny"

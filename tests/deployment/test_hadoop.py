@@ -22,7 +22,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyarrow import fs
 
 from ndcg_spark.inputs.storage import storage
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]

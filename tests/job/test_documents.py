@@ -18,7 +18,7 @@ from ndcg_spark.explanation.request import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 
 CONVENTIONS = {

@@ -6,8 +6,8 @@ from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
-from ndcg_spark.nights.records import committed
 
 BEFORE, TONIGHT = "2026-11-20", "2026-11-21"
 

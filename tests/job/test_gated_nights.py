@@ -7,11 +7,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
-from publish_and_die import run as run_and_die
 from staying import command_line
 
+from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
-from ndcg_spark.nights.records import committed
 
 
 @pytest.fixture(scope="module")
@@ -325,30 +324,6 @@ def test_classic_spark_comes_to_the_findings_of_the_embedded_engine(spark, tmp_p
     assert (classic["verdict"], classic["reason"]) == (embedded["verdict"], embedded["reason"])
     for ours, theirs in zip(classic["findings"], embedded["findings"], strict=True):
         assert ours == {n: pytest.approx(v, abs=1e-9) if isinstance(v, float) else v for n, v in theirs.items()}
-
-
-#: Where an evaluation dies: all tables are staged; the new comparisons are in place; the new record is.
-DEATHS = {r"-> _staging/\S+/evaluations/": "old", r"-> comparisons/": "old", r"-> _evaluations/": "new"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("death", DEATHS)
-def test_a_kill_between_comparing_and_committing_leaves_the_old_night_or_the_new_one_with_its_verdict(after_two, death):
-    before = records(after_two)["2026-11-02"]
-    new = settings(after_two, "2026-11-02", worse=30)
-    assert run_and_die(_in_a_session_of_its_own, new, die_after=death) == -9
-    record = records(after_two)["2026-11-02"]
-    assert (record["evaluation_id"] == before["evaluation_id"]) == (DEATHS[death] == "old")
-    assert record["verdict"]["verdict"] == ("pass" if DEATHS[death] == "old" else "fail")
-    found = {table: {row["evaluation_id"] for row in rows(after_two, table, "2026-11-02")} for table in record["files"]}
-    tables = ("query_scores", "dataset_scores", "comparisons", "evaluations")
-    assert found == {table: {record["evaluation_id"]} for table in tables}
-
-
-def _in_a_session_of_its_own(night):
-    from gated_nights import evaluate
-
-    evaluate(night)
 
 
 @pytest.fixture(scope="module")

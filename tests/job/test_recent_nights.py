@@ -6,8 +6,8 @@ import pytest
 from gated_nights import QUERIES, evaluated, in_a_session, settings
 from staying import command_line
 
+from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
-from ndcg_spark.nights.records import committed
 from ndcg_spark.report.baseline import gate_comparison
 from ndcg_spark.report.night_data import night_data
 from ndcg_spark.report.summary import answer

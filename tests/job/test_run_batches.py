@@ -17,8 +17,8 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import run_batches
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.job import check, evaluate
-from ndcg_spark.nights.publication import Publication
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import floors
 
 #: In the order of their bytes.

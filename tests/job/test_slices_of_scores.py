@@ -14,9 +14,9 @@ from staying import command_line, returned
 from ndcg_spark import config
 from ndcg_spark.errors import StorageError
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.nights.publication import Publication
+from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
-from ndcg_spark.nights.records import committed
 
 DISCOUNTED = 1 / math.log2(3)
 #: The document of each query is at rank 1 or 2, or not returned.

@@ -1,144 +1,215 @@
-"""A storage that fails at any change: the old night or the new, and a message that says which."""
+"""Full disks, read-only folders, damaged files and wrong clocks."""
 
-import functools
-import re
+import datetime
+import errno
+import os
+import time
+from pathlib import Path
 
 import pytest
-from changes import failing
-from publish_and_die import NEW, NEXT, OLD, SHOP, WEB, publish, record, staged, whole
-from pyspark.errors import PySparkException
-from readers import files, seen
+from kept_nights import DATE, SHOP, WEB, publish, record, seen, whole, written
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.nights.layout import STAGING, Store
+from ndcg_spark.nights.expire import old_nights, remove, waste
+from ndcg_spark.nights.log import accept, add_note, committed
+from ndcg_spark.nights.publish import log_attempt
+from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.store import LOG, Store
 
-WAYS = {
-    "is not made": lambda number, tried, change: tried == number and not change,
-    "is made and not confirmed": lambda number, tried, change: tried == number and bool(change),
-    "is the last for which there is space": lambda number, tried, change: (
-        tried > number and change.startswith(("make", "write", "copy"))
-    ),
-    "is the last that is made": lambda number, tried, change: tried > number,
-}
-OTHER_WAYS = ("is made and not confirmed", "is the last that is made")
+DAY = 24 * 3600
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_after_a_change_that_fails_the_message_says_which_nights_are_new(tmp_path, numbers, thorough, how):
-    if how in OTHER_WAYS and not thorough:
-        pytest.skip("fails at the same changes; with --thorough")
-    outcomes, old, new = set(), whole(0.1, OLD, rejected=True), whole(0.7, NEW)
-    for number in numbers:
-        output = str(tmp_path / str(number))
-        publish(output, OLD, 0.1, rejected=True, dataset="shop+web")
-        publication = staged(output, NEW, 0.7, dataset="shop+web")
-        fails = functools.partial(WAYS[how], number)
-        try:
-            _, total = failing(publication.commit, record(formula="0.7"), fails=fails)
-        except StorageError as error:
-            message = re.fullmatch(
-                r"output: .* cannot be written, .*No space left on device.*; "
-                r"(nothing was published|everything was published|only (.*) was published|ndcg-spark nights .*), "
-                r"check space and rights",
-                str(error),
-            )
-            names = {night: f"{night[0]} of {night[1]}" for night in (WEB, SHOP)}
-            published = [n for n, name in names.items() if "everything" in message[1] or name in (message[2] or "")]
-            if "nights" not in message[1]:
-                assert seen(output) == {WEB: old, SHOP: old} | dict.fromkeys(published, new), (how, number)
-            outcomes.add(message[1].partition(" ")[0])
-            # What could not be removed can be when the storage works again; some of it was staged only.
-            if how != "is the last that is made":
-                assert not any(path.startswith(STAGING) for path in files(output)), (how, number)
-            publication.abandon()
-        else:
-            assert seen(output) == {WEB: new, SHOP: new}, (how, number)
-            if number > total:
-                break
-        counted = {(NEW, *night) for night, tables in seen(output).items() if tables == new}
-        for path in files(output):
-            if NEW in path and not path.endswith(".part") and not path.startswith(STAGING):
-                _, dataset, date, *_ = path.split("/")
-                assert (NEW, dataset.partition("=")[2], date.partition("=")[2]) in counted, (how, number, path)
-        publish(output, NEXT, 0.5, dataset="shop+web")
-        assert seen(output) == {WEB: whole(0.5, NEXT), SHOP: whole(0.5, NEXT)}, (how, number)
-    assert "nothing" in outcomes
-    assert number > 20
+def aged(output, seconds, part=""):
+    """Let the files whose paths contain a text be this old by the storage's clock."""
+    for path in Path(output).rglob("*.parquet*"):
+        if part in str(path):
+            os.utime(path, (time.time() - seconds,) * 2)
 
 
-@pytest.mark.parametrize("lost", ["everything", "a table", "a night", "a file"])
-def test_what_is_lost_before_the_commit_is_named_and_nothing_is_published(tmp_path, lost):
+def today(days):
+    return datetime.date.fromisoformat(DATE) + datetime.timedelta(days=days)
+
+
+def ids(output, table="query_scores"):
+    return sorted({path.split("=")[2].split("/")[0] for path in Store(output).files(table)})
+
+
+def compare_and_commit(night):
+    for _ in range(2):
+        night.write_rows("comparisons", [{"dataset": "web"}])
+    night.verify("comparisons", 2)
+    night.commit(record(), ["web"])
+
+
+def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
     output = str(tmp_path)
-    publish(output, OLD, 0.1)
-    before = files(tmp_path)
-    publication = staged(output, NEW, 0.7, rejected=True)
-    store = Store(output)
-    store.delete(
-        {
-            "everything": f"{STAGING}/{NEW}",
-            "a table": f"{STAGING}/{NEW}/comparisons",
-            "a night": f"{STAGING}/{NEW}/query_scores/dataset=web",
-            "a file": next(iter(store.files(f"{STAGING}/{NEW}/query_scores", ".parquet"))),
-        }[lost]
-    )
-    with pytest.raises(StorageError, match=r"output: .* cannot be written, .*; nothing was published"):
-        publication.commit(record())
-    assert files(tmp_path) == before
-    assert seen(output) == {WEB: whole(0.1, OLD)}
+    publish(output, "a", 0.1, datasets=["web"])
+    before = {*tmp_path.rglob("*.*")}
+    step, full = [0], [0]
+
+    def fail(*_):
+        step[0] += 1
+        if step[0] >= full[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda number: (fail(), sync(number)))
+    for full[0] in (1, 2, 3):
+        step[0] = 0
+        night = written(output, f"b{full[0]}", 0.2)
+        with pytest.raises(StorageError, match="No space left"):
+            compare_and_commit(night)
+        log_attempt(output, DATE, f"b{full[0]}", StorageError("full"), 4)
+        night.abandon()
+        assert {*tmp_path.rglob("*.*")} == before
+        with pytest.raises(StorageError, match="No space left"):
+            add_note(committed(output)[0], "lost")
+    assert seen(output) == {WEB: whole(0.1, "a")}
 
 
-@pytest.mark.usefixtures("at_once")
-def test_a_file_that_is_cut_short_while_it_is_moved_is_noticed(tmp_path):
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_is_read_only_stays_readable(tmp_path):
+    publish(str(tmp_path), "a", 0.1)
+    for path in [*tmp_path.rglob("*"), tmp_path]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        assert seen(str(tmp_path)) == {WEB: whole(0.1, "a")}
+        with pytest.raises(StorageError):
+            accept(committed(str(tmp_path))[0], "why")
+    finally:
+        for path in [tmp_path, *tmp_path.rglob("*")]:
+            path.chmod(0o755)
+
+
+def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_path, caplog):
     output = str(tmp_path)
-    publication = staged(output, NEW, 0.7)
+    publish(output, "a", 0.1, date="2026-11-15")
+    publish(output, "b", 0.2)
+    (path,) = (tmp_path / LOG / f"evaluated_on={DATE}").iterdir()
+    content = path.read_bytes()
+    for damaged in (b"", content[:-1], content[: len(content) // 2], b"x" + content[1:-4] + b"yyyy"):
+        path.write_bytes(damaged)
+        caplog.clear()
+        known = committed(output)
+        assert [night.evaluation_id for night in known] == ["a"]
+        assert path.name in caplog.text
+        assert select_nights(known, output, "2026-11-15") == known
+        for date in (None, DATE):
+            with pytest.raises(StorageError, match=path.name):
+                select_nights(known, output, date)
+        with pytest.raises(StorageError):
+            written(output, "c", 0.3).commit(record(), ["web"])
+        assert old_nights(output, 0, today(30), baselines=True)[0][-1].what == "the nights of 2026-11-15"
+    # What is not a file of ours is nobody's concern.
+    path.write_bytes(content)
+    (path.parent / "notes.txt").touch()
+    (path.parent / f".{path.name}#1").touch()
+    (tmp_path / LOG / "x.parquet").touch()
+    (tmp_path / LOG / "evaluated_on=now").mkdir()
+    (tmp_path / LOG / "evaluated_on=now" / "x.parquet").touch()
+    assert [night.evaluation_id for night in committed(output)] == ["a", "b"]
 
-    def cut(_, change):
-        for path in tmp_path.glob("query_scores/**/*.parquet") if "-> query_scores/" in change else ():
-            path.write_bytes(path.read_bytes()[:-1])
-        return False
 
-    with pytest.raises(StorageError, match=r"1 verified file\(s\) of query_scores are gone, e\.g\. .*nothing was"):
-        failing(publication.commit, record(), fails=cut)
-    assert files(tmp_path) == set()
-
-
-@pytest.mark.parametrize("rows", [2, 4])
-def test_a_staged_table_with_another_number_of_rows_than_expected_is_refused(tmp_path, rows):
-    night = staged(str(tmp_path), NEW, 0.7)
-    with pytest.raises(StorageError, match=rf"3 of {rows} rows of query_scores .*a URI that this machine sees too"):
-        night.verify("query_scores", rows)
-
-
-def test_a_staged_file_that_is_damaged_is_refused(tmp_path):
-    night = staged(str(tmp_path), NEW, 0.7)
-    for path in tmp_path.glob(f"_staging/{NEW}/query_scores/**/*.parquet"):
-        path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(StorageError, match=r"query_scores cannot be read back, .*nothing was published"):
-        night.verify("query_scores", 3)
-
-
-def test_an_abandoned_evaluation_leaves_the_staging_of_others_and_what_was_published(tmp_path):
+def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp_path):
     output = str(tmp_path)
-    publish(output, OLD, 0.1)
-    staged(output, NEXT, 0.5)
-    others = files(tmp_path)
-    staged(output, NEW, 0.7).abandon()
-    assert files(tmp_path) == others
-    staged(str(tmp_path / "new"), NEW, 0.7).abandon()
-    assert files(tmp_path / "new") == set()
+    publish(output, "a", 0.1, datasets=["web", "shop"])
+    publish(output, "b", 0.2)
+    aged(output, 2 * DAY, "query_scores")
+    # It counts for the other dataset.
+    assert waste(output) == []
+    publish(output, "c", 0.3, datasets=["shop"])
+    log = {*(tmp_path / LOG).rglob("*.parquet")}
+    # Its rows are old, but only now are they superseded.
+    aged(output, DAY, "=a/")
+    assert waste(output) == []
+    aged(output, 3601, LOG)
+    assert [path for each in waste(output) for path in each.paths if "query_scores" in path] == [
+        f"query_scores/evaluated_on={DATE}/evaluation_id=a"
+    ]
+    written(output, "d", 0.4)
+    aged(output, DAY - 60, "=d/")
+    remove(output, waste(output))
+    assert ids(output) == ["b", "c", "d"]
+    aged(output, DAY + 1, "=d/query")
+    aged(output, DAY + 1, "=d/")
+    assert len(remove(output, waste(output))) == 1
+    assert remove(output, waste(output)) == []
+    assert ids(output) == ["b", "c"]
+    assert {*(tmp_path / LOG).rglob("*.parquet")} == log
+    assert seen(output) == {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
 
 
-def test_an_output_that_is_a_file_is_refused_by_name(tmp_path):
-    (tmp_path / "taken").write_text("a file", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"output: .*/taken is a file, not a folder; check its path"):
-        staged(str(tmp_path / "taken"), NEW, 0.7)
+def test_a_machine_whose_clock_is_ahead_removes_nothing_that_is_written_or_read(tmp_path, monkeypatch):
+    output = str(tmp_path)
+    publish(output, "a", 0.1)
+    publish(output, "b", 0.2)
+    reading = committed(output)
+    writing = written(output, "c", 0.3)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 25 * 3600)
+    assert waste(output) == []
+    publish(output, "0-of-another-clock", 0.4)
+    monkeypatch.undo()
+    assert [night.evaluation_id for night in reading] == ["b"]
+    writing.commit(record(), ["web"])
+    # The later commit counts, whatever the clocks say.
+    assert seen(output) == {WEB: whole(0.3, "c")}
+    assert ids(output) == ["0-of-another-clock", "a", "b", "c"]
 
 
-def test_an_engine_that_may_not_write_in_hdfs_is_a_failure_of_the_output():
-    said = 'AccessControlException: Permission denied: user=alice, access=WRITE, inode="/":root:supergroup:drwxr-xr-x'
-    with (
-        pytest.raises(StorageError, match=f"^output: the engine cannot write, {said}; nothing was published, check"),
-        translated_failures([]),
-    ):
-        raise PySparkException(f"An error occurred while calling o1.parquet.\n: {said}\n\tat org.apache")
+def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
+    publish(output, "a", 0.1, date="2026-11-10", datasets=["web", "shop"], verdict="pass")
+    publish(output, "b", 0.2, date="2026-11-11", datasets=["web", "shop"], verdict="pass")
+    publish(output, "c", 0.3, date="2026-11-11", datasets=["web"], verdict="fail")
+    log_attempt(output, "2026-11-12", "x", StorageError("why"), 3)
+    publish(output, "d", 0.4, date="2026-11-12", datasets=["web"])
+    old, kept = old_nights(output, 2, today(0))
+    # The last good night of web is a; that of shop is b.
+    assert (old[0].what, len(old), len(kept)) == ("the nights of 2026-11-12", 1, 2)
+    remove(output, old)
+    assert ids(output) == ["a", "b", "c"]
+    remove(output, old_nights(output, 2, today(0), baselines=True)[0])
+    assert (committed(output), Store(output).files("")) == ([], {})
+
+
+def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_path):
+    output = str(tmp_path)
+    publish(output, "a", 0.1, datasets=["web"])
+    publish(output, "b", 0.2, datasets=["web", "shop"])
+    publish(output, "c", 0.3, datasets=["shop"])
+    add_note(committed(output)[0], "of shop")
+    both = {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
+    left = [both]
+    (removal,), _ = old_nights(output, 2, today(30), baselines=True)
+    for path in removal.paths:
+        Store(output).delete(path)
+        left += [seen(output)] if seen(output) != left[-1] else []
+    assert left == [both, {SHOP: whole(0.3, "c")}, {}]
+    assert Store(output).files("") == {}
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kept"),
+    [
+        ({}, {5}),
+        ({"gate": {"baseline": [{"night": "2026-11-01"}]}}, {1, 5}),
+        ({"gate": {"baseline": [{"night": "recent_good", "nights": 3}]}}, {3, 4, 5}),
+    ],
+)
+def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, kept, tmp_path):
+    for day in range(1, 7):
+        verdict = "fail" if day == 6 else "pass"
+        publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
+    old, sentences = old_nights(str(tmp_path), 0, today(0))
+    assert {each.what for each in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
+    assert len(sentences) == len(kept)
+
+
+def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
+    output = str(tmp_path)
+    publish(output, "a", 0.1)
+    writing = written(output, "b", 0.2)
+    removals, _ = old_nights(output, 0, today(30), baselines=True)
+    writing.commit(record(), ["web"])
+    remove(output, removals)
+    assert seen(output) == {WEB: whole(0.2, "b")}

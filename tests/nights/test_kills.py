@@ -1,83 +1,186 @@
-"""Nights outlive crashes: killed after any change, readers see the old night or the new; the next run converges."""
+"""Evaluations that are killed or run side by side, and readers beside them."""
 
+import contextlib
+import datetime
+import itertools
+import json
+import os
+import random
+import time
+from pathlib import Path
+from unittest import mock
+
+import duckdb
 import pytest
-from changes import killed
-from publish_and_die import NEW, NEXT, OLD, SHOP, WEB, publish, whole
-from readers import cleaned, files, seen
+from kept_nights import DATE, FIRST, SHOP, WEB, date, publish, record, seen, whole, written
+from programs import PROCESSES
 
-from ndcg_spark.nights.layout import STAGING
+from ndcg_spark.nights import expire
+from ndcg_spark.nights.log import ReplacedError, accept, add_note, committed, read_again_if_replaced
+from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.store import LOG, Store
 
-#: The datasets, and whether the old night, if there is one, and the new have rejected rows.
-KINDS = {
-    "first": ("web", None, True),
-    "rerun of rejected rows": ("web", True, False),
-    "several datasets": ("shop+web", True, True),
-}
+#: The nights of an output in plain SQL, as the guides have it.
+VIEW = """
+create or replace temp view nights as select * from (
+    select *, row_number() over (
+        partition by dataset, evaluated_on order by number desc, evaluation_id desc, revision desc, revised_at desc
+    ) as place from read_parquet('{0}/evaluations/*/*.parquet', hive_partitioning = true) where status = 'published'
+) where place = 1;
+select dataset, evaluated_on, evaluation_id, ndcg
+from read_parquet('{0}/query_scores/*/*/*.parquet', hive_partitioning = true)
+join nights using (dataset, evaluated_on, evaluation_id)
+"""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_after_a_kill_every_night_is_the_old_or_the_new_and_the_next_run_converges(tmp_path, kind, numbers):
-    datasets, before, after = KINDS[kind]
-    nights = [WEB, SHOP] if datasets == "shop+web" else [WEB]
-    old = None if before is None else whole(0.1 + 0.2, OLD, rejected=before)
-    new = whole(0.7, NEW, rejected=after)
-    for number in numbers:
-        output = str(tmp_path / str(number))
-        if old is not None:
-            publish(output, OLD, 0.1 + 0.2, rejected=before, dataset=datasets)
-        was_killed = killed(publish, output, NEW, 0.7, rejected=after, dataset=datasets, after=number)
+def by_duckdb(output):
+    """What `seen` finds, without a line of ndcg_spark."""
+    found = {}
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for dataset, day, *row in connection.execute(VIEW.format(output)).fetchall():
+            found.setdefault((dataset, str(day)), []).append((*row,))
+    return {night: tuple(sorted(rows)) for night, rows in found.items()}
+
+
+def ndcg_of(evaluation_id):
+    return int(evaluation_id.split("-")[1]) / 1e6
+
+
+def is_whole(found):
+    """Whether the rows of every night are those of one evaluation."""
+    return all(rows and rows == whole(ndcg_of(rows[0][0]), rows[0][0]) for rows in found.values())
+
+
+def work(output, told, seed, environment, waste_after):
+    """Publish, note, accept and remove without end; say in the file `told` what is done."""
+    os.environ.update(environment)
+    rng = random.Random(seed)  # noqa: S311  # no secret
+    # What nobody writes any more has no row for long; what is superseded stays a moment for readers.
+    expire.SECONDS_SUPERSEDED, expire.SECONDS_WITHOUT_ROW = 0.3, waste_after
+    with Path(told).open("a", encoding="utf-8", buffering=1) as file:
+        for number in itertools.count():
+            name = f"e-{rng.randrange(1, 10**6)}-{seed}-{number}"
+            datasets = [["web"], ["shop"], ["web", "shop"]][number % 3]
+            publish(output, name, ndcg_of(name), datasets=datasets, verdict="fail")
+            file.write(json.dumps([name, None, None]) + "\n")
+            if number % 4 == 3:
+                publish(output, f"{name}-old", ndcg_of(name), datasets=datasets, date=date(0))
+                expire.remove(output, expire.old_nights(output, 9, FIRST + datetime.timedelta(40), baselines=True)[0])
+            for change in (add_note, accept):
+                with contextlib.suppress(ReplacedError):
+                    night = rng.choice(committed(output, [DATE]))
+                    change(night, f"{change.__name__} {name}")
+                    file.write(json.dumps([night.evaluation_id, change.__name__, f"{change.__name__} {name}"]) + "\n")
+
+
+def started(function, *arguments):
+    process = PROCESSES.Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
+def acknowledged(told):
+    lines = told.read_text(encoding="utf-8").splitlines(keepends=True) if told.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def refuse_loss(output, told):
+    """Nothing that was acknowledged is lost: evaluations are in the log, notes and acceptances with theirs."""
+    rows = committed(output).rows
+    known = {(row["evaluation_id"], row[column]) for row in rows for column in ("note", "accepted", "status")}
+    column = {"add_note": "note", "accept": "accepted"}
+    assert {*column} >= {kind for _, kind, _ in acknowledged(told) if kind}
+    assert {(name, text or "published") for name, _, text in acknowledged(told)} <= known
+
+
+def read_for(output, seconds):
+    """Read every 50 ms for a while; a night that is replaced meanwhile is read again."""
+    until = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(ReplacedError):
+            assert is_whole(read_again_if_replaced(lambda: seen(output)))
+        if "://" not in output:
+            # A file that is removed after it was listed is another answer.
+            with contextlib.suppress(duckdb.IOException):
+                by_duckdb(output)
+        if time.monotonic() > until:
+            return
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tmp_path, thorough):
+    rng, told = random.Random(7), tmp_path / "told"  # noqa: S311  # no secret
+    on_disk = "://" not in output
+    publish(output, "e-1", ndcg_of("e-1"), datasets=["web", "shop"])
+    for kill in range((200 if thorough else 20) // (1 if on_disk else 4)):
+        process = started(work, output, str(told), kill, {**os.environ}, 0.3)
+        read_for(output, 0.05 + rng.random() * (0.4 if on_disk else 3))
+        process.kill()
+        process.join()
         found = seen(output)
-        assert all(found.get(night) in (old, new) for night in nights), number
-        # Tonight's evaluation may still be about to publish, for all that the next knows.
-        publish(output, NEXT, 0.5, dataset=datasets)
-        assert seen(output) == {night: whole(0.5, NEXT) for night in nights}, number
-        cleaned(output)
-        assert all(NEXT in path for path in files(output) if not path.endswith(".part")), number
-        if not was_killed:
-            break
-    # It came to its end, after enough changes for all that a publication is made of.
-    assert all(found[night] == new for night in nights)
-    assert number > 20
+        assert is_whole(found)
+        refuse_loss(output, told)
+        assert not on_disk or by_duckdb(output) == found
+    assert {WEB, SHOP} <= {*seen(output)}
+    assert len(acknowledged(told)) > (5 if on_disk else 0)
+    counting = {night.evaluation_id for night in committed(output)}
+    with mock.patch.multiple(expire, SECONDS_SUPERSEDED=-9.0, SECONDS_WITHOUT_ROW=-9.0):
+        expire.remove(output, expire.waste(output))
+    assert {path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")} == counting
+    assert {is_whole(seen(output)), is_whole(seen(output, "dataset_scores"))} == {True}
 
 
-@pytest.mark.usefixtures("at_once")
-def test_a_kill_between_the_records_of_two_nights_leaves_one_new_and_one_old(tmp_path):
-    publish(str(tmp_path), OLD, 0.1, dataset="shop+web")
-    pattern = rf"_evaluations/dataset=shop/\S+{NEW}\.json$"
-    assert killed(publish, str(tmp_path), NEW, 0.7, dataset="shop+web", after=pattern)
-    assert seen(tmp_path) == {SHOP: whole(0.7, NEW), WEB: whole(0.1, OLD)}
+@pytest.mark.slow
+def test_four_evaluations_at_once_lose_nothing(tmp_path, thorough):
+    output, told = str(tmp_path / "out"), [tmp_path / f"told{number}" for number in range(4)]
+    processes = [started(work, output, str(each), 100 + n, {**os.environ}, 3600.0) for n, each in enumerate(told)]
+    try:
+        read_for(output, 30 if thorough else 3)
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+    assert {process.exitcode for process in processes} == {-9}
+    for each in told:
+        assert acknowledged(each)
+        refuse_loss(output, each)
+    assert by_duckdb(output) == seen(output)
 
 
-@pytest.mark.parametrize("when", ["moving", "published"])
-@pytest.mark.usefixtures("at_once")
-def test_what_a_killed_evaluation_has_left_is_removed_after_a_day_and_not_before(tmp_path, when):
+def publish_together(output, name, barrier, told):
+    night = written(output, name, ndcg_of(name), datasets=["web", "shop"])
+    barrier.wait(30)
+    told.put(night.commit(record(), ["web", "shop"]))
+
+
+@pytest.mark.slow
+def test_of_two_evaluations_at_the_same_moment_one_counts_and_both_are_whole(tmp_path, thorough):
+    for number in range(50 if thorough else 5):
+        output, barrier, told = str(tmp_path / f"{number}"), PROCESSES.Barrier(2), PROCESSES.Queue()
+        both = [started(publish_together, output, f"e-{n + 5}", barrier, told) for n in range(2)]
+        sentences = [told.get(timeout=30) for _ in both]
+        for process in both:
+            process.join()
+        assert [process.exitcode for process in both] == [0, 0]
+        found = seen(output)
+        assert is_whole(found)
+        assert [{*found}, len({row[0] for rows in found.values() for row in rows})] == [{WEB, SHOP}, 1]
+        assert len(Store(output).files("query_scores")) == 2
+        # Whoever does not count is told, unless the other was added even later.
+        assert sum(map(bool, sentences)) <= 1
+
+
+@pytest.mark.parametrize("broken", ["query_scores", LOG])
+def test_a_file_that_is_half_written_is_met_by_no_glob(tmp_path, broken):
     output = str(tmp_path)
-    publish(output, OLD, 0.25, rejected=True)
-    kept = files(tmp_path)
-    pattern = {"moving": r"(move|copy) .*-> dataset_scores/", "published": rf"_evaluations/\S+{NEW}\.json$"}[when]
-    assert killed(publish, output, NEW, 0.7, dataset="web" if when == "moving" else "shop", after=pattern)
-    published = {path for path in files(tmp_path) if path.partition("/")[2].startswith("dataset=shop")}
-    assert any(path.startswith("query_scores/") and NEW in path for path in files(tmp_path))
-    before = files(tmp_path)
-    publish(output, NEXT, 0.5, dataset="movies")
-    assert before <= files(tmp_path)
-    assert f"removed {NEW}, which had not published" in cleaned(output)
-    assert {path for path in files(tmp_path) if NEXT not in path} == kept | published
-    assert cleaned(output) == []
-
-
-def test_a_cleanup_that_is_killed_after_any_change_is_taken_up_again(tmp_path, numbers):
-    for number in numbers:
-        output = str(tmp_path / str(number))
-        publish(output, OLD, 0.1, rejected=True)
-        # Of one the record is there, of the other not: it has moved its tables.
-        assert killed(publish, output, NEXT, 0.5, after=r"(move|copy) .*-> dataset_scores/")
-        assert killed(publish, output, NEW, 0.7, after=rf"_evaluations/\S+{NEW}\.json$")
-        was_killed = killed(cleaned, output, after=number)
-        assert seen(output) == {WEB: whole(0.7, NEW)}, number
-        cleaned(output)
-        assert seen(output) == {WEB: whole(0.7, NEW)}, number
-        assert all(NEW in path and STAGING not in path for path in files(output)), number
-        if not was_killed:
-            break
-    assert number > 10
+    publish(output, "e-1", ndcg_of("e-1"), datasets=["web", "shop"])
+    publish(output, "e-2", ndcg_of("e-2"), datasets=["web"])
+    accept(committed(output)[0], "why")
+    (folder, *_) = (path.parent for path in sorted((tmp_path / broken).rglob("*.parquet")))
+    for name in ("x.parquet#1", ".x.part", "_temporary/0/x.parquet"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"PAR1")
+    found = seen(output)
+    assert found == by_duckdb(output) == {WEB: whole(2e-6, "e-2"), SHOP: whole(1e-6, "e-1")}
+    assert read_rows(committed(output), "query_scores").num_rows == 6

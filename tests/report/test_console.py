@@ -12,9 +12,8 @@ from xml.sax.saxutils import escape
 import pytest
 from staying import command_line
 
-from ndcg_spark import interrupts
 from ndcg_spark.errors import StorageError
-from ndcg_spark.report.console import printing, reported_errors
+from ndcg_spark.report.console import printing
 from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message, printable
 
@@ -58,16 +57,8 @@ def test_json_has_no_sign_that_steers_a_terminal_and_reads_back_the_same(monkeyp
 def test_a_stdout_that_is_full_is_told_with_what_stands(monkeypatch):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stdout", full)
-        with pytest.raises(StorageError, match=r"stdout: .*No space left on device; nothing was published"), printing():
+        with pytest.raises(StorageError, match=r"stdout: .*No space left on device"), printing():
             sys.stdout.write("scores")
-
-
-def test_after_a_commit_the_message_says_that_the_night_stands(monkeypatch):
-    with interrupts.committing("out"):
-        pass
-    monkeypatch.setattr("sys.stdout", None)
-    with pytest.raises(StorageError, match=r"stdout: it is closed, .*; the night was published in out"), printing():
-        pytest.fail("printed to a stdout that is closed")
 
 
 def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monkeypatch):
@@ -78,15 +69,6 @@ def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monk
         with pytest.raises(SystemExit) as ended, printing():
             sys.stdout.write("scores")
     assert ended.value.code == 128 + 13
-
-
-def test_whatever_fails_after_a_commit_the_message_says_that_the_night_stands(capsys):
-    with interrupts.committing("out"):
-        pass
-    with pytest.raises(SystemExit), reported_errors([]):
-        raise StorageError("output: scores cannot be read, run it again")
-    said = "output: scores cannot be read, run it again; the night was published in out"
-    assert capsys.readouterr().err == f"ndcg-spark: {said}\n"
 
 
 #: A name of a dataset, a run, a query, a document, an attribute or its value.

@@ -2,11 +2,10 @@
 
 import json
 
-from kept_nights import committed_night
-from publish_and_die import NEW, publish, record, staged
+from kept_nights import committed_night, publish, record, written
 
 from ndcg_spark.convention.parsing import measure_set_of
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.scores import print_check, print_documents
 
@@ -16,7 +15,7 @@ def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evalu
     datasets = {"shop": ["a", "b"], "web": ["c"]}
     row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
     scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
-    staged(str(tmp_path), "e", 0.5, dataset="shop+web").commit(record(**together))
+    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(**together), ["shop", "web"])
     print_nights(committed(str(tmp_path)), scores, "table")
     assert [line.split()[6:8] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
 
@@ -59,7 +58,7 @@ def test_a_folder_without_nights_is_told(capsys):
 
 
 def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, tmp_path):
-    publish(str(tmp_path), NEW, 0.5)
+    publish(str(tmp_path), "e", 0.5)
     nights = committed(str(tmp_path))
     print_nights(nights, [[]], "json")
     (night,) = json.loads(capsys.readouterr().out)

@@ -7,7 +7,7 @@ from evaluations import configuration, on_embedded
 from kept_nights import date, night
 
 from ndcg_spark.cli import app as cli
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from staying import command_line
 
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.nights.records import committed
+from ndcg_spark.nights.log import committed
 from ndcg_spark.report import reports
 from ndcg_spark.report.baseline import Baseline, NightComparison, comparison_of
 from ndcg_spark.report.night_data import headline, night_data

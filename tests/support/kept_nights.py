@@ -1,24 +1,99 @@
-"""Published nights of dataset scores, written without an engine: what trends and lists of nights are made of."""
+"""Published nights, written without an engine, and what an output shows of them."""
 
 import datetime
-import json
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from publish_and_die import record
+from pyarrow import fs
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.nights.records import CommittedNight
-from ndcg_spark.schemas import DATASET_SCORES, PARTITIONS
+from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.log import Night, append, committed, row_of
+from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.store import Store, folder
+from ndcg_spark.schemas import IN_PATHS, KEPT
 
 FIRST = datetime.date(2026, 1, 1)
-_KINDS = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64(), "int": pa.int32()}
-_SCHEMA = pa.schema(
-    [(field.name, _KINDS[field.dataType.simpleString()]) for field in DATASET_SCORES if field.name not in PARTITIONS]
-)
+DATE = "2026-11-16"
+WEB, SHOP = ("web", DATE), ("shop", DATE)
+#: What tests read of a table; the tables that `written` fills.
+VALUES = {"query_scores": "ndcg", "dataset_scores": "ndcg"}
+
+
+class Frame:
+    """Writes itself as the embedded engine does, without an engine to wait for."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.write = self
+
+    def drop(self, *names: str) -> "Frame":
+        return Frame(self._table.drop_columns([name for name in names if name in self._table.column_names]))
+
+    def parquet(self, path: str, mode: str) -> None:
+        assert mode == "append"
+        system, place = fs.FileSystem.from_uri(path) if "://" in path else (fs.LocalFileSystem(), path)
+        part = f"{place}/{uuid.uuid4().hex}.parquet"
+        system.create_dir(place)
+        pq.write_table(self._table, f"{part}#1" if "://" not in path else part, filesystem=system)
+        if "://" not in path:
+            system.move(f"{part}#1", part)
+
+
+def record(**more: object) -> dict[str, object]:
+    """What the log keeps of an evaluation."""
+    known = {"convention": "standard", "options": Convention().options(), "configuration": {}, "inputs": {}}
+    return {**known, "formula": "f", "engine": "e", **more}
+
+
+def written(
+    output: str, evaluation_id: str, ndcg: float, *, datasets: Sequence[str] = ("web",), date: str = DATE
+) -> Publication:
+    """A publication that only waits for its commit: three rows of each dataset in two tables."""
+    publication = Publication(output, date, evaluation_id)
+    for name in VALUES:
+        rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
+        schema = pa.schema([field for field in to_arrow_schema(KEPT[name]) if field.name not in IN_PATHS])
+        publication.write(name, Frame(pa.Table.from_pylist(rows, schema)))
+        publication.verify(name, len(rows))
+    return publication
+
+
+def publish(
+    output: str,
+    evaluation_id: str,
+    ndcg: float,
+    *,
+    datasets: Sequence[str] = ("web",),
+    date: str = DATE,
+    verdict: str | None = None,
+    configuration: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Publish nights as a job does; returns what its commit says of others."""
+    remove(output, waste(output))
+    publication = written(output, evaluation_id, ndcg, datasets=datasets, date=date)
+    verdicts = {name: {"verdict": {"verdict": verdict, "reason": "r"}} for name in datasets if verdict}
+    return publication.commit(record(formula=f"{ndcg}", configuration=configuration or {}), datasets, verdicts)
+
+
+def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
+    """The rows of a night, as `seen` has them."""
+    return tuple(sorted((evaluation_id, value) for value in (ndcg, ndcg / 3, ndcg / 7)))
+
+
+def seen(output: str, table: str = "query_scores") -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
+    """The rows of a table by night: the evaluation and the value of each."""
+    found = {}
+    for night in committed(output):
+        rows = read_rows([night], table, ["evaluation_id", VALUES[table]]).to_pylist()
+        found[night.dataset, night.evaluated_on] = tuple(sorted((*row.values(),) for row in rows))
+    return found
 
 
 def date(number: int) -> str:
@@ -39,36 +114,26 @@ def night(
     without: Sequence[str] = (),
 ) -> None:
     """A night with the ndcg of these runs; `without` are columns that an earlier version did not write."""
-    night = f"dataset={dataset}/evaluated_on={date(number)}"
-    folder = output / "dataset_scores" / night / f"evaluation_id=e{number}"
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
-    rows = [
-        {
-            "run": run,
-            "cutoff": cutoff,
-            "convention": "standard",
-            "formula": "f",
-            **counts,
-        }
-        | {"ndcg": ndcg, "judged_rate": 1.0}
-        for run, ndcg in scores.items()
-    ]
-    folder.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA).drop_columns([*without]), folder / "part.parquet")
-    size = (folder / "part.parquet").stat().st_size
+    same = {"dataset": dataset, "cutoff": cutoff, "convention": "standard", "formula": "f", "judged_rate": 1.0}
+    rows = [{**same, **counts, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
+    schema = to_arrow_schema(KEPT["dataset_scores"])
+    stored = pa.schema([field for field in schema if field.name not in {*IN_PATHS, *without}])
+    evaluation_id = f"e{number}-{dataset}"
+    path = output / folder("dataset_scores", date(number), evaluation_id) / "part.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, stored), path)
     own = record(
-        evaluation_id=f"e{number}",
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},
-        files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": size}}},
-        verdict=verdict and {"verdict": verdict, "reason": "r"},
+        files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": path.stat().st_size}}},
     )
-    (output / "_evaluations" / night).mkdir(parents=True)
-    (output / "_evaluations" / night / f"000001-e{number}.json").write_text(json.dumps(own), encoding="utf-8")
+    found = verdict and {"verdict": verdict, "reason": "r"}
+    more = {"status": "published", "number": 1, "committed_at": "2026-11-17T00:00:00+00:00"}
+    row = row_of(own, found or None, dataset=dataset, evaluation_id=evaluation_id, **more)
+    append(Store(str(output)), date(number), [row])
 
 
-def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> CommittedNight:
+def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
     """A night that is nowhere, with a record of which only this is known."""
-    night = CommittedNight(dataset, date, 1, "e", None)
-    night.__dict__["_record"] = record
-    return night
+    return Night(dataset, date, 1, "e", None, {}).with_record(record)

@@ -1,0 +1,218 @@
+"""Copies of nights in tables of Delta, Iceberg and Spark."""
+
+import datetime
+import os
+import random
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from kept_nights import publish, seen, whole, written
+from programs import PROCESSES
+
+from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights import export as module
+from ndcg_spark.nights.expire import old_nights, remove
+from ndcg_spark.nights.export import TABLES, export
+from ndcg_spark.nights.log import add_note, committed
+from ndcg_spark.nights.store import LOG
+
+FIRST, SECOND = "2026-11-15", "2026-11-16"
+
+
+@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
+def to(request, tmp_path, monkeypatch):
+    """The tables of a library."""
+    if request.param == "delta":
+        pytest.importorskip("deltalake")
+        return f"delta:{tmp_path}/lake"
+    config = pytest.importorskip("pyiceberg.utils.config")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/warehouse")
+    # It reads the environment once.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", config.Config())
+    return "iceberg:lake.ndcg"
+
+
+def table(to, name):
+    """A table as its library opens it."""
+    if to.startswith("delta"):
+        import deltalake
+
+        return deltalake.DeltaTable(f"{to.partition(':')[2]}/{name}")
+    from pyiceberg.catalog import load_catalog
+
+    return load_catalog("lake").load_table(f"ndcg.{name}")
+
+
+def rows(to, name="query_scores"):
+    opened = table(to, name)
+    return (opened.to_pyarrow_table() if to.startswith("delta") else opened.scan().to_arrow()).to_pylist()
+
+
+def exported(to, name="query_scores"):
+    """The rows of a table by night, as `seen` has them."""
+    found = {}
+    for row in rows(to, name):
+        found.setdefault((row["dataset"], str(row["evaluated_on"])), []).append((row["evaluation_id"], row["ndcg"]))
+    return {night: tuple(sorted(of)) for night, of in found.items()}
+
+
+def made(to, name, schema, partition=()):
+    """A table that somebody else has made."""
+    if to.startswith("delta"):
+        import deltalake
+
+        path = f"{to.partition(':')[2]}/{name}"
+        return deltalake.DeltaTable.create(path, schema, partition_by=[*partition])
+    from pyiceberg.catalog import load_catalog
+
+    load_catalog("lake").create_namespace_if_not_exists("ndcg")
+    return load_catalog("lake").create_table(f"ndcg.{name}", schema)
+
+
+@pytest.fixture
+def output(tmp_path):
+    place = str(tmp_path / "out")
+    publish(place, "a", 0.1, date=FIRST)
+    publish(place, "b", 0.2, date=SECOND, datasets=["web", "shop"])
+    return place
+
+
+def test_tables_equal_the_nights_however_often_they_are_exported(output, to):
+    for _ in range(2):
+        export(output, to)
+        assert exported(to) == exported(to, "dataset_scores") == seen(output)
+        assert [row["number"] for row in rows(to, LOG)] == [1, 1, 1]
+    publish(output, "c", 0.3, date=SECOND)
+    (web,) = (night for night in committed(output, [FIRST]))
+    add_note(web, "x")
+    told = []
+    export(output, to, date=SECOND, report=told.append)
+    assert exported(to) == seen(output)
+    assert (len(told), [row["note"] for row in rows(to, LOG) if row["note"]]) == (1, [])
+    export(output, to, since=FIRST)
+    assert [row["note"] for row in rows(to, LOG) if row["note"]] == ["x"]
+    publish(output, "d", 0.4, date=SECOND, datasets=["shop"])
+    export(output, to, since=SECOND, report=told.append)
+    assert exported(to) == seen(output)
+
+
+def test_a_night_that_has_fewer_rows_than_before_loses_the_others(output, to):
+    night = written(output, "c", 0.3, date=SECOND)
+    night.write_rows("comparisons", [{"dataset": "web"}])
+    night.verify("comparisons", 1)
+    night.commit({}, ["web"])
+    export(output, to)
+    assert len(rows(to, "comparisons")) == 1
+    publish(output, "d", 0.4, date=SECOND)
+    export(output, to)
+    assert rows(to, "comparisons") == []
+    # What expired is no longer a night, but its rows stay in the tables until somebody removes them.
+    remove(output, old_nights(output, 0, datetime.date(2026, 11, 16), baselines=True)[0])
+    export(output, to)
+    assert {day for _, day in exported(to)} == {FIRST, SECOND}
+
+
+def test_a_table_of_another_shape_is_refused_before_anything_is_written(output, to):
+    made(to, LOG, pa.schema([("dataset", pa.string()), ("number", pa.string())]))
+    with pytest.raises(ConfigurationError):
+        export(output, to)
+    with pytest.raises(Exception):  # noqa: B017, PT011  # whatever the library raises for a table that is missing
+        rows(to)
+    assert rows(to, LOG) == []
+
+
+def test_a_table_that_lacks_columns_gets_them(output, to):
+    schema = TABLES[LOG]
+    fewer = pa.schema([field for field in schema if field.name not in ("note", "files")])
+    made(to, LOG, fewer, ["evaluated_on"])
+    export(output, to)
+    assert {row["files"] is not None for row in rows(to, LOG)} == {True}
+    assert exported(to) == seen(output)
+
+
+def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):
+    told = []
+
+    def replace(sentence):
+        told.append(sentence)
+        if len(told) <= 3:
+            publish(output, f"c{len(told)}", 0.5, date=SECOND)
+
+    export(output, to, report=replace)
+    assert exported(to) == seen(output)
+    assert len(told) == 4
+
+
+def _export(output, to, environment):
+    os.environ.update(environment)
+    export(output, to, report=lambda _: None)
+
+
+@pytest.mark.slow
+def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(output, to, tmp_path, thorough):
+    rng = random.Random(1)  # noqa: S311  # no secret
+    for number in range(20 if thorough else 3):
+        publish(output, f"k{number}", number / 7, date=SECOND)
+        process = PROCESSES.Process(target=_export, args=(output, to, {**os.environ}))
+        process.start()
+        process.join(1.0 + rng.random())
+        process.kill()
+        process.join()
+        export(output, to)
+        assert exported(to) == exported(to, "dataset_scores") == seen(output)
+
+
+def test_an_export_that_fails_at_any_table_is_right_once_it_is_repeated(output, to):
+    export(output, to)
+    publish(output, "c", 0.3, date=FIRST)
+    rows_of = module._rows
+    for name in TABLES:
+        fail = mock.Mock(side_effect=lambda table, *of, name=name: 1 / 0 if table == name else rows_of(table, *of))
+        with mock.patch.object(module, "_rows", fail), pytest.raises(StorageError):
+            export(output, to)
+    assert {row["evaluation_id"] for row in rows(to, LOG)} == {"a", "b"}
+    export(output, to)
+    assert exported(to) == seen(output)
+
+
+@pytest.mark.slow
+def test_two_exports_beside_each_other_leave_what_the_folder_has(output, to):
+    export(output, to)
+    publish(output, "c", 0.3, date=SECOND)
+    both = [PROCESSES.Process(target=_export, args=(output, to, {**os.environ})) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    # One may have met the other's change, and says so.
+    assert {process.exitcode for process in both} <= {0, 1}
+    if {process.exitcode for process in both} != {0}:
+        export(output, to)
+    assert exported(to) == seen(output)
+
+
+@pytest.mark.parametrize("text", ["delta", "delta:", "hudi:x", "iceberg:lake", "lake"])
+def test_what_names_no_tables_is_refused(output, text):
+    with pytest.raises(ConfigurationError):
+        export(output, text)
+
+
+def test_an_output_without_nights_is_refused(tmp_path, output):
+    for place, more in (
+        (str(tmp_path / "none"), {}),
+        (output, {"since": "2026-12-01"}),
+        (output, {"date": "2026-12-01"}),
+    ):
+        with pytest.raises(ConfigurationError):
+            export(place, f"delta:{tmp_path}/lake", **more)
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_library_that_is_missing_is_named(output, tmp_path):
+    with mock.patch.dict("sys.modules", deltalake=None), pytest.raises(ConfigurationError, match="deltalake"):
+        export(output, f"delta:{tmp_path}/lake")
+    assert not Path(tmp_path, "lake").exists()
+    assert whole(0.1, "a") == seen(output)["web", FIRST]

@@ -1,0 +1,208 @@
+"""What counts, what an evaluation leaves behind, and what people add to it."""
+
+import pytest
+from kept_nights import DATE, SHOP, WEB, publish, record, seen, whole, written
+
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights.api import read_scores
+from ndcg_spark.nights.log import (
+    ReplacedError,
+    accept,
+    add_note,
+    append,
+    committed,
+    refuse_replaced,
+    row_of,
+)
+from ndcg_spark.nights.publish import Publication, log_attempt
+from ndcg_spark.nights.read import read_dataset_scores, read_rows
+from ndcg_spark.nights.select import unpublished
+from ndcg_spark.nights.store import LOG, Store
+from ndcg_spark.schemas import EVALUATIONS
+
+
+def files(output, table=""):
+    return Store(output).files(table)
+
+
+def test_a_night_counts_once_its_row_is_there_and_a_rerun_replaces_it(output):
+    night = written(output, "a", 0.1)
+    assert committed(output) == []
+    assert night.commit(record(), ["web"]) == []
+    assert seen(output) == {WEB: whole(0.1, "a")}
+    publish(output, "b", 0.2)
+    assert seen(output) == seen(output, "dataset_scores") == {WEB: whole(0.2, "b")}
+    (found,) = committed(output)
+    assert (found.number, found.row["status"], found.record["files"].keys()) == (
+        *(2, "published"),
+        {"query_scores", "dataset_scores"},
+    )
+
+
+def test_datasets_of_an_evaluation_are_replaced_one_by_one(output):
+    publish(output, "a", 0.1, datasets=["web", "shop"])
+    publish(output, "b", 0.2, datasets=["shop"])
+    assert seen(output) == {WEB: whole(0.1, "a"), SHOP: whole(0.2, "b")}
+    scores = read_dataset_scores(committed(output))
+    assert [{row["evaluation_id"] for row in rows} for rows in scores] == [{"b"}, {"a"}]
+
+
+def test_the_greatest_number_counts_then_the_id_then_the_revision(tmp_path):
+    store = Store(str(tmp_path))
+    keys = [(1, "c", 0), (2, "a", 5), (2, "b", 0), (2, "b", 1), (None, "z", 0)]
+    for number, name, revision in keys:
+        status = "published" if number else "failed"
+        row = row_of({}, dataset="web", evaluation_id=name, status=status, number=number)
+        append(store, DATE, [{**row, "revision": revision}])
+    (night,) = committed(store)
+    assert (night.number, night.evaluation_id, night.row["revision"]) == (2, "b", 1)
+
+
+def test_what_was_abandoned_or_lost_is_not_published(output):
+    publish(output, "a", 0.1)
+    before = files(output)
+    written(output, "b", 0.2).abandon()
+    assert files(output) == before
+    lost = written(output, "c", 0.3)
+    Store(output).delete(next(path for path in files(output, "query_scores") if "=c/" in path))
+    with pytest.raises(StorageError):
+        lost.commit(record(), ["web"])
+    with pytest.raises(StorageError):
+        written(output, "d", 0.3).verify("query_scores", 4)
+    with pytest.raises(StorageError):
+        written(output, "e", 0.3).commit(record(), [])
+    assert seen(output) == {WEB: whole(0.1, "a")}
+
+
+def test_a_published_night_is_not_abandoned(tmp_path):
+    night = written(str(tmp_path), "a", 0.1)
+    night.commit(record(), ["web"])
+    night.abandon()
+    assert seen(str(tmp_path)) == {WEB: whole(0.1, "a")}
+
+
+def test_rows_that_this_process_writes_are_read_with_the_others(tmp_path):
+    night = written(str(tmp_path), "a", 0.1)
+    night.write_rows("comparisons", [{"dataset": "web", "mean": 0.5, "flags": ["few_changed"]}])
+    night.verify("comparisons", 1)
+    assert [(row["mean"], row["evaluation_id"]) for row in night.rows("comparisons")] == [(0.5, "a")]
+    night.commit(record(), ["web"])
+    (row,) = read_rows(committed(str(tmp_path)), "comparisons", where={"dataset": ["web", None]}).to_pylist()
+    assert (row["flags"], str(row["evaluated_on"])) == (["few_changed"], DATE)
+
+
+def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_counts(output):
+    publish(output, "a", 0.1, verdict="fail")
+    (night,) = committed(output)
+    assert not night.is_good
+    for change in (lambda: add_note(night, "x"), lambda: accept(night, "known"), lambda: add_note(night, "y")):
+        change()
+    (found,) = committed(output)
+    assert sorted(note["text"] for note in found.notes) == ["x", "y"]
+    assert found.is_good
+    assert (found.record["accepted"]["reason"], found.number, found.evaluation_id) == ("known", 1, "a")
+    add_note(found, "z")
+    assert committed(output)[0].is_good
+    publish(output, "b", 0.2)
+    (later,) = committed(output)
+    assert [note["text"] for note in later.notes][-1] == "z"
+    assert not later.is_good
+    with pytest.raises(ReplacedError):
+        accept(night, "too late")
+    assert not committed(output)[0].is_good
+
+
+def test_an_acceptance_has_the_time_at_which_it_was_made(tmp_path, monkeypatch):
+    publish(str(tmp_path), "a", 0.1, verdict="fail")
+    for minute, change in enumerate((accept, add_note)):
+        monkeypatch.setattr("ndcg_spark.nights.log.utc_now", lambda minute=minute: f"2026-11-17T00:0{minute}:00+00:00")
+        change(committed(str(tmp_path))[0], "why")
+    (night,) = committed(str(tmp_path))
+    assert night.record["accepted"] == {"reason": "why", "at": "2026-11-17T00:00:00+00:00"}
+    assert night.notes == [{"text": "why", "at": "2026-11-17T00:01:00+00:00"}]
+
+
+def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
+    output = str(tmp_path)
+    for day in (1, 2, 3, 6, 7):
+        publish(output, f"e{day}", 0.1, date=f"2026-11-{day:02}")
+    log_attempt(output, "2026-11-04", "x", StorageError("disk full"), 4)
+    log_attempt(output, "2026-11-05", "y", StorageError("one row is broken"), 3)
+    log_attempt(output, "2026-11-07", "z", StorageError("another has counted"), 3)
+    known = committed(output)
+    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [
+        ("failed", 4),
+        ("refused", 3),
+        ("refused", 3),
+    ]
+    assert [night.evaluation_id for night in known] == ["e1", "e2", "e3", "e6", "e7"]
+    assert unpublished(known) == [
+        "2026-11-04 was failed with exit code 4: disk full",
+        "2026-11-05 was refused with exit code 3: one row is broken",
+        "web has no night between 2026-11-03 and 2026-11-06",
+    ]
+    assert len(unpublished(known, "shop")) == 3
+
+
+def test_an_attempt_is_no_evaluation_that_a_rerun_has_replaced(tmp_path):
+    log_attempt(str(tmp_path), DATE, "x", StorageError("why"), 1)
+    assert committed(str(tmp_path)) == []
+    publish(str(tmp_path), "a", 0.1)
+    assert unpublished(committed(str(tmp_path))) == []
+    refuse_replaced(committed(str(tmp_path)))
+
+
+def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):
+    output = str(tmp_path)
+    publish(output, "a", 0.1)
+    (path,) = (tmp_path / "query_scores").rglob("*.parquet")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    with pytest.raises(StorageError, match=f"{path.name} is damaged"):
+        seen(output)
+    path.unlink()
+    with pytest.raises(StorageError, match=f"{path.name} is missing") as failed:
+        seen(output)
+    assert not isinstance(failed.value, ReplacedError)
+    nights = committed(output)
+    path.write_bytes(content)
+    publish(output, "b", 0.2)
+    path.unlink()
+    with pytest.raises(ReplacedError):
+        read_rows(nights, "query_scores")
+
+
+def test_the_log_is_for_its_owner_and_group_as_it_has_the_configuration(tmp_path):
+    publish(str(tmp_path), "a", 0.1)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / LOG).rglob("*.parquet")} == {0o640}
+
+
+def test_a_scheme_without_slashes_is_no_folder():
+    with pytest.raises(StorageError):
+        Store("s3:/bucket")
+
+
+def test_an_output_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "f").touch()
+    with pytest.raises(StorageError):
+        committed(str(tmp_path / "f"))
+
+
+def test_engines_leave_nothing_that_a_glob_for_tables_meets(spark, tmp_path):
+    output = str(tmp_path / "out put=%41")
+    night = Publication(output, DATE, "a")
+    rows = spark.createDataFrame(
+        [("web", DATE, "a", 0.5)], "dataset string, evaluated_on string, evaluation_id string, ndcg double"
+    )
+    night.write("query_scores", rows)
+    night.verify("query_scores", 1)
+    assert [(row["ndcg"], row["evaluation_id"]) for row in night.read("query_scores", spark).collect()] == [(0.5, "a")]
+    night.commit(record(), ["web"])
+    assert seen(output) == {WEB: (("a", 0.5),)}
+    (row,) = read_scores(output, "query_scores", spark, date=DATE).collect()
+    assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")
+    (row,) = read_scores(output, LOG, spark).collect()
+    assert (row["dataset"], row["number"], row.asDict().keys()) == ("web", 1, {*EVALUATIONS.names})
+    for session in (None, spark):
+        with pytest.raises(StorageError):
+            read_scores(output, "query_score", session)
