@@ -84,7 +84,7 @@ class EngineError(NdcgSparkError):
 
 
 class StorageError(NdcgSparkError):
-    """The output cannot be written, read back or moved into place."""
+    """The output cannot be written or read back."""
 
     exit_code = 4
     code = "storage"

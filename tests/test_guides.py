@@ -12,7 +12,7 @@ from gated_nights import evaluated, settings
 
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import COMPARISONS, KEPT
+from ndcg_spark.schemas import COMPARISONS, EVALUATIONS, KEPT
 from ndcg_spark.tables.comparison_notes import FLAGS
 
 ROOT = Path(__file__).parents[1]
@@ -79,12 +79,12 @@ def test_the_python_of_the_readme_runs_and_prints_the_ndcg_computed_by_hand():
     assert "10.2914881752750" in done.stdout
 
 
-@pytest.mark.parametrize("table", KEPT)
+@pytest.mark.parametrize("table", [*KEPT, "evaluations"])
 def test_the_guide_describes_every_column_of_a_table(table):
     section = GUIDES["ndcg_spark/REFERENCE.md"].partition(f"**`{table}`**:")[2]
     section = re.split(r"\n\*\*|\n## ", section)[0]
     first_cells = "".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
-    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(KEPT[table].names)
+    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted({**KEPT, "evaluations": EVALUATIONS}[table].names)
 
 
 def test_the_guide_describes_every_column_and_flag_of_a_comparison():
