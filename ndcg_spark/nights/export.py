@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -28,22 +28,6 @@ _TIMES = 10
 _ROWS = 1_000_000
 #: What spells the type of a column in another way: wide text, and the name of a list's values.
 _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
-
-
-class Target(Protocol):
-    """Where tables are. Methods raise whatever the library raises."""
-
-    def schema(self, name: str) -> pa.Schema | None:
-        """The schema of a table; None if there is none."""
-
-    def create(self, name: str, schema: pa.Schema) -> None:
-        """Create a table, partitioned by evaluated_on."""
-
-    def add(self, name: str, fields: Sequence[pa.Field]) -> None:
-        """Add nullable columns to a table."""
-
-    def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        """Replace the rows of a date by those of these nights, in one transaction."""
 
 
 def export(
@@ -88,7 +72,7 @@ def _version(night: Night) -> tuple[Any, ...]:
     return night.dataset, night.evaluated_on, night.evaluation_id, night.row["revision"]
 
 
-def _prepare(target: Target, place: str) -> None:
+def _prepare(target: "_Delta | _Iceberg | _Spark", place: str) -> None:
     """Create what is missing. ConfigurationError, before anything is written, if a table has another shape."""
     found = {name: target.schema(name) for name in TABLES}
     for name, schema in found.items():
@@ -102,13 +86,13 @@ def _prepare(target: Target, place: str) -> None:
 
 
 def _refuse_shape(where: str, found: pa.Schema, wanted: pa.Schema) -> None:
-    kinds = {field.name: _SPELLING.sub("", str(field.type)) for field in wanted}
-    there = {field.name: _SPELLING.sub("", str(field.type)) for field in found}
+    kinds, there = ({field.name: _SPELLING.sub("", str(field.type)) for field in each} for each in (wanted, found))
     wrong = [f"{name} ({kind})" for name, kind in there.items() if kinds.get(name) != kind]
-    if wrong or not set(found.names) & {"dataset"}:
+    wrong += [f"{name} (missing)" for name in ("dataset", "evaluated_on") if name not in there]
+    if wrong:
         raise ConfigurationError(
-            f"export: {where} has another shape, {len(wrong)} column(s) differ, e.g. {(wrong or ['dataset'])[0]}; "
-            "name another place, or drop the table"
+            f"export: {where} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; name another place, "
+            "or drop the table"
         )
 
 
@@ -132,7 +116,7 @@ def _failures(place: str, what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _target(to: str) -> Iterator[Target]:
+def _target(to: str) -> Iterator["_Delta | _Iceberg | _Spark"]:
     """The tables that a text such as delta:PATH names. ConfigurationError where nobody here can write them."""
     form, _, place = to.partition(":")
     if form not in ("delta", "iceberg", "table") or not place:
@@ -153,6 +137,8 @@ def _target(to: str) -> Iterator[Target]:
 
 
 class _Delta:
+    """Tables of Delta. Like those below, it raises whatever its library raises."""
+
     def __init__(self, path: str) -> None:
         import deltalake
 
@@ -165,10 +151,8 @@ class _Delta:
         return self._library.DeltaTable(f"{self._root}/{name}", storage_options=self._options)
 
     def schema(self, name: str) -> pa.Schema | None:
-        place = f"{self._root}/{name}"
-        if not self._library.DeltaTable.is_deltatable(place, self._options):
-            return None
-        return pa.schema(self._table(name).schema().to_arrow())
+        is_there = self._library.DeltaTable.is_deltatable(f"{self._root}/{name}", self._options)
+        return pa.schema(self._table(name).schema().to_arrow()) if is_there else None
 
     def create(self, name: str, schema: pa.Schema) -> None:
         place, by = f"{self._root}/{name}", ["evaluated_on"]
@@ -184,6 +168,8 @@ class _Delta:
 
 
 class _Iceberg:
+    """Tables of Iceberg."""
+
     def __init__(self, name: str) -> None:
         from pyiceberg.catalog import load_catalog
 
@@ -230,6 +216,8 @@ def _parts(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 
 class _Spark:
+    """Tables of a catalog of Spark."""
+
     def __init__(self, session: Any, place: str) -> None:
         self._session, self._place = session, place
 
@@ -237,18 +225,16 @@ class _Spark:
         return ".".join(f"`{part}`" for part in [*self._place.split("."), name])
 
     def schema(self, name: str) -> pa.Schema | None:
-        if not self._session.catalog.tableExists(self._name(name)):
-            return None
-        return to_arrow_schema(self._session.table(self._name(name)).schema)
+        is_there = self._session.catalog.tableExists(self._name(name))
+        return to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
 
     def create(self, name: str, schema: pa.Schema) -> None:
         empty = self._session.createDataFrame([], from_arrow_schema(schema))
         empty.writeTo(self._name(name)).partitionedBy(F.col("evaluated_on")).create()
 
     def add(self, name: str, fields: Sequence[pa.Field]) -> None:
-        columns = ", ".join(
-            f"`{field.name}` {from_arrow_schema(pa.schema([field]))[0].dataType.simpleString()}" for field in fields
-        )
+        kinds = from_arrow_schema(pa.schema(fields))
+        columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in kinds)
         self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({columns})")
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:

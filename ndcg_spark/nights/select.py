@@ -11,7 +11,7 @@ from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.text import unknown_name
 
-#: How many datasets a message names.
+#: How many datasets or sentences are shown.
 _SHOWN = 10
 
 
@@ -24,6 +24,8 @@ def select_nights(
     ------
     ConfigurationError
         There is no night at all, of that dataset or of that date, or it is not a date. A retry would not help.
+    StorageError
+        The log of the date, or of any date by default, is damaged.
     """
     try:
         date = date and date_value(date).isoformat()
@@ -49,14 +51,12 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
     """
     if dataset is not None:
         return None
-    newest: dict[str, str] = {}
-    for night in nights:
-        if night.evaluated_on <= date:
-            newest[night.dataset] = max(night.evaluated_on, newest.get(night.dataset, ""))
+    newest = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on <= date}
     older = [f"{name} (its last is of {last})" for name, last in sorted(newest.items()) if last != date]
-    if not older:
-        return None
-    return f"{len(older)} dataset(s) have no night of {date} and are left out: {_some(older)}; name one with --dataset"
+    more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
+    named = f"{', '.join(older[:_SHOWN])}{more}"
+    said = f"{len(older)} dataset(s) have no night of {date} and are left out: {named}; name one with --dataset"
+    return said if older else None
 
 
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
@@ -69,33 +69,29 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
     return of_dataset
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
-
-
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
     """A sentence for each evaluation that published nothing on a date without a night, and for each gap of a dataset.
 
     A gap is where the days between two nights are more than they usually are.
     """
-    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
+    dates: dict[str, list[str]] = {}
+    for night in nights:
+        if dataset in (None, night.dataset):
+            dates.setdefault(night.dataset, []).append(night.evaluated_on)
+    there = {*itertools.chain(*dates.values())}
     last = {row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}
     sentences = [
         f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
     ]
-    for name in sorted({night.dataset for night in nights if dataset in (None, night.dataset)}):
-        dates = [datetime.date.fromisoformat(night.evaluated_on) for night in nights if night.dataset == name]
-        steps = [(after - before).days for before, after in itertools.pairwise(dates)]
-        usual = statistics.mode(steps) if steps else 0
+    for name, of_dataset in dates.items():
+        days = [datetime.date.fromisoformat(date).toordinal() for date in of_dataset]
+        steps = [after - before for before, after in itertools.pairwise(days)]
+        usual = statistics.mode(steps or [0])
+        gaps = zip(itertools.pairwise(of_dataset), steps, strict=True)
         sentences += [
             f"{name} has no night between {before} and {after}"
-            for before, after, days in zip(dates, dates[1:], steps, strict=False)
-            if days > usual
+            for (before, after), step in gaps
+            if step > usual
         ]
-    return _last(sentences)
-
-
-def _last(sentences: list[str]) -> list[str]:
     more = len(sentences) - _SHOWN
     return [f"and {more} more before", *sentences[-_SHOWN:]] if more > 0 else sentences

@@ -1,9 +1,9 @@
 """What counts, what an evaluation leaves behind, and what people add to it."""
 
 import pytest
-from kept_nights import DATE, SHOP, WEB, publish, record, seen, whole, written
+from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen, whole, written
 
-from ndcg_spark.errors import StorageError
+from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.api import read_scores
 from ndcg_spark.nights.log import (
     ReplacedError,
@@ -16,7 +16,7 @@ from ndcg_spark.nights.log import (
 )
 from ndcg_spark.nights.publish import Publication, log_attempt
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
-from ndcg_spark.nights.select import unpublished
+from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
 from ndcg_spark.nights.store import LOG, Store
 from ndcg_spark.schemas import EVALUATIONS
 
@@ -206,3 +206,18 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(spark, tmp_path):
     for session in (None, spark):
         with pytest.raises(StorageError):
             read_scores(output, "query_score", session)
+
+
+def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_named():
+    dates = {"shop": (18, 19, 20), "web": (18, 19), "new": (20,), **{f"d{number}": (1,) for number in range(11)}}
+    nights = [committed_night(name, f"2026-11-{day:02}", {}) for name, days in dates.items() for day in days]
+    assert [night.dataset for night in select_nights(nights, "out")] == ["shop", "new"]
+    assert [night.evaluated_on for night in select_nights(nights, "out", dataset="web")] == ["2026-11-19"]
+    assert len(select_nights(nights, "out", "20261118")) == 2
+    said = missing_datasets(nights, "2026-11-20")
+    assert said.startswith("12 dataset(s)")
+    assert said.endswith("d8 (its last is of 2026-11-01) and 2 more; name one with --dataset")
+    assert {missing_datasets(nights, "2026-11-20", "shop"), missing_datasets(nights[:1], "2026-11-18")} == {None}
+    for date, dataset in (("2026-11-17", None), ("1.11.2026", None), (None, "shops")):
+        with pytest.raises(ConfigurationError):
+            select_nights(nights, "out", date, dataset)
