@@ -12,6 +12,8 @@ from staying import command_line
 
 from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.log import append, committed
+from ndcg_spark.nights.store import Store
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.comparison_notes import FLAGS, comparison_notes, mark
 from ndcg_spark.tables.comparisons import comparison_table
@@ -267,15 +269,15 @@ def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
-    (record,) = (copied / "_evaluations/dataset=default/evaluated_on=2026-11-19").glob("*.json")
-    kept = json.loads(record.read_text(encoding="utf-8"))
-    for verdict, code in (("fail", 2), ("pass", 0), ("pass", 0)):
-        record.write_text(json.dumps({**kept, "verdict": {"verdict": verdict, "reason": "r"}}), encoding="utf-8")
+    store, date = Store(str(copied)), "2026-11-19"
+    (night,) = committed(store, [date])
+    for number, (verdict, code) in enumerate((("fail", 2), ("pass", 0), ("pass", 0)), 2):
+        append(store, date, [{**night.row, "number": number, "verdict": verdict, "reason": "r"}])
         done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--format", "json")
         assert done.returncode == code, done.stderr
         if code == 0:
             # Whatever is older than the last good night is not looked at.
-            older = copied / "_evaluations/dataset=default/evaluated_on=2025-01-01/000001-x.json"
+            older = copied / "evaluations/evaluated_on=2025-01-01/x.parquet"
             older.parent.mkdir(exist_ok=True)
             older.write_text("damaged", encoding="utf-8")
     assert {row["baseline_night"] for row in json.loads(done.stdout)["comparisons"]} == {"2026-11-19"}

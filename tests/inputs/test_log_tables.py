@@ -8,6 +8,7 @@ import checked
 import log_tables
 import pyarrow as pa
 import pytest
+from kept_nights import only_night
 from log_tables import rows
 from programs import forked
 from pyarrow import parquet
@@ -262,9 +263,8 @@ def scores(folder: Path, judgments: str, results: str, exclude: str, *more: str)
     done = command_line("evaluate", *paths, *more, "--format", "json", "--output", folder / "out", cwd=folder)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    (record,) = (folder / "out" / "_evaluations").rglob(f"*{found['evaluation_id']}*.json")
     rows = [{**row, "evaluation_id": ""} for row in found["dataset_scores"]]
-    return rows, json.loads(record.read_text(encoding="utf-8"))["inputs"]
+    return rows, only_night(folder / "out").record["inputs"]
 
 
 GRADES = pa.table({"query_id": ["q1"] * 3, "doc_id": ["x", "y", "z"], "relevance": [1, 3, 2]})

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
+from kept_nights import damage
 from staying import command_line
 
 from ndcg_spark.nights.log import committed
@@ -173,9 +174,8 @@ def test_a_night_is_published_whatever_files_are_damaged(after_two):
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
-def test_a_damaged_record_that_is_older_than_the_last_good_night_disturbs_no_verdict(after_two):
-    (record,) = after_two.glob("out/_evaluations/*/evaluated_on=2026-11-01/*.json")
-    record.write_text("damaged", encoding="utf-8")
+def test_a_damaged_log_that_is_older_than_the_last_good_night_disturbs_no_verdict(after_two):
+    damage(after_two / "out", "2026-11-01")
     (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
     assert short([found]) == [("pass", "passed", 0, ["2026-11-02"])]
 

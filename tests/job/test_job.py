@@ -1,14 +1,15 @@
 """One evaluation from its configuration to what it prints and publishes."""
 
-import json
 import math
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
+from kept_nights import only_night
 
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
+from ndcg_spark.nights.log import committed
 
 
 def test_counts_say_what_was_read_and_what_came_out(configured):
@@ -55,10 +56,8 @@ def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, t
 
 def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp_path):
     outcome, _ = on_embedded(configured(output=str(tmp_path / "out"), convention="trec_eval"))
-    (record,) = (tmp_path / "out" / "_evaluations").rglob("*.json")
-    found = json.loads(record.read_text(encoding="utf-8"))
-    assert found["evaluation_id"] == outcome.evaluation_id
-    assert record.name == f"000001-{outcome.evaluation_id}.json"
+    found = only_night(tmp_path / "out").record
+    assert (found["evaluation_id"], found["number"], found["revision"]) == (outcome.evaluation_id, 1, 0)
     assert found["options"]["gain"] == "linear"
     assert found["configuration"]["cutoffs"] == [1, 3]
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
@@ -69,11 +68,14 @@ def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp
     assert found["rejected"] == []
 
 
-def test_a_refused_input_leaves_nothing_behind(configured, tmp_path):
+def test_a_refused_input_leaves_a_row_of_the_log_alone(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 a 9 0.1 bm25\n", encoding="utf-8")
     with pytest.raises(InputError, match="returned twice for one query"):
         on_embedded(configured(output=str(tmp_path / "out")))
-    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+    (file,) = (path for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert file.parts[-3] == "evaluations"
+    (row,) = committed(str(tmp_path / "out")).attempts
+    assert (row["status"], row["exit_code"]) == ("refused", 3)
 
 
 def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured, tmp_path):
@@ -89,14 +91,13 @@ def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured,
         on_embedded(configured(**paths, dataset="other"))
 
 
-def test_several_datasets_are_published_into_a_partition_each(configured, tmp_path):
+def test_several_datasets_are_a_night_each(configured, tmp_path):
     (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\none,q,a,1\ntwo,q,a,1\n", encoding="utf-8")
     (tmp_path / "r.csv").write_text("dataset,run,query_id,doc_id,score\none,r,q,a,1\ntwo,r,q,b,1\n", encoding="utf-8")
     paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
     outcome, _ = on_embedded(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
     assert [(row["dataset"], row["ndcg"]) for row in outcome.dataset_scores] == [("one", 1.0), ("two", 0.0)]
-    folders = {path.parents[2].name for path in (tmp_path / "out" / "query_scores").rglob("*.parquet")}
-    assert folders == {"dataset=one", "dataset=two"}
+    assert [(night.dataset, night.number) for night in committed(str(tmp_path / "out"))] == [("one", 1), ("two", 1)]
 
 
 def published(folder, table):

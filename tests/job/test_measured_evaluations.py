@@ -7,6 +7,7 @@ import math
 
 import pyarrow.parquet as pq
 import pytest
+from kept_nights import only_night
 from staying import command_line
 
 from ndcg_spark.convention.measures import COLUMNS
@@ -76,8 +77,7 @@ def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_
     assert first["rbp_residual"] == (0.25 + 0.5) / 2
     assert (second["precision"], second["rbp"], second["relevant_queries"]) == (0.0, 0.0, 2)
     assert "recall" not in first
-    (record,) = folder.glob("out/_evaluations/**/*.json")
-    kept = json.loads(record.read_text(encoding="utf-8"))
+    kept = only_night(folder / "out").record
     assert kept["configuration"]["measures"] == found["measures"]
     assert (kept["options"]["max_grade"], kept["options"]["rbp_persistence"]) == (2, 0.5)
     for name in ("query_scores", "dataset_scores"):

@@ -1,6 +1,7 @@
 """Query scores that are handed over row by row, from the plan or from a night that was published."""
 
 import pytest
+from kept_nights import damage
 from staying import returned
 from tables import judgment, judgments, result, results
 
@@ -79,8 +80,7 @@ def test_an_evaluation_hands_over_its_own_query_scores(paths, tmp_path, publishe
     if published:
         # Those of another night in the same folder are not among them.
         returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
-        (record,) = (tmp_path / "out/_evaluations").rglob("*.json")
-        record.write_text("damaged", encoding="utf-8")
+        damage(tmp_path / "out", "2026-11-20")
     evaluation_id, taken = handed_on_embedded(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [

@@ -1,11 +1,11 @@
 """What an evaluation does with input of other shapes: ranks alone, one grade for all, documents left out, pipes."""
 
-import json
 import os
 import threading
 
 import pytest
 from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
+from kept_nights import only_night
 
 from ndcg_spark.errors import InputError
 
@@ -27,8 +27,7 @@ def test_results_without_scores_are_ranked_by_their_ranks_and_the_record_says_so
     assert dict(told)["adapted"].endswith("ranked by their ranks: order=rank, score_precision=float64")
     assert at(outcome, 1)["ndcg"] == 0.0
     assert at(outcome, 1)["run"] == "msmarco"
-    (record,) = (tmp_path / "out" / "_evaluations").rglob("*.json")
-    found = json.loads(record.read_text(encoding="utf-8"))
+    found = only_night(tmp_path / "out").record
     assert (found["options"]["order"], found["convention"]) == ("rank", outcome.convention)
     assert "lines without a header, read as: query document rank" in found["inputs"]["results"]["recognised"]
 
@@ -64,8 +63,7 @@ def test_excluded_documents_leave_the_lists_before_these_are_ranked(configured, 
     assert dict(told)["excluded"] == f"1 results, by {path}"
     assert outcome.counts["excluded_results"] == 1
     assert (at(outcome, 1)["ndcg"], at(outcome, 1)["judged_rate"]) == (0.0, 1.0)
-    (record,) = (tmp_path / "out" / "_evaluations").rglob("*.json")
-    excluded = json.loads(record.read_text(encoding="utf-8"))["inputs"]["exclude"]
+    excluded = only_night(tmp_path / "out").record["inputs"]["exclude"]
     assert excluded["files"] == [{"path": path, "size": len("user_id,item_id\nq1,a\nq1,a\nq7,b\n")}]
     settings = settings.model_copy(update={"engine": "embedded"})
     assert checked_on_embedded(settings)[0]["counts"]["excluded_results"] == 1

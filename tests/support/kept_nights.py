@@ -112,6 +112,7 @@ def night(
     options: Mapping[str, Any] | None = None,
     verdict: str | None = None,
     without: Sequence[str] = (),
+    configuration: Mapping[str, Any] | None = None,
 ) -> None:
     """A night with the ndcg of these runs; `without` are columns that an earlier version did not write."""
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
@@ -127,11 +128,24 @@ def night(
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},
         files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": path.stat().st_size}}},
+        configuration=configuration or {},
     )
     found = verdict and {"verdict": verdict, "reason": "r"}
     more = {"status": "published", "number": 1, "committed_at": "2026-11-17T00:00:00+00:00"}
     row = row_of(own, found or None, dataset=dataset, evaluation_id=evaluation_id, **more)
     append(Store(str(output)), date(number), [row])
+
+
+def only_night(output: object) -> Night:
+    """The only night of an output."""
+    (found,) = committed(str(output))
+    return found
+
+
+def damage(output: Path, date: str) -> None:
+    """Damage the log of a date."""
+    for file in output.glob(f"evaluations/evaluated_on={date}/*.parquet"):
+        file.write_bytes(b"damaged")
 
 
 def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
