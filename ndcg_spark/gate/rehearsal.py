@@ -8,7 +8,7 @@ from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.run import run_gate
 from ndcg_spark.gate.verdict import Code, Effect, Verdict
-from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.log import Night, is_baseline
 
 #: A night with nothing to compare it with counts as accepted, because somebody would have had to accept it.
 _BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS)
@@ -48,4 +48,5 @@ def _at(gate: GateConfig, night: Night) -> GateConfig:
 def _rehearsed(night: Night, verdict: Verdict) -> Night:
     deciding = {finding.code for finding in verdict.findings if finding.effect in (Effect.FAIL, Effect.NONE)}
     begins = {"accepted": {"reason": "rehearsal"}} if deciding and deciding <= {*_BEGINNINGS} else {}
-    return night.with_record({**night.record, "verdict": verdict.as_json(), **begins})
+    record = {**night.record, "verdict": verdict.as_json(), **begins}
+    return night.with_record({**record, "is_baseline": is_baseline(record["verdict"], record["accepted"])})

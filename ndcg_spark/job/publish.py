@@ -100,7 +100,9 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", session)
-        publication.write("dataset_scores", dataset_scores(written, runs, evaluation, context.slices.of_queries))
+        table = dataset_scores(written, runs, evaluation, context.slices.of_queries)
+        # Of this small table every night that is listed is read, so it has one file.
+        publication.write("dataset_scores", table.coalesce(1))
         means = sorted_rows(publication.rows("dataset_scores"), shown_columns(context))
         publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
     if context.config.documents == "all":

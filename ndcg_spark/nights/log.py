@@ -219,7 +219,7 @@ def row_of(record: Row, verdict: Row | None = None, accepted: str | None = None,
         "reason": verdict.get("reason"),
         "run": next((each["run"] for each in findings if each["effect"] != "pass"), None),
         "accepted": accepted,
-        "is_baseline": bool(accepted) or _is_not_worse(verdict),
+        "is_baseline": is_baseline(verdict, accepted),
         "version": record.get("versions", {}).get("ndcg_spark"),
         "seconds": seconds.get("total"),
         "steps": seconds,
@@ -234,13 +234,13 @@ def row_of(record: Row, verdict: Row | None = None, accepted: str | None = None,
     return row | {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()}
 
 
-def _is_not_worse(verdict: Row) -> bool:
-    """Whether a night passed, or all was measured and nothing failed."""
+def is_baseline(verdict: Row, accepted: object) -> bool:
+    """Whether a night with this verdict was accepted, or passed, or all was measured and nothing failed."""
     findings = verdict.get("findings", ())
     doubtful = [each["outcome"] == "inconclusive" for each in findings]
     measured = all(each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive" for each in findings)
     # If there is no verdict and nothing is inconclusive, nothing was measured: all checks only warn.
-    return verdict.get("verdict") == "pass" or (measured and any(doubtful))
+    return bool(accepted) or verdict.get("verdict") == "pass" or (measured and any(doubtful))
 
 
 def utc_now() -> str:

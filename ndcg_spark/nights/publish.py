@@ -5,6 +5,7 @@ log were added; what it wrote before that does not count, and a later evaluation
 """
 
 import contextlib
+import datetime
 import io
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -58,7 +59,8 @@ class Publication:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a small table in no order, read without the engine. Raises StorageError."""
-        empty = dict.fromkeys(KEPT[name].names) | {"evaluated_on": self._date, "evaluation_id": self._id}
+        date = datetime.date.fromisoformat(self._date)
+        empty = dict.fromkeys(KEPT[name].names) | {"evaluated_on": date, "evaluation_id": self._id}
         with self._store.failures("cannot be read back, and nothing was published"):
             schema = to_arrow_schema(stored(name))
             tables = [pq.read_table(self._store.open(path), schema=schema) for path in self._listed(name)]

@@ -25,14 +25,15 @@ def select_nights(
     ConfigurationError
         There is no night at all, of that dataset or of that date, or it is not a date. A retry would not help.
     StorageError
-        The log of the date, or of any date by default, is damaged.
+        The log of the date, or by default of a date after the newest night, is damaged.
     """
     try:
         date = date and date_value(date).isoformat()
     except ValueError as error:
         raise ConfigurationError(f"date: {error}") from None
     if isinstance(nights, Nights):
-        nights.refuse_damaged([date] if date else nights.damaged)
+        last = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
+        nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > last))
     of_dataset = nights_of_dataset(nights, output, dataset)
     newest = max(night.evaluated_on for night in of_dataset)
     of_date = [night for night in of_dataset if night.evaluated_on == (date or newest)]

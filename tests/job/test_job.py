@@ -10,6 +10,7 @@ from kept_nights import only_night
 
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
 from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.read import read_rows
 
 
 def test_counts_say_what_was_read_and_what_came_out(configured):
@@ -184,7 +185,7 @@ def test_a_rerun_without_rejected_rows_leaves_none_of_the_old(configured, tmp_pa
     on_embedded(configured(output=out, max_rejected_fraction=0.4))
     (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
     on_embedded(configured(output=out))
-    assert list((tmp_path / "out" / "rejected_rows").rglob("*.parquet")) == []
+    assert read_rows(committed(out), "rejected_rows").num_rows == 0
 
 
 def test_results_that_are_judged_too_little_are_refused_and_not_published(configured, tmp_path):
@@ -192,7 +193,7 @@ def test_results_that_are_judged_too_little_are_refused_and_not_published(config
     on_embedded(configured(min_judged_rate=2 / 3))
     with pytest.raises(InputError, match=r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"):
         on_embedded(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
-    assert not (tmp_path / "out" / "query_scores").exists()
+    assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
 
 
 def test_gaps_past_their_limits_are_refused(configured):

@@ -8,6 +8,7 @@ from evaluations import QRELS, RUN, evaluated, on_embedded
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
 from ndcg_spark.job.setup import sources_of
+from ndcg_spark.nights.log import committed
 
 #: Infinite at rank 1.
 INFINITE = "python:numpy.arctanh"
@@ -71,13 +72,15 @@ def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_publ
 ):
     with pytest.raises(InputError, match=rf"{file}"):
         on_embedded(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / file, change))
-    assert not list((tmp_path / "out").rglob("*.parquet"))
+    assert committed(str(tmp_path / "out")) == []
+    assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
 
 
 def test_so_is_one_that_classic_spark_no_longer_finds(spark, configured, tmp_path):
     with pytest.raises(InputError, match=r"run\.txt"):
         evaluated(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
-    assert not list((tmp_path / "out").rglob("*.parquet"))
+    assert committed(str(tmp_path / "out")) == []
+    assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
 
 
 def test_a_file_that_goes_before_it_was_looked_at_is_refused(configured, tmp_path, engine):

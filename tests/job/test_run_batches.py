@@ -82,14 +82,14 @@ def settings_of(folder, **settings):
 
 
 def within(most_rows, function, *arguments):
-    """What a function returns, and how often query scores were staged, with batches of so many rows."""
-    staged, before = [], (run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.stage)
+    """What a function returns, and how often query scores were written, with batches of so many rows."""
+    staged, before = [], (run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.write)
     run_batches.MOST_ROWS, floors.LEAST_ROWS = most_rows, 0
-    Publication.stage = lambda self, name, table: staged.append(name) or before[2](self, name, table)
+    Publication.write = lambda self, name, table: staged.append(name) or before[2](self, name, table)
     try:
         return function(*arguments), staged.count("query_scores")
     finally:
-        run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.stage = before
+        run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.write = before
 
 
 def in_batches(function, *arguments):
@@ -184,14 +184,14 @@ def test_what_is_refused_in_a_later_batch_is_refused_as_at_once(tmp_path, change
         with pytest.raises(InputError) as refused:
             each(scored, settings_of(folder, output=str(folder / "output"), **settings))
         said.append(str(refused.value))
-        assert not [path for path in folder.rglob("output/**/*") if path.is_file()]
+        assert {path.parts[-3] for path in folder.rglob("output/**/*") if path.is_file()} <= {"evaluations"}
     assert said[0] == said[1]
     assert message in said[0]
 
 
 def interrupted(wanted):
-    """The tables that were staged before a signal came with the second batch."""
-    names, stage = [], Publication.stage
+    """The tables that were written before a signal came with the second batch."""
+    names, stage = [], Publication.write
 
     def stage_once(self, name, table):
         if names:
@@ -199,13 +199,13 @@ def interrupted(wanted):
         names.append(name)
         stage(self, name, table)
 
-    Publication.stage = stage_once
+    Publication.write = stage_once
     try:
         evaluate.evaluate(wanted, lambda *_: None)
     except KeyboardInterrupt:
         return names
     finally:
-        Publication.stage = stage
+        Publication.write = stage
 
 
 def test_an_interrupt_between_batches_leaves_nothing(tmp_path):

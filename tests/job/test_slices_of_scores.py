@@ -156,17 +156,17 @@ def test_a_configuration_names_the_slices_and_an_option_replaces_their_file(fold
 def test_a_table_that_breaks_its_contract_is_refused_before_anything_is_scored(folder):
     done = evaluate(folder, "--output", "refused", slices="broken.csv", code=3)
     assert "query_attributes: 1 row(s) are repeated, e.g. of query_id=q1" in done.stderr
-    assert not (folder / "refused").exists()
+    assert [path.name for path in (folder / "refused").iterdir()] == ["evaluations"]
 
 
 def evaluated_with_a_lost_row(settings):
-    stage = Publication.stage
+    write = Publication.write
 
     def losing(publication, name, table):
         lost = "run = 'first' AND cutoff = 1 AND value <=> 'de'"
-        stage(publication, name, table.where(f"NOT ({lost})") if name == "dataset_scores" else table)
+        write(publication, name, table.where(f"NOT ({lost})") if name == "dataset_scores" else table)
 
-    with mock.patch.object(Publication, "stage", losing):
+    with mock.patch.object(Publication, "write", losing):
         job.evaluate(settings, lambda *_: None)
 
 

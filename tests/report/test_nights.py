@@ -5,7 +5,7 @@ import json
 from kept_nights import committed_night, publish, record, written
 
 from ndcg_spark.convention.parsing import measure_set_of
-from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.scores import print_check, print_documents
 
@@ -28,7 +28,7 @@ def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(c
         for run, both in scores.items()
         for cutoff, ndcg in zip((5, 1000), both, strict=True)
     ]
-    print_nights([committed_night("web", "2026-11-20", record)], [rows], "table")
+    print_nights(Nights([committed_night("web", "2026-11-20", record)]), [rows], "table")
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["a", "ndcg@5", "0.9000"]
 
 
@@ -37,13 +37,13 @@ def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first
         rows = [
             {"dataset": "web", "run": run, "cutoff": 5, "ndcg": ndcg, "queries": 60} for run, ndcg in scores.items()
         ]
-        print_nights([committed_night("web", "2026-11-20", {})], [rows], "table")
+        print_nights(Nights([committed_night("web", "2026-11-20", {})]), [rows], "table")
         assert capsys.readouterr().out.splitlines()[1].split()[3] == "a"
 
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
     rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
-    print_nights([committed_night("web", "2026-11-20", {})], [rows], "table", measure_set_of(["precision@5", "ndcg@5"]))
+    print_nights(Nights([committed_night("web", "2026-11-20", {})]), [rows], "table", measure_set_of(["precision@5", "ndcg@5"]))
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
 
 
@@ -53,7 +53,7 @@ def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsy
 
 
 def test_a_folder_without_nights_is_told(capsys):
-    print_nights([], [], "table")
+    print_nights(Nights(), [], "table")
     assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
 
 

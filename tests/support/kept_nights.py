@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import remove, waste
-from ndcg_spark.nights.log import Night, append, committed, row_of
+from ndcg_spark.nights.log import Night, append, committed, is_baseline, row_of
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.store import Store, folder
@@ -150,4 +150,6 @@ def damage(output: Path, date: str) -> None:
 
 def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
     """A night that is nowhere, with a record of which only this is known."""
-    return Night(dataset, date, 1, "e", None, {}).with_record(record)
+    known = {"verdict": None, "accepted": None, **record}
+    known["is_baseline"] = is_baseline(known["verdict"] or {}, known["accepted"])
+    return Night(dataset, date, 1, "e", None, {}).with_record(known)
