@@ -76,13 +76,6 @@ if [[ " $* " == *" --thorough "* ]]; then
     }
     stamped airflow scripts/check.sh -- install_airflow
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
-    # DuckDB's own readers for Delta and Iceberg, which are built for one DuckDB version.
-    install_duckdb() {
-        python -m venv .venv/duckdb
-        .venv/duckdb/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
-    }
-    stamped duckdb tests/requirements-duckdb.txt -- install_duckdb tests/requirements-duckdb.txt
-    export DUCKDB_PYTHON="$PWD/.venv/duckdb/bin/python"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
     scripts/docs.sh

@@ -1,6 +1,5 @@
 """Limits on the counts: how many bad rows, missing queries and unjudged queries or documents are accepted."""
 
-import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,10 +12,6 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import NULL_FOLDER
-
-#: A folder is named dataset=..., in at most 255 bytes on every common file system.
-_LONGEST_NAME = 255 - len("dataset=")
 
 
 def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
@@ -42,17 +37,6 @@ def refuse_lost_rows(source: Source, rows: int) -> None:
             f"{source.name}: the engine read {rows:,} rows of {source.place}, which has {source.expected_rows:,}; "
             "rename or write the files again, or read them on another engine"
         )
-
-
-def refuse_names(datasets: Iterable[str]) -> None:
-    """InputError if the name of a dataset cannot be the name of the folder of its scores."""
-    reserved = [name for name in datasets if name == NULL_FOLDER]
-    # Engines percent-encode names, some of them every byte beyond ASCII.
-    long = [name for name in datasets if len(urllib.parse.quote(name, safe="")) > _LONGEST_NAME]
-    if reserved or long:
-        problem = f"{len(long)} name(s) longer than {_LONGEST_NAME} bytes when encoded" if long else "a reserved name"
-        name = (long or reserved)[0]
-        raise InputError(f"dataset: {problem}, e.g. {name[:40]}; it is the name of a folder, choose another")
 
 
 def refuse_coverage(tables: CheckedTables, config: EvaluationConfig, place: str) -> None:

@@ -101,9 +101,10 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", session)
         table = dataset_scores(written, runs, evaluation, context.slices.of_queries)
-        # Of this small table every night that is listed is read, so it has one file.
-        publication.write("dataset_scores", table.coalesce(1))
-        means = sorted_rows(publication.rows("dataset_scores"), shown_columns(context))
+        rows = [row.asDict() for row in table.collect()]
+        # Every list of nights reads this small table. An engine may write several files, and this is one.
+        publication.write_rows("dataset_scores", rows)
+        means = sorted_rows(rows, shown_columns(context))
         publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
     if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):

@@ -5,7 +5,6 @@ log were added; what it wrote before that does not count, and a later evaluation
 """
 
 import contextlib
-import datetime
 import io
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +19,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import append, committed, row_of, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder
-from ndcg_spark.schemas import IN_PATHS, KEPT
+from ndcg_spark.schemas import IN_PATHS
 
 
 class Publication:
@@ -56,15 +55,6 @@ class Publication:
     def read(self, name: str, session: SparkSession) -> DataFrame:
         """The rows that were written to a table, in its schema."""
         return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
-
-    def rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a small table in no order, read without the engine. Raises StorageError."""
-        date = datetime.date.fromisoformat(self._date)
-        empty = dict.fromkeys(KEPT[name].names) | {"evaluated_on": date, "evaluation_id": self._id}
-        with self._store.failures("cannot be read back, and nothing was published"):
-            schema = to_arrow_schema(stored(name))
-            tables = [pq.read_table(self._store.open(path), schema=schema) for path in self._listed(name)]
-        return [{**empty, **row} for table in tables for row in table.to_pylist()]
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.

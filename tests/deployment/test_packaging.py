@@ -28,7 +28,6 @@ PINS = {
     [
         "requirements.txt",
         "tests/requirements-parity.txt",
-        "tests/requirements-duckdb.txt",
         "tests/requirements-object-store.txt",
         "conf/site/requirements.txt",
     ],

@@ -43,7 +43,9 @@ def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
     rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
-    print_nights(Nights([committed_night("web", "2026-11-20", {})]), [rows], "table", measure_set_of(["precision@5", "ndcg@5"]))
+    print_nights(
+        Nights([committed_night("web", "2026-11-20", {})]), [rows], "table", measure_set_of(["precision@5", "ndcg@5"])
+    )
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
 
 
