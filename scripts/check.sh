@@ -65,9 +65,6 @@ test_on_spark() {
     echo "check: on Spark $1" >&2
     local here=(env PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest)
     "${here[@]}" --numprocesses 2 -m "spark and not slow and not cluster"
-    # One server and one Java at a time.
-    "${here[@]}" --thorough tests/nights/test_sinks_on_spark.py
-    "${here[@]}" --thorough tests/nights/test_sinks.py -m cluster
 }
 
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
