@@ -89,9 +89,7 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
         usual = statistics.mode(steps or [0])
         gaps = zip(itertools.pairwise(of_dataset), steps, strict=True)
         sentences += [
-            f"{name} has no night between {before} and {after}"
-            for (before, after), step in gaps
-            if step > usual
+            f"{name} has no night between {before} and {after}" for (before, after), step in gaps if step > usual
         ]
     more = len(sentences) - _SHOWN
     return [f"and {more} more before", *sentences[-_SHOWN:]] if more > 0 else sentences

@@ -13,7 +13,7 @@ import pytest
 from staying import command_line
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.report.console import printing, reported_errors
+from ndcg_spark.report.console import printing
 from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message, printable
 
