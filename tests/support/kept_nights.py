@@ -13,11 +13,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import remove, waste
+<<<<<<< HEAD
 from ndcg_spark.nights.log import Night, append, committed, is_baseline, row_of
+=======
+from ndcg_spark.nights.log import Night, committed
+>>>>>>> c2
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import read_rows
-from ndcg_spark.nights.store import Store, folder
-from ndcg_spark.schemas import IN_PATHS, KEPT
+from ndcg_spark.nights.read import read_rows, stored
 
 FIRST = datetime.date(2026, 1, 1)
 DATE = "2026-11-16"
@@ -46,6 +48,11 @@ class Frame:
             system.move(f"{part}#1", part)
 
 
+def frame(name: str, rows: Sequence[Mapping[str, Any]]) -> Frame:
+    """These rows of a table."""
+    return Frame(pa.Table.from_pylist(rows, to_arrow_schema(stored(name))))
+
+
 def record(**more: object) -> dict[str, object]:
     """What the log keeps of an evaluation."""
     known = {"convention": "standard", "options": Convention().options(), "configuration": {}, "inputs": {}}
@@ -59,8 +66,7 @@ def written(
     publication = Publication(output, date, evaluation_id)
     for name in VALUES:
         rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
-        schema = pa.schema([field for field in to_arrow_schema(KEPT[name]) if field.name not in IN_PATHS])
-        publication.write(name, Frame(pa.Table.from_pylist(rows, schema)))
+        publication.write(name, frame(name, rows))
         publication.verify(name, len(rows))
     return publication
 
@@ -118,22 +124,20 @@ def night(
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
     same = {"dataset": dataset, "cutoff": cutoff, "convention": "standard", "formula": "f", "judged_rate": 1.0}
     rows = [{**same, **counts, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
-    schema = to_arrow_schema(KEPT["dataset_scores"])
-    stored = pa.schema([field for field in schema if field.name not in {*IN_PATHS, *without}])
-    evaluation_id = f"e{number}-{dataset}"
-    path = output / folder("dataset_scores", date(number), evaluation_id) / "part.parquet"
-    path.parent.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, stored), path)
+    publication = Publication(str(output), date(number), f"e{number}-{dataset}")
+    publication.write("dataset_scores", frame("dataset_scores", rows).drop(*without))
+    publication.verify("dataset_scores", len(rows))
     own = record(
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},
+<<<<<<< HEAD
         files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": path.stat().st_size}}},
         configuration=configuration or {},
+=======
+>>>>>>> c2
     )
-    found = verdict and {"verdict": verdict, "reason": "r"}
-    more = {"status": "published", "number": 1, "committed_at": "2026-11-17T00:00:00+00:00"}
-    row = row_of(own, found or None, dataset=dataset, evaluation_id=evaluation_id, **more)
-    append(Store(str(output)), date(number), [row])
+    found = {dataset: {"verdict": {"verdict": verdict, "reason": "r"}}} if verdict else {}
+    publication.commit(own, [dataset], found)
 
 
 def only_night(output: object) -> Night:
