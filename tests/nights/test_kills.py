@@ -114,18 +114,10 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     on_disk = "://" not in output
     publish(output, "e-1", ndcg_of("e-1"), datasets=["web", "shop"])
     for kill in range((200 if thorough else 20) // (1 if on_disk else 4)):
-<<<<<<< HEAD
-        process = started(work, output, str(told), kill, {**os.environ}, 0.3)
-        read_for(output, 0.05 + rng.random() * (0.4 if on_disk else 3))
-        # The first one does something, however slowly it starts.
-        while kill == 0 and process.is_alive() and not acknowledged(told):
-            time.sleep(0.05)
-=======
         begun = PROCESSES.Event()
         process = started(work, output, str(told), kill, {**os.environ}, 0.3, begun)
         begun.wait(60)
         read_for(output, rng.random() * (0.3 if on_disk else 3))
->>>>>>> c2
         process.kill()
         process.join()
         found = seen(output)

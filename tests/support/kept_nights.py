@@ -13,11 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import remove, waste
-<<<<<<< HEAD
-from ndcg_spark.nights.log import Night, append, committed, is_baseline, row_of
-=======
-from ndcg_spark.nights.log import Night, committed
->>>>>>> c2
+from ndcg_spark.nights.log import Night, committed, is_baseline
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_rows, stored
 
@@ -130,11 +126,7 @@ def night(
     own = record(
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},
-<<<<<<< HEAD
-        files={"dataset_scores": {"part.parquet": {"rows": len(rows), "bytes": path.stat().st_size}}},
         configuration=configuration or {},
-=======
->>>>>>> c2
     )
     found = {dataset: {"verdict": {"verdict": verdict, "reason": "r"}}} if verdict else {}
     publication.commit(own, [dataset], found)
