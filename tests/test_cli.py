@@ -12,9 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sessions
+from commands import command_line
 from kept_nights import night as kept_night
 from servers import QUICK_JAVA
-from staying import command_line
 
 from ndcg_spark import __version__
 from ndcg_spark.cli import app as cli
@@ -438,7 +439,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
     done = subprocess.run(
         [submit, "--master", "local[1]", ROOT / "jobs/evaluate.py", "--judgments", "no.txt", "--results", "run.txt"],
         cwd=folder,
-        env={**os.environ, **QUICK_JAVA, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=sessions.environment(**QUICK_JAVA, PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1"),
         capture_output=True,
         text=True,
         check=False,

@@ -1,7 +1,6 @@
 """What an evaluation costs in plans, scans, exchanges and bytes, none of which depends on how busy the machine is."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pyspark
 import pytest
 import servers
+import sessions
 
 # The scripts are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -25,7 +25,7 @@ def counted(engine, scale, tmp_path_factory, without=()):
     cases = {name: case for name, case in cases.items() if name not in without}
     program = programs.counted("test", engine, cases, {**programs.AS_AT_SCALE, **QUICK})
     # As many partitions on every machine: each reads the footers of its files.
-    env = {**os.environ, **programs.ENVIRONMENT, "SAIL_EXECUTION__DEFAULT_PARALLELISM": "16"}
+    env = sessions.environment(**programs.ENVIRONMENT, SAIL_EXECUTION__DEFAULT_PARALLELISM="16")
     done = subprocess.run(program.command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])["cost"]

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import grpc
 import pytest
 import servers
+import sessions
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import errors
@@ -34,7 +35,7 @@ def said_with(choices, program=COUNT, **environment):
         "except EngineError as error:",
         "    print('refused:', error)",
     ]
-    clean = {name: value for name, value in os.environ.items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
+    clean = {name: value for name, value in sessions.environment().items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
         env={**clean, **servers.QUICK_SPARK, **environment},

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import sessions
 from servers import QUICK_SPARK
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +37,7 @@ def evaluating(folder, engine, *, ignoring=()):
     process = subprocess.Popen(
         [sys.executable, "-m", "ndcg_spark", "evaluate", *arguments, "--set", "gain=python:slow.worth"],
         cwd=folder,
-        env={**os.environ, **QUICK_SPARK, "PYTHONPATH": f"{ROOT}:{folder}"},
+        env=sessions.environment(**QUICK_SPARK, PYTHONPATH=f"{ROOT}:{folder}"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

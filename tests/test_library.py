@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from embedded import examples_of
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -107,7 +108,7 @@ def test_structs_without_a_document_are_no_lists_of_documents(evaluate_embedded)
 
 def test_lists_that_differ_in_length_are_refused(evaluate_embedded):
     lists = {"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}
-    with pytest.raises(RuntimeError, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
+    with pytest.raises(PySparkException, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
         evaluate_embedded(JUDGED, lists, 10)
 
 

@@ -8,7 +8,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from staying import command_line
+from commands import command_line
 
 from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from commands import command_line
 from paired import scores
 from scipy import stats
-from staying import command_line
 
 #: Of the rows 2 to 4 of the matrix of PermTest against row 1: difference, t, p, interval, wins, ties and losses, and
 #: the p value of every sign counted out. The upper end of row 4 is scipy's own (0.0476...); the README of the data has

@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 
 import pytest
-from staying import command_line
+from commands import command_line
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "ndcg_spark/RECIPES.md").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ import math
 import field_files
 import pandas as pd
 import pytest
+from commands import command_line
 from field_files import GRADES, RETURNED, TV
-from staying import command_line
 
 WHOLE = None
 CUTOFFS = (1, 2, 3, WHOLE)

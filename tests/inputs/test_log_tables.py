@@ -8,10 +8,10 @@ import checked
 import log_tables
 import pyarrow as pa
 import pytest
+from commands import command_line
 from log_tables import rows
 from programs import forked
 from pyarrow import parquet
-from staying import command_line
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -348,6 +348,7 @@ def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_doe
     assert "the engine cannot read it as of 9" in none["error"]
 
 
+@pytest.mark.classic
 def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engine, tmp_path, monkeypatch):
     settings = settings_of("the last version", tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)

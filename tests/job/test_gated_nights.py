@@ -6,9 +6,9 @@ import shutil
 from xml.etree import ElementTree as ET
 
 import pytest
+from commands import command_line
 from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
 from publish_and_die import run as run_and_die
-from staying import command_line
 
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.records import committed

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from commands import command_line
 from input_files import Rows
 from pyspark.errors import PySparkException
-from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine

@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
+from commands import command_line
 from gated_nights import QUERIES, evaluated, in_a_session, settings
-from staying import command_line
 
 from ndcg_spark.nights.records import committed
 

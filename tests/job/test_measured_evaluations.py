@@ -7,7 +7,7 @@ import math
 
 import pyarrow.parquet as pq
 import pytest
-from staying import command_line
+from commands import command_line
 
 from ndcg_spark.convention.measures import COLUMNS
 

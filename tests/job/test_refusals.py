@@ -3,7 +3,7 @@
 import functools
 
 import pytest
-from evaluations import QRELS, RUN, evaluated, on_embedded
+from evaluations import QRELS, RUN, on_embedded
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
@@ -13,6 +13,7 @@ from ndcg_spark.job.setup import sources_of
 INFINITE = "python:numpy.arctanh"
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
     with pytest.raises(
         ConventionError, match=r"a DCG that is not a finite number, e\.g\. .*; correct the gains or the"
@@ -46,6 +47,7 @@ def test_a_query_without_relevant_documents_and_without_results_is_counted_too(c
         on_embedded(configured(convention={"no_relevant": "error", "ideal": ideal}))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_own_kind(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
@@ -74,9 +76,10 @@ def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_publ
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
-def test_so_is_one_that_classic_spark_no_longer_finds(spark, configured, tmp_path):
+@pytest.mark.classic
+def test_so_is_one_that_classic_spark_no_longer_finds(run, configured, tmp_path):
     with pytest.raises(InputError, match=r"run\.txt"):
-        evaluated(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
+        run(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from commands import command_line
 from gated_nights import GATE, evaluated, settings
-from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError

@@ -7,9 +7,9 @@ import time
 
 import pytest
 from changes import failing, killed
+from commands import command_line
 from publish_and_die import EVALUATED_ON, NEW, OLD, WEB, publish, record, staged, whole
 from readers import cleaned, counting, files, seen
-from staying import command_line
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights import publication as publication_module

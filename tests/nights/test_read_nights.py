@@ -7,6 +7,7 @@ from unittest import mock
 
 import pyarrow.parquet as pq
 import pytest
+from commands import command_line
 from embedded import Embedded
 from gated_nights import in_a_session, settings
 from kept_nights import date
@@ -14,7 +15,6 @@ from kept_nights import night as kept_night
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, record, staged, whole
 from pyarrow import fs
 from readers import seen
-from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError

@@ -7,10 +7,10 @@ import stat
 import duckdb
 import pytest
 from changes import killed
+from commands import command_line
 from kept_nights import night as kept_night
 from publish_and_die import NEW, OLD, WEB, publish, record, whole
 from readers import files, seen
-from staying import command_line
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import StorageError

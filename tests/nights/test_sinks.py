@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from programs import command_line
 from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD
 from pyspark.sql.pandas.types import to_arrow_schema
 from sinks import ALWAYS, LIBRARY, by_others, commit, iceberg_environment, killed_after, publish, staged
 from spark_tables import connect_server, jars, on_server, set_running_session
-from staying import command_line
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights import table_outputs

@@ -8,9 +8,9 @@ from pathlib import Path
 import notebooks
 import pandas as pd
 import pytest
+from commands import command_line
 from embedded import examples_of
 from gated_nights import GATE, evaluated, settings
-from staying import command_line
 
 from ndcg_spark import explain, gate_night, read_scores, report_night
 from ndcg_spark.errors import ConfigurationError

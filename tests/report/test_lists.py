@@ -1,9 +1,9 @@
 """The section of a report that says how much lists changed, beside their scores."""
 
 import pytest
+from commands import command_line
 from gated_nights import QUERIES, evaluated, settings
 from pages import Page
-from staying import command_line
 
 pytest.importorskip("vl_convert", reason="needs the extra report")
 

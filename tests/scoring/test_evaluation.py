@@ -135,7 +135,7 @@ POLICIES = [
 @pytest.mark.parametrize(("options", "message"), POLICIES)
 def test_a_policy_of_error_fails_the_plan_and_names_the_query(evaluate_embedded, options, message):
     judged, returned = TINY
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(PySparkException, match=message):
         evaluate_embedded(judged, returned.slice(0, 6), [3], Convention(**options))
 
 
@@ -349,7 +349,7 @@ def with_bad(row):
 @pytest.mark.parametrize(("row", "options", "reason"), BAD)
 def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(evaluate_embedded, row, options, reason):
     judged, returned = with_bad(row)
-    with pytest.raises(RuntimeError, match=reason):
+    with pytest.raises(PySparkException, match=reason):
         evaluate_embedded.queries(arrow_judgments(*judged), arrow_results(*returned), [1], Convention(**options))
 
 

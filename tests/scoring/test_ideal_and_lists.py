@@ -3,6 +3,7 @@ import datetime
 import io
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
@@ -64,18 +65,18 @@ NEGATIVE = r"refuses \[relevance_negative\] judgments: .*query_id=q1 doc_id=a"
 
 
 def test_a_negative_grade_that_is_an_error_fails_the_plan_and_names_the_document(evaluate_embedded):
-    with pytest.raises(RuntimeError, match=NEGATIVE):
+    with pytest.raises(PySparkException, match=NEGATIVE):
         evaluate_embedded.call(gains_of_unchecked, [judgment("a", -1.0)], negative="error")
 
 
 def test_a_grade_that_the_table_lacks_fails_the_plan_and_is_named(evaluate_embedded):
-    with pytest.raises(RuntimeError, match=r"\[relevance_without_gain\].*e.g. query_id=q1 doc_id=a relevance=4"):
+    with pytest.raises(PySparkException, match=r"\[relevance_without_gain\].*e.g. query_id=q1 doc_id=a relevance=4"):
         evaluate_embedded.call(gains_of_unchecked, [judgment("a", 4.0)], gain={0: 0, 1: 1})
 
 
 def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(evaluate_embedded):
     judged, options = [judgment("a", 1.0), judgment("a", 3.0)], {"gain": {1: 1, 3: 7}, "judgment_duplicates": "mean"}
-    with pytest.raises(RuntimeError, match=r"\[mean_without_gain\].*e.g. query_id=q1 doc_id=a relevance=2"):
+    with pytest.raises(PySparkException, match=r"\[mean_without_gain\].*e.g. query_id=q1 doc_id=a relevance=2"):
         evaluate_embedded.call(gains_of, judged, **options)
 
 
@@ -88,7 +89,7 @@ def test_a_document_judged_twice_has_one_grade_by_its_policy(evaluate_embedded, 
 
 def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(evaluate_embedded):
     judged = [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)]
-    with pytest.raises(RuntimeError, match=r"judged twice.*query_id=q1; .*judgment_duplicates=max"):
+    with pytest.raises(PySparkException, match=r"judged twice.*query_id=q1; .*judgment_duplicates=max"):
         evaluate_embedded.call(ideal_of, judged, [1])
 
 
@@ -110,7 +111,7 @@ def test_dropped_documents_go_behind_the_list_so_that_the_query_stays_answered(e
 
 def test_a_document_returned_twice_within_the_depth_fails_every_score(evaluate_embedded):
     returned = [result("a", 3.0), result("a", 2.0), result("b", 1.0)]
-    with pytest.raises(RuntimeError, match=r"returned, or judged, twice.*run=r query_id=q1"):
+    with pytest.raises(PySparkException, match=r"returned, or judged, twice.*run=r query_id=q1"):
         evaluate_embedded.call(dcg_at_1, [judgment("a", 1.0)], returned)
 
 

@@ -4,6 +4,7 @@ import itertools
 import random
 
 import pytest
+from pyspark.errors import PySparkException
 from reference_measures import measures, sorted_runs
 
 from ndcg_spark import Convention
@@ -182,7 +183,7 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
     ],
 )
 def test_what_a_convention_refuses_is_refused_for_measures(evaluate_embedded, options, measure, reason):
-    with pytest.raises(RuntimeError, match=reason):
+    with pytest.raises(PySparkException, match=reason):
         evaluate_embedded(JUDGED, RETURNED, convention=Convention(**options), measures=measure)
 
 
@@ -239,7 +240,7 @@ def test_datasets_and_runs_are_apart_and_share_the_highest_grade(evaluate_embedd
 @pytest.mark.parametrize("name", ["precision", "ap", "judged"])
 def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(evaluate_embedded, name):
     twice = {"run": ["r"] * 2, "query_id": ["q"] * 2, "doc_id": ["a"] * 2, "score": [2.0, 1.0]}
-    with pytest.raises(RuntimeError, match=r"refuses \[returned_twice\]"):
+    with pytest.raises(PySparkException, match=r"refuses \[returned_twice\]"):
         evaluate_embedded({"q": {"a": 1.0}}, twice, 5, measures=[name])
 
 

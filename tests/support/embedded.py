@@ -1,4 +1,4 @@
-"""The library on the embedded engine, in the process that stays beside the tests: a fifth of a second each."""
+"""The library on the engine of the tests, for tests that look at a few numbers of one query."""
 
 import contextlib
 import dataclasses
@@ -8,8 +8,8 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import sessions
 from pyspark.sql import SparkSession
-from staying import returned
 
 from ndcg_spark import evaluate
 
@@ -39,21 +39,18 @@ class Scored:
 
 
 class Embedded:
-    """The embedded engine in another process. Called, it evaluates as the library does, and returns rows.
-
-    An error of ours is raised here as it is there; any other is a RuntimeError that has its traceback.
-    """
+    """Called, it evaluates as the library does, and returns rows."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Scored:
-        return Scored(*self.call(_evaluated, ("query_scores", "dataset_scores"), *arguments, **named))
+        return Scored(*_evaluated(("query_scores", "dataset_scores"), *arguments, **named))
 
     def queries(self, *arguments: Any, **named: Any) -> Scored:
         """The same without dataset scores, in half the time."""
-        return Scored(*self.call(_evaluated, ("query_scores",), *arguments, **named), [])
+        return Scored(*_evaluated(("query_scores",), *arguments, **named), [])
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """What a function of a module returns there; its first argument is the session."""
-        return returned(_with_session, function, arguments, named)
+        """What a function returns whose first argument is the session."""
+        return function(sessions.engine().session, *arguments, **named)
 
 
 def examples_of(_: SparkSession, module: str) -> tuple[int, int, str]:
@@ -63,10 +60,7 @@ def examples_of(_: SparkSession, module: str) -> tuple[int, int, str]:
     return failed, attempted, said.getvalue()
 
 
-def _evaluated(_: SparkSession, tables: tuple[str, ...], *arguments: Any, **named: Any) -> list[Rows]:
+def _evaluated(tables: tuple[str, ...], *arguments: Any, **named: Any) -> list[Rows]:
+    sessions.engine()
     scores = evaluate(*arguments, **named)
     return [[row.asDict() for row in getattr(scores, table).collect()] for table in tables]
-
-
-def _with_session(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    return function(SparkSession.getActiveSession(), *arguments, **named)
