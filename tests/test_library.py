@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from embedded import examples_of
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from scored import examples_of, queries, scored
 
 from ndcg_spark import (
     Convention,
@@ -84,32 +84,32 @@ def precision_of(kind):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_of_any_kind_is_evaluated(evaluate_embedded, kind):
-    (row,) = evaluate_embedded.queries(JUDGED, TABLES[kind](), 10, "trec_eval").query_scores
+def test_a_table_of_any_kind_is_evaluated(session, kind):
+    (row,) = queries(session, JUDGED, TABLES[kind](), 10, "trec_eval").query_scores
     assert row["ndcg"] == pytest.approx(EXPECTED, abs=precision_of(kind))
 
 
 @pytest.mark.parametrize("kind", RANKED)
-def test_a_place_in_a_list_is_a_rank(evaluate_embedded, kind):
-    (row,) = evaluate_embedded(JUDGED, RANKED[kind](), 10, "trec_eval").dataset_scores
+def test_a_place_in_a_list_is_a_rank(session, kind):
+    (row,) = scored(session, JUDGED, RANKED[kind](), 10, "trec_eval").dataset_scores
     assert (row["ndcg"], row["convention"]) == (pytest.approx(EXPECTED), "trec_eval order=rank")
 
 
-def test_lists_of_judgments_may_have_grades_beside_them(evaluate_embedded):
+def test_lists_of_judgments_may_have_grades_beside_them(session):
     judged = {"qid": ["1"], "docno": [["10", "11", "12"]], "label": [[2, 0, 1]]}
-    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+    assert mean(scored(session, judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
-def test_structs_without_a_document_are_no_lists_of_documents(evaluate_embedded):
+def test_structs_without_a_document_are_no_lists_of_documents(session):
     notes = pa.array([[{"label": "a", "rating": "b"}]] * 3)
     judged = pa.table({"qid": ["1"] * 3, "docno": ["10", "11", "12"], "rel": [2, 0, 1], "notes": notes})
-    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+    assert mean(scored(session, judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
-def test_lists_that_differ_in_length_are_refused(evaluate_embedded):
+def test_lists_that_differ_in_length_are_refused(session):
     lists = {"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}
     with pytest.raises(PySparkException, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
-        evaluate_embedded(JUDGED, lists, 10)
+        scored(session, JUDGED, lists, 10)
 
 
 CLICKS = {"user_id": [1, 1], "item_id": [10, 12]}
@@ -125,9 +125,9 @@ GRADELESS = {
 
 
 @pytest.mark.parametrize("kind", GRADELESS)
-def test_clicks_have_no_grades(evaluate_embedded, kind):
+def test_clicks_have_no_grades(session, kind):
     clicks, named = GRADELESS[kind]
-    (row,) = evaluate_embedded.queries(clicks, RETURNED, 10, **named).query_scores
+    (row,) = queries(session, clicks, RETURNED, 10, **named).query_scores
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
 
@@ -139,19 +139,19 @@ def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(spark):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_so_is_a_frame_of_polars(evaluate_embedded, lazy):
+def test_so_is_a_frame_of_polars(session, lazy):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(COLUMNS, schema_overrides={"run": polars.Categorical, "doc_id": polars.UInt32})
     judged = polars.DataFrame({"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [2, 0, 1]})
-    found = mean(evaluate_embedded(judged, frame.lazy() if lazy else frame, 10, "trec_eval"))
+    found = mean(scored(session, judged, frame.lazy() if lazy else frame, 10, "trec_eval"))
     assert found == pytest.approx(EXPECTED)
 
 
-def test_so_are_lists_of_polars(evaluate_embedded):
+def test_so_are_lists_of_polars(session):
     polars = pytest.importorskip("polars")
     packed = polars.DataFrame({"user": [1], "recommendations": RECOMMENDED})
     for table in (polars.DataFrame(LISTS), polars.DataFrame(LISTS).lazy(), packed):
-        assert mean(evaluate_embedded(JUDGED, table, 10, "trec_eval")) == pytest.approx(EXPECTED)
+        assert mean(scored(session, JUDGED, table, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
 def ndcg_of_dataframe(session, columns):
@@ -160,8 +160,8 @@ def ndcg_of_dataframe(session, columns):
 
 
 @pytest.mark.parametrize("columns", [COLUMNS, PYTERRIER], ids=["own names", "PyTerrier"])
-def test_so_is_a_dataframe_of_spark(evaluate_embedded, columns):
-    assert evaluate_embedded.call(ndcg_of_dataframe, columns) == pytest.approx(EXPECTED)
+def test_so_is_a_dataframe_of_spark(session, columns):
+    assert ndcg_of_dataframe(session, columns) == pytest.approx(EXPECTED)
 
 
 def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_beside_its_own_dataframe(spark):
@@ -214,9 +214,9 @@ def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, caps
     ],
     ids=str,
 )
-def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
+def test_what_is_no_table_is_refused_in_words(session, table, words):
     with pytest.raises(InputError, match=r"^judgments") as refused:
-        evaluate_embedded(table, RETURNED, 10)
+        scored(session, table, RETURNED, 10)
     assert words in str(refused.value)
 
 
@@ -231,22 +231,22 @@ def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
     ],
     ids=str,
 )
-def test_results_that_cannot_be_ranked_are_refused_in_words(evaluate_embedded, table, words):
+def test_results_that_cannot_be_ranked_are_refused_in_words(session, table, words):
     with pytest.raises(InputError, match=r"^results") as refused:
-        evaluate_embedded(JUDGED, table, 10)
+        scored(session, JUDGED, table, 10)
     assert words in str(refused.value)
     assert "--" not in str(refused.value)
 
 
 @pytest.mark.parametrize("relevance", ["1", math.nan, True])
-def test_what_is_no_grade_is_refused(evaluate_embedded, relevance):
+def test_what_is_no_grade_is_refused(session, relevance):
     with pytest.raises(ConfigurationError, match=r"^relevance: .* is not a grade"):
-        evaluate_embedded(CLICKS, RETURNED, 10, relevance=relevance)
+        scored(session, CLICKS, RETURNED, 10, relevance=relevance)
 
 
-def test_results_without_scores_are_ranked_by_their_ranks(evaluate_embedded):
+def test_results_without_scores_are_ranked_by_their_ranks(session):
     ranks = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": [1, 2, 3]}
-    (row,) = evaluate_embedded(JUDGED, ranks, 10, "ir_measures").dataset_scores
+    (row,) = scored(session, JUDGED, ranks, 10, "ir_measures").dataset_scores
     assert (row["ndcg"], row["convention"]) == (
         pytest.approx(EXPECTED),
         "ir_measures order=rank score_precision=float64",
@@ -258,20 +258,20 @@ def test_a_cutoff_may_be_given_alone(cutoffs):
     assert [(type(each), each) for each in library.as_list(cutoffs)] == [(int, 10)]
 
 
-def test_none_alone_is_the_whole_ranking(evaluate_embedded):
-    (row,) = evaluate_embedded(JUDGED, RETURNED, None).dataset_scores
+def test_none_alone_is_the_whole_ranking(session):
+    (row,) = scored(session, JUDGED, RETURNED, None).dataset_scores
     assert row["cutoff"] is None
 
 
 @pytest.mark.parametrize("cutoffs", ["10", 2.5, [0], [], True, [True]], ids=str)
-def test_what_is_no_cutoff_is_refused(evaluate_embedded, cutoffs):
+def test_what_is_no_cutoff_is_refused(session, cutoffs):
     with pytest.raises(ConfigurationError, match=r"^cutoffs: "):
-        evaluate_embedded(JUDGED, RETURNED, cutoffs)
+        scored(session, JUDGED, RETURNED, cutoffs)
 
 
-def test_what_is_no_convention_is_refused(evaluate_embedded):
+def test_what_is_no_convention_is_refused(session):
     with pytest.raises(ConfigurationError, match="give the name of a preset, or a Convention"):
-        evaluate_embedded(JUDGED, RETURNED, 10, {"gain": "linear"})
+        scored(session, JUDGED, RETURNED, 10, {"gain": "linear"})
 
 
 def shown(_, *arguments, **named):
@@ -282,17 +282,17 @@ def shown(_, *arguments, **named):
     return printed.getvalue(), scores._repr_html_()
 
 
-def test_scores_show_a_row_per_run_with_the_measure_after_the_name(evaluate_embedded):
+def test_scores_show_a_row_per_run_with_the_measure_after_the_name(session):
     runs = {"b": RETURNED, "a": {"1": {"10": 1.0}}}
-    text, _ = evaluate_embedded.call(shown, JUDGED, runs, [1, None], "trec_eval")
+    text, _ = shown(session, JUDGED, runs, [1, None], "trec_eval")
     header, first, second, _, formula = text.splitlines()
     assert header.split()[:3] == ["run", "ndcg@1", "ndcg@all"]
     assert [first.split()[:2], second.split()[:2]] == [["a", "1.0000"], ["b", "0.5000"]]
     assert formula.startswith("trec_eval: gain relevance")
 
 
-def test_scores_show_the_measures_that_were_asked_for(evaluate_embedded):
-    text, _ = evaluate_embedded.call(shown, JUDGED, RETURNED, measures="AP P@2")
+def test_scores_show_the_measures_that_were_asked_for(session):
+    text, _ = shown(session, JUDGED, RETURNED, measures="AP P@2")
     heading, row, *_ = [line.split() for line in text.splitlines()]
     assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
 
@@ -306,8 +306,8 @@ def of_slices(_):
     return [row.asDict() for row in scores.dataset_scores.collect()], shown.getvalue(), scores._repr_html_()
 
 
-def test_attributes_of_queries_cut_the_scores_into_slices(evaluate_embedded):
-    rows, shown, page = evaluate_embedded.call(of_slices)
+def test_attributes_of_queries_cut_the_scores_into_slices(session):
+    rows, shown, page = of_slices(session)
     both = (pytest.approx((EXPECTED + 1) / 2), pytest.approx((1 - EXPECTED) / 2))
     assert {(row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in rows} == {
         (None, None): both,
@@ -321,8 +321,8 @@ def test_attributes_of_queries_cut_the_scores_into_slices(evaluate_embedded):
     assert page.count("<table") == 2
 
 
-def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
-    _, page = evaluate_embedded.call(shown, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
+def test_a_notebook_shows_a_name_as_it_is(session):
+    _, page = shown(session, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert f"{EXPECTED:.4f}" in page
@@ -334,10 +334,10 @@ def tables_in_a_notebook(_, *arguments, **named):
     return notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores), frame
 
 
-def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(evaluate_embedded):
+def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(session):
     runs = {"<b>": {str(query): {"10": 0.9} for query in range(11)}}
     judged = {str(query): {"10": 1} for query in range(11)}
-    queries, means, frame = evaluate_embedded.call(tables_in_a_notebook, judged, runs, measures="nDCG@10 AP")
+    queries, means, frame = tables_in_a_notebook(session, judged, runs, measures="nDCG@10 AP")
     # 22 rows, of which 20 are shown.
     assert (queries.count("<tr>"), means.count("<tr>")) == (20, 2)
     assert "The first 20 rows; to_pandas gives all" in queries
@@ -364,9 +364,9 @@ def is_kept_unused(_, *arguments):
         gc.enable()
 
 
-def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(evaluate_embedded):
+def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(session):
     runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
-    assert evaluate_embedded.call(is_kept_unused, JUDGED, runs) == [False, False, False]
+    assert is_kept_unused(session, JUDGED, runs) == [False, False, False]
 
 
 def test_so_it_is_on_classic_spark(spark):
@@ -384,8 +384,8 @@ def test_a_session_that_runs_is_the_one_that_is_opened(spark):
 
 
 @pytest.mark.parametrize(("module", "least"), [(library, 6), (pandas_tables, 3)])
-def test_the_examples_of_the_docstrings_run(evaluate_embedded, module, least):
-    failed, attempted, said = evaluate_embedded.call(examples_of, module.__name__)
+def test_the_examples_of_the_docstrings_run(session, module, least):
+    failed, attempted, said = examples_of(session, module.__name__)
     assert (failed, attempted >= least) == (0, True), said
 
 
@@ -409,8 +409,8 @@ def scores_of_named_runs(session, kinds=None):
     return {row["run"]: row["ndcg"] for row in scores.collect()}, sorted(runs)
 
 
-def test_a_dictionary_of_tables_of_any_kind_names_their_runs(evaluate_embedded):
-    found, runs = evaluate_embedded.call(scores_of_named_runs)
+def test_a_dictionary_of_tables_of_any_kind_names_their_runs(session):
+    found, runs = scores_of_named_runs(session)
     assert found == dict.fromkeys(runs, pytest.approx(EXPECTED))
 
 
@@ -434,15 +434,15 @@ def evaluated_frame_of_spark(session, columns):
     ],
     ids=["several runs", "no rows", "no scores", "no table", "no documents"],
 )
-def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(evaluate_embedded, runs, words):
+def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(session, runs, words):
     with pytest.raises(InputError, match=r"^results: ") as refused:
-        evaluate_embedded(JUDGED, runs, 10)
+        scored(session, JUDGED, runs, 10)
     assert words in str(refused.value)
 
 
-def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(evaluate_embedded):
+def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(session):
     with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
-        evaluate_embedded.call(evaluated_frame_of_spark, COLUMNS)
+        evaluated_frame_of_spark(session, COLUMNS)
 
 
 def all_that_is_returned(_):
@@ -454,8 +454,8 @@ def all_that_is_returned(_):
     return pages, frames, scores.to_arrow(), judgments.to_arrow()
 
 
-def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(evaluate_embedded):
-    pages, frames, scores, judgments = evaluate_embedded.call(all_that_is_returned)
+def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(session):
+    pages, frames, scores, judgments = all_that_is_returned(session)
     assert all("<table" in page for page in pages)
     assert "<h4>swapped_runs" not in pages[2]
     assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
@@ -468,5 +468,5 @@ def cutoffs_of_spark(_):
     return evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()["cutoff"].sort_values().tolist()
 
 
-def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(evaluate_embedded):
-    assert evaluate_embedded.call(cutoffs_of_spark) == [1, pd.NA]
+def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(session):
+    assert cutoffs_of_spark(session) == [1, pd.NA]

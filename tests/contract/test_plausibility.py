@@ -131,17 +131,17 @@ def test_a_run_that_answered_only_unjudged_queries_is_told_with_their_number():
     assert "e.g. run=bm25 dataset=web, whose 1 queries" in (of_dataset or "")
 
 
-def run_counts(spark, rows):
-    read = table(spark, rows, "run string, query_id string, doc_id string, score string")
+def run_counts(session, rows):
+    read = table(session, rows, "run string, query_id string, doc_id string, score string")
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    return count_results(read, reason, spark.createDataFrame([("q1",)], "query_id string"))
+    return count_results(read, reason, session.createDataFrame([("q1",)], "query_id string"))
 
 
-def test_a_run_whose_scores_are_all_tied_is_told_by_the_counts_of_the_check(spark):
+def test_a_run_whose_scores_are_all_tied_is_told_by_the_counts_of_the_check(session):
     tied = [result("a", 1.0, "q1"), result("b", 1.0, "q1"), result("a", 2.0, "q2"), result("c", 3.0, "q3")]
     ordered = [result("a", 1.0, "q1", "good"), result("b", 1.0, "q1", "good"), result("c", 0.5, "q2", "good")]
     ordered.append(result("d", 0.7, "q2", "good"))
-    counts = run_counts(spark, [*tied, *ordered])
+    counts = run_counts(session, [*tied, *ordered])
     by_run = {run.run: (run.lists, run.tied_lists) for run in counts.runs}
     # A list of one result ties with nothing.
     assert by_run == {"r": (1, 1), "good": (2, 1)}
@@ -187,16 +187,16 @@ def test_a_rank_that_a_list_has_twice_is_told_where_scores_are_the_order():
     assert told.startswith("1 run(s) have the rank 1 twice in a list, e.g. run=b in 3 of its lists; scores decide")
 
 
-def ranked_counts(spark, *lists):
+def ranked_counts(session, *lists):
     """The counts of lists of (rank, score), each of a query of its own, of the run r."""
     rows = [
         result(f"d{at}", score, f"q{number}", rank=rank)
         for number, pairs in enumerate(lists)
         for at, (rank, score) in enumerate(pairs)
     ]
-    read = table(spark, rows, "run string, query_id string, doc_id string, score double")
+    read = table(session, rows, "run string, query_id string, doc_id string, score double")
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    judged = spark.createDataFrame([("q0",)], "query_id string")
+    judged = session.createDataFrame([("q0",)], "query_id string")
     (run,) = count_results(read, reason, judged, further=[aggregates.ranks_beside_scores(read, reason)]).runs
     return run.ranked_lists, run.reversed_lists, run.repeated_lists, run.counting_lists
 
@@ -221,8 +221,8 @@ def ranked_counts(spark, *lists):
         ([(None, 0.0), (None, 1.0)], (0, 0, 0, 1)),
     ],
 )
-def test_what_ranks_say_beside_scores_is_counted_list_by_list(evaluate_embedded, pairs, counts):
-    assert evaluate_embedded.call(ranked_counts, pairs) == counts
+def test_what_ranks_say_beside_scores_is_counted_list_by_list(session, pairs, counts):
+    assert ranked_counts(session, pairs) == counts
 
 
 def stored_as(kind):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from commands import command_line
 from field_files import GRADES, RETURNED, TV
+from scored import queries
 
 WHOLE = None
 CUTOFFS = (1, 2, 3, WHOLE)
@@ -151,9 +152,9 @@ def test_a_grade_that_is_missing_in_any_other_file_is_a_refused_row(tmp_path, ru
     assert "1 relevance value(s) that are not finite numbers" in refused(tmp_path, path, run)
 
 
-def in_the_library(evaluate_embedded, judgments, results, **options):
+def in_the_library(session, judgments, results, **options):
     """What `evaluate` finds, by query and cutoff."""
-    rows = evaluate_embedded.queries(judgments, results, cutoffs=CUTOFFS, **options).query_scores
+    rows = queries(session, judgments, results, cutoffs=CUTOFFS, **options).query_scores
     return {(row["query_id"], row["cutoff"]): (row["ndcg"], row["returned"], row["judged"]) for row in rows}
 
 
@@ -168,8 +169,8 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_library_takes_the_results_of_tools(evaluate_embedded, tmp_path, name):
-    assert in_the_library(evaluate_embedded, GRADES, TABLES[name](tmp_path)) == expected()
+def test_the_library_takes_the_results_of_tools(session, tmp_path, name):
+    assert in_the_library(session, GRADES, TABLES[name](tmp_path)) == expected()
 
 
 JUDGED = {
@@ -182,10 +183,10 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_the_library_takes_the_judgments_of_tools(evaluate_embedded, tmp_path, name):
-    assert in_the_library(evaluate_embedded, JUDGED[name](tmp_path), RETURNED) == expected()
+def test_the_library_takes_the_judgments_of_tools(session, tmp_path, name):
+    assert in_the_library(session, JUDGED[name](tmp_path), RETURNED) == expected()
 
 
-def test_the_library_takes_one_table_of_ragas_for_both(evaluate_embedded):
+def test_the_library_takes_one_table_of_ragas_for_both(session):
     samples = pd.DataFrame(field_files.ragas_samples())
-    assert in_the_library(evaluate_embedded, samples, samples, relevance=1) == expected(REFERENCES)
+    assert in_the_library(session, samples, samples, relevance=1) == expected(REFERENCES)

@@ -6,7 +6,6 @@ import threading
 
 import pytest
 from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
-from staying import returned
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluate as job
@@ -71,7 +70,7 @@ def test_excluded_documents_leave_the_lists_before_these_are_ranked(configured, 
     assert excluded["files"] == [{"path": path, "size": len("user_id,item_id\nq1,a\nq1,a\nq7,b\n")}]
     settings = settings.model_copy(update={"engine": "embedded"})
     assert checked_on_embedded(settings)[0]["counts"]["excluded_results"] == 1
-    assert "anti" in returned(job.explain_plan, settings).lower()
+    assert "anti" in job.explain_plan(settings).lower()
 
 
 def test_ranks_do_not_cut_a_list_before_documents_leave_it(configured, tmp_path):

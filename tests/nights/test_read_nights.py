@@ -8,7 +8,6 @@ from unittest import mock
 import pyarrow.parquet as pq
 import pytest
 from commands import command_line
-from embedded import Embedded
 from gated_nights import in_a_session, settings
 from kept_nights import date
 from kept_nights import night as kept_night
@@ -16,6 +15,7 @@ from publish_and_die import EVALUATED_ON, NEW, NEXT, OLD, WEB, publish, record, 
 from pyarrow import fs
 from readers import seen
 
+from ndcg_spark import read_scores
 from ndcg_spark.config import validate
 from ndcg_spark.errors import StorageError
 from ndcg_spark.job.evaluate import evaluate
@@ -26,19 +26,17 @@ from ndcg_spark.nights.read import read_dataset_scores, read_evaluation, read_ni
 from ndcg_spark.nights.records import ReplacedError, committed
 
 
-def rows_of(_, output, table, *columns):
-    """The rows of a table by the embedded engine, in its process."""
-    from ndcg_spark import read_scores
-
-    return [tuple(row) for row in read_scores(output, table).select(*columns).collect()]
+def rows_of(session, output, table, *columns):
+    """The rows of a table by the engine."""
+    return [tuple(row) for row in read_scores(output, table, session).select(*columns).collect()]
 
 
 @pytest.fixture
-def read():
+def read(session):
     """Both ways to read a table: by the engine, and without one."""
 
     def by_engine(output, table="dataset_scores"):
-        return sorted(Embedded().call(rows_of, str(output), table, "evaluation_id", "ndcg"))
+        return sorted(rows_of(session, str(output), table, "evaluation_id", "ndcg"))
 
     def by_us(output, table="dataset_scores"):
         found = read_rows(committed(str(output)), table, ["evaluation_id", "ndcg"]).to_pylist()
@@ -47,7 +45,7 @@ def read():
     return by_engine, by_us
 
 
-def test_120_nights_are_read_though_a_plan_may_only_be_100_expressions_deep(tmp_path, read):
+def test_120_nights_are_read_though_a_plan_may_only_be_100_expressions_deep(session, tmp_path, read):
     for number in range(120):
         kept_night(tmp_path, number, {"a": number / 200})
     # A superseded evaluation is still there, and one that has no record yet.
@@ -59,16 +57,16 @@ def test_120_nights_are_read_though_a_plan_may_only_be_100_expressions_deep(tmp_
     os.link(records / "000001-e7.json", records / "000000-d7.json")
     for reader in read:
         assert reader(tmp_path) == sorted((f"e{number}", number / 200) for number in range(120))
-    assert Embedded().call(rows_of, str(tmp_path), "rejected_rows", "evaluation_id") == []
+    assert rows_of(session, str(tmp_path), "rejected_rows", "evaluation_id") == []
 
 
-def test_a_night_of_a_version_without_slices_has_scores_of_all_queries(tmp_path):
+def test_a_night_of_a_version_without_slices_has_scores_of_all_queries(session, tmp_path):
     later = ["attribute", "value", "ndcg_stderr"]
     kept_night(tmp_path, 0, {"a": 0.5}, without=later)
     kept_night(tmp_path, 1, {"a": 0.25})
     found = [row for rows in read_dataset_scores(committed(str(tmp_path))) for row in rows]
     assert [(row["ndcg"], *(row[name] for name in later)) for row in found] == [(0.5, *[None] * 3), (0.25, *[None] * 3)]
-    by_engine = Embedded().call(rows_of, str(tmp_path), "dataset_scores", "ndcg", *later)
+    by_engine = rows_of(session, str(tmp_path), "dataset_scores", "ndcg", *later)
     assert sorted(by_engine, key=str) == [(0.25, *[None] * 3), (0.5, *[None] * 3)]
     by_us = read_rows(committed(str(tmp_path)), "dataset_scores", ["ndcg", *later]).to_pylist()
     assert sorted(row["ndcg"] for row in by_us) == [0.25, 0.5]
@@ -117,7 +115,7 @@ def test_a_night_that_is_replaced_while_it_is_read_is_told_from_one_that_is_dama
         read_rows(nights, "query_scores")
 
 
-def test_a_table_of_every_evaluation_has_one_row_for_each_night(tmp_path):
+def test_a_table_of_every_evaluation_has_one_row_for_each_night(session, tmp_path):
     told = record(
         formula="0.5",
         verdict={"verdict": "fail", "reason": "ndcg@10 fell"},
@@ -131,7 +129,7 @@ def test_a_table_of_every_evaluation_has_one_row_for_each_night(tmp_path):
     publish(str(tmp_path), NEXT, 0.25, dataset="web", evaluated_on=EVALUATED_ON.replace(day=17))
     columns = ["dataset", "verdict", "reason", "accepted", "judgments_fingerprint", "results_fingerprint"]
     columns += ["convention", "formula", "engine", "committed_at", "counts", "seconds"]
-    found = sorted(Embedded().call(rows_of, str(tmp_path), "evaluations", *columns), key=str)
+    found = sorted(rows_of(session, str(tmp_path), "evaluations", *columns), key=str)
     same = ("standard", "0.5", "e", told["committed_at"], {"results": 2**40}, {"evaluate": 1.25})
     assert found == [
         ("shop", "pass", "r", "because", "j", "r", *same),
@@ -142,13 +140,13 @@ def test_a_table_of_every_evaluation_has_one_row_for_each_night(tmp_path):
     assert pq.read_table(path, columns=["record"], partitioning=None).num_rows == 1
 
 
-def test_a_night_that_was_copied_to_another_date_is_a_night_of_its_own(tmp_path):
+def test_a_night_that_was_copied_to_another_date_is_a_night_of_its_own(session, tmp_path):
     kept_night(tmp_path, 0, {"a": 0.5})
     for path in [*tmp_path.glob("*/*/*")]:
         shutil.copytree(path, path.with_name(f"evaluated_on={date(1)}"))
     nights = committed(str(tmp_path))
     assert [[row["ndcg"] for row in rows] for rows in read_dataset_scores(nights)] == [[0.5], [0.5]]
-    assert Embedded().call(number_of_rows, str(tmp_path), date(1)) == 1
+    assert number_of_rows(session, str(tmp_path), date(1)) == 1
 
 
 def number_of_rows(session, output, day):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from chispa import assert_approx_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
@@ -26,22 +27,31 @@ JUDGMENTS = "query_id string, doc_id string, relevance double"
 RESULTS = "run string, query_id string, doc_id string, score double"
 
 
-def judgments(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    return table(spark, rows, JUDGMENTS)
+def judgments(session: SparkSession, rows: Iterable[Row]) -> DataFrame:
+    return table(session, rows, JUDGMENTS)
 
 
-def results(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    return table(spark, rows, RESULTS)
+def results(session: SparkSession, rows: Iterable[Row]) -> DataFrame:
+    return table(session, rows, RESULTS)
 
 
-def table(spark: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame:
+def table(session: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame:
     """The rows with these columns, and dataset and rank if the first row has them."""
+    listed = list(rows)
     # Of Arrow, not of rows: for rows Spark starts Python workers, whenever the plan is run.
-    return spark.createDataFrame(arrow(rows, columns))
+    return session.createDataFrame(arrow(listed, columns)) if listed else session.createDataFrame([], columns)
+
+
+def assert_rows(found: DataFrame, *rows: tuple[Any, ...]) -> None:
+    """The table has these rows, in the order of its columns, in any order, and with doubles to 1e-12."""
+    table = found.toArrow()
+    values = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(table.schema)]
+    # The embedded engine does not sort exploded rows by what comes after the key that they were grouped by.
+    tables = map(found.sparkSession.createDataFrame, (table, pa.table(values, table.schema.names)))
+    assert_approx_df_equality(*tables, 1e-12, ignore_nullable=True, ignore_row_order=True)
 
 
 def arrow_judgments(*rows: Row) -> pa.Table:
-    """The same for an engine in another process."""
     return arrow(rows, JUDGMENTS)
 
 
