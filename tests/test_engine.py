@@ -83,11 +83,10 @@ def web_server():
     thread.join()
 
 
-def test_a_running_session_is_used_and_left_running(spark):
+def test_a_running_session_is_used_and_left_running(session):
     with open_engine("auto") as opened:
-        assert opened.session is spark
-        assert opened.name.startswith("Spark 4")
-    assert spark.range(1).count() == 1
+        assert opened.session is session
+    assert session.range(1).count() == 1
 
 
 @pytest.mark.parametrize("choice", ["spark", "embedded"])
@@ -360,9 +359,10 @@ def test_temporary_folders_of_an_engine_end_with_it_also_by_a_signal(end, tmp_pa
     assert [*tmp_path.glob("ndcg-spark-*")] == []
 
 
-def test_an_engine_says_why_in_one_line(spark):
+@pytest.mark.classic
+def test_an_engine_says_why_in_one_line(session):
     with pytest.raises(Exception, match="no_such") as failed:
-        spark.sql("SELECT no_such").collect()
+        session.sql("SELECT no_such").collect()
     assert reason_of(failed.value).startswith("[UNRESOLVED_COLUMN")
 
 

@@ -33,6 +33,8 @@ from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.schemas import RESULTS
 
+pytestmark = pytest.mark.embedded
+
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
 RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
 EXPECTED = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
@@ -131,9 +133,9 @@ def test_clicks_have_no_grades(session, kind):
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
 
-def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(spark):
-    rows = spark.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
-    clicks = spark.createDataFrame(pa.table(CLICKS))
+def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(session):
+    rows = session.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
+    clicks = session.createDataFrame(pa.table(CLICKS))
     (row,) = evaluate(clicks, rows, 10, relevance=1).query_scores.collect()
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
@@ -164,10 +166,11 @@ def test_so_is_a_dataframe_of_spark(session, columns):
     assert ndcg_of_dataframe(session, columns) == pytest.approx(EXPECTED)
 
 
-def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_beside_its_own_dataframe(spark):
-    assert ndcg_of_dataframe(spark, PYTERRIER) == pytest.approx(EXPECTED)
+@pytest.mark.classic
+def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_beside_its_own_dataframe(session):
+    assert ndcg_of_dataframe(session, PYTERRIER) == pytest.approx(EXPECTED)
     read = [
-        conform(frame(table(), RESULTS.names, spark, "results").withColumn("run", F.lit(kind)), RESULTS, "results")
+        conform(frame(table(), RESULTS.names, session, "results").withColumn("run", F.lit(kind)), RESULTS, "results")
         for kind, table in TABLES.items()
     ]
     rows = functools.reduce(DataFrame.unionAll, (each.select("run", "doc_id", "score") for each in read)).collect()
@@ -176,13 +179,14 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
     assert len(rows) == 3 * len(TABLES)
 
 
-def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, capsys):
+@pytest.mark.classic
+def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(session, capsys):
     local, spread = (
-        spark.createDataFrame(pa.table(COLUMNS)),
-        spark.range(8).selectExpr("id as doc_id", "id as query_id"),
+        session.createDataFrame(pa.table(COLUMNS)),
+        session.range(8).selectExpr("id as doc_id", "id as query_id"),
     )
     for table, is_one in ((COLUMNS, True), (local, True), (spread, False)):
-        frame(table, RESULTS.names, spark, "results").explain()
+        frame(table, RESULTS.names, session, "results").explain()
         assert ("Coalesce 1" in capsys.readouterr().out) == is_one
 
 
@@ -369,9 +373,10 @@ def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(session):
     assert is_kept_unused(session, JUDGED, runs) == [False, False, False]
 
 
-def test_so_it_is_on_classic_spark(spark):
+@pytest.mark.classic
+def test_so_it_is_on_classic_spark(session):
     table = evaluate(
-        spark.createDataFrame([("1", "10", 2)], "qid string, docno string, label int"), RETURNED, [1, None]
+        session.createDataFrame([("1", "10", 2)], "qid string, docno string, label int"), RETURNED, [1, None]
     )
     assert "<td>all</td>" in notebooks.shown(table.query_scores)
     assert to_pandas(table.dataset_scores)["cutoff"].isna().sum() == 1
@@ -379,8 +384,8 @@ def test_so_it_is_on_classic_spark(spark):
     assert table.to_arrow().num_rows == 2
 
 
-def test_a_session_that_runs_is_the_one_that_is_opened(spark):
-    assert open_session() is spark
+def test_a_session_that_runs_is_the_one_that_is_opened(session):
+    assert open_session() is session
 
 
 @pytest.mark.parametrize(("module", "least"), [(library, 6), (pandas_tables, 3)])
@@ -414,8 +419,9 @@ def test_a_dictionary_of_tables_of_any_kind_names_their_runs(session):
     assert found == dict.fromkeys(runs, pytest.approx(EXPECTED))
 
 
-def test_so_does_one_on_classic_spark(spark):
-    found, _ = scores_of_named_runs(spark, ("arrow", "nested", "spark"))
+@pytest.mark.classic
+def test_so_does_one_on_classic_spark(session):
+    found, _ = scores_of_named_runs(session, ("arrow", "nested", "spark"))
     assert found == dict.fromkeys(("arrow", "nested", "spark"), pytest.approx(EXPECTED))
 
 

@@ -10,6 +10,8 @@ from scored import scored
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import parse_measures
 
+pytestmark = pytest.mark.embedded
+
 PAGE = (Path(__file__).parents[1] / "ndcg_spark" / "MEASURES.md").read_text(encoding="utf-8")
 #: The name, how it is written, the arithmetic and the value of each example.
 EXAMPLES = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE)

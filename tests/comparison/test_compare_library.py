@@ -13,6 +13,8 @@ from ndcg_spark.comparison import api
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
+pytestmark = pytest.mark.embedded
+
 COLUMNS = {
     "run": ["old", "old", "old", "new", "new", "new"],
     "query_id": [1, 2, 3, 1, 2, 3],
@@ -44,10 +46,10 @@ def test_a_table_of_any_kind_is_compared(session, kind):
     assert row["evaluated_on"] == (datetime.date(2026, 11, 20) if "dates" in kind else None)
 
 
-def test_classic_spark_compares_its_own_dataframe_with_a_frame_of_pandas(spark):
-    scores = spark.createDataFrame(pa.table(COLUMNS)).where("run = 'new'")
+def test_a_dataframe_of_spark_is_compared_with_a_frame_of_pandas(session):
+    scores = session.createDataFrame(pa.table(COLUMNS)).where("run = 'new'")
     # Runs of two tables are paired by name.
-    _, (row,) = compared(spark, scores, pd.DataFrame(COLUMNS).query("run == 'old'").assign(run="new"))
+    _, (row,) = compared(session, scores, pd.DataFrame(COLUMNS).query("run == 'old'").assign(run="new"))
     assert (row["run"], row["queries"], row["difference"]) == ("new", 3, pytest.approx(0.5 / 3))
 
 

@@ -12,6 +12,8 @@ from scipy import stats
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
+pytestmark = pytest.mark.embedded
+
 BEFORE = datetime.date(2026, 11, 19)
 #: So many normal differences are not skewed enough to be doubted.
 MANY = 400

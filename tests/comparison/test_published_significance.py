@@ -10,6 +10,8 @@ from commands import command_line
 from paired import scores
 from scipy import stats
 
+pytestmark = pytest.mark.embedded
+
 #: Of the rows 2 to 4 of the matrix of PermTest against row 1: difference, t, p, interval, wins, ties and losses, and
 #: the p value of every sign counted out. The upper end of row 4 is scipy's own (0.0476...); the README of the data has
 #: 0.0475622790 there, which is not as far from the difference as the lower end is.

@@ -10,6 +10,8 @@ from commands import command_line
 from field_files import GRADES, RETURNED, TV
 from scored import queries
 
+pytestmark = pytest.mark.embedded
+
 WHOLE = None
 CUTOFFS = (1, 2, 3, WHOLE)
 BY_TEXT = ("--column", "results.query_id=user_query")

@@ -229,7 +229,7 @@ def settings_of(name: str, folder: Path) -> dict:
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory):
+def embedded(engine, tmp_path_factory):
     settings = {name: settings_of(name, tmp_path_factory.mktemp("case")) for name in CASES}
     # Each case has a catalog of its own, of which two are configured.
     by_catalog = {"lake": "Iceberg, by its catalog", "sea": "Iceberg, a snapshot by its catalog"}
@@ -237,10 +237,11 @@ def embedded(tmp_path_factory):
         for name, case in by_catalog.items():
             folder = Path(settings[case]["judgments"]["path"]).parent
             patch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__URI", log_tables.catalog_uri(folder / name))
-        yield checked.on_embedded(settings)
+        yield {name: checked.check(engine, case) for name, case in settings.items()}
 
 
 @pytest.mark.slow
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", CASES)
 def test_exactly_the_rows_of_a_version_are_read(embedded, name):
     found, expected = embedded[name], CASES[name][1]

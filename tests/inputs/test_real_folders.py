@@ -6,7 +6,6 @@ import gzip
 import checked
 import pyarrow as pa
 import pytest
-from programs import called
 from pyarrow import orc
 from pyarrow import parquet as pq
 
@@ -126,11 +125,6 @@ def settings(tmp_path_factory):
     return settings
 
 
-@pytest.fixture(scope="module")
-def embedded(settings):
-    return called(checked.on_one_engine, settings)
-
-
 def is_as_told(found, expected):
     if isinstance(expected, dict):
         assert found == expected
@@ -138,12 +132,6 @@ def is_as_told(found, expected):
         assert found.get("code") == 3, found
         with pytest.raises(AssertionError, match=expected):
             raise AssertionError(found["error"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_a_folder_is_read_whole_or_refused_on_the_embedded_engine(embedded, name):
-    is_as_told(embedded[name], CASES[name][2])
 
 
 #: What only a look into the files can tell.
@@ -166,12 +154,13 @@ FAR = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_folder_is_read_whole_or_refused_on_classic_spark(engine, settings, name, thorough):
-    if not thorough and name not in NAMED | NEEDS_EYES:
+def test_a_folder_is_read_whole_or_refused(engine, settings, name, thorough):
+    if engine.kind == "spark" and not thorough and name not in NAMED | NEEDS_EYES:
         pytest.skip("is read as another case is, and on the embedded engine; with --thorough")
     is_as_told(checked.check(engine, settings[name]), CASES[name][2])
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("name", sorted(CASES.keys() - NEEDS_EYES))
 def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name, thorough):
     if not thorough and name not in FAR:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from commands import command_line
 from evaluations import configuration, on_embedded
 from programs import forked
-from staying import command_line, returned
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError, DuplicatesError
@@ -140,9 +140,7 @@ def test_a_night_knows_the_grades_of_all_judgments_and_not_only_of_what_it_keeps
     settings = with_(cutoffs=[1], output=str(tmp_path / "out"), documents="top")
     on_embedded(settings)
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = returned(
-        explain_query, settings.model_copy(update={"engine": "embedded"}), ExplainRequest("q1"), _silently
-    ).explanations
+    (of_inputs,) = explain_query(settings, ExplainRequest("q1"), _silently).explanations
     assert of_night.facts.best.relevance == 4
     assert (of_night.facts.best, of_night.facts.worst) == (of_inputs.facts.best, of_inputs.facts.worst)
     assert of_night.unjudged == of_inputs.unjudged
@@ -154,9 +152,7 @@ def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
     )
     on_embedded(settings)
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = returned(
-        explain_query, settings.model_copy(update={"engine": "embedded"}), ExplainRequest("q1"), _silently
-    ).explanations
+    (of_inputs,) = explain_query(settings, ExplainRequest("q1"), _silently).explanations
     assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
 
 
@@ -171,7 +167,7 @@ def _explain_inputs(folder, query):
     print_explanations(found, "json")
 
 
-def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
+def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
     with_ = configuration(tmp_path)
     output = str(tmp_path / "out")
     job.evaluate(with_(output=output, documents="top"), lambda *_: None)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from engines import on_embedded, on_spark
+from evaluations import evaluated
 from pyarrow import parquet as pq
 
-from ndcg_spark import read_scores
+from ndcg_spark import config, read_scores
 from ndcg_spark.errors import InputError
 
 NAMES = [
@@ -76,20 +76,23 @@ def scored(folder: Path) -> list[tuple]:
     return sorted((row["dataset"], row["run"], row["query_id"], round(row["ndcg"], 4)) for row in rows)
 
 
-@pytest.mark.parametrize("evaluate", [on_spark, on_embedded])
-def test_a_dataset_a_run_a_query_and_a_document_may_have_any_name(spark, tmp_path, evaluate):
+def evaluate(settings: dict) -> None:
+    evaluated(config.validate(settings, "test"))
+
+
+def test_a_dataset_a_run_a_query_and_a_document_may_have_any_name(session, tmp_path):
     evaluate(tables(tmp_path, NAMES, datasets=True))
     assert scored(tmp_path) == sorted((name, name, name, 0.6309) for name in NAMES)
     assert inside_and_outside(tmp_path) == {"judgments.parquet", "results.parquet", "out"}
     places = {"query_scores", "dataset_scores", "evaluations", "_evaluations", "_staging"}
     assert inside_and_outside(tmp_path / "out") == places
-    read = read_scores(str(tmp_path / "out"), "query_scores", spark).select("dataset", "run").collect()
+    read = read_scores(str(tmp_path / "out"), "query_scores", session).select("dataset", "run").collect()
     assert sorted(read) == sorted((name, name) for name in NAMES)
 
 
 def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(tmp_path):
     names = [LONG, LONG + "m"]
-    on_embedded(tables(tmp_path, names, datasets=False))
+    evaluate(tables(tmp_path, names, datasets=False))
     alone, none = 0.6309, 0.0
     pairs = [("default", run, query, alone if run == query else none) for run in names for query in names]
     assert scored(tmp_path) == sorted(pairs)
@@ -98,7 +101,7 @@ def test_a_run_a_query_and_a_document_may_have_names_of_10_000_characters(tmp_pa
 @pytest.mark.parametrize("name", [LONG, "\u691c" * 28, "__HIVE_DEFAULT_PARTITION__"])
 def test_a_dataset_that_cannot_name_a_folder_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"^dataset: .*; it is the name of a folder"):
-        on_embedded(tables(tmp_path, [name], datasets=True))
+        evaluate(tables(tmp_path, [name], datasets=True))
     with pytest.raises(InputError, match=r"^dataset: .*; it is the name of a folder"):
-        on_embedded({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
+        evaluate({**tables(tmp_path, ["q"], datasets=False), "dataset": name})
     assert not (tmp_path / "out").exists()

@@ -25,6 +25,8 @@ from ndcg_spark.nights.layout import Store, night_folder, night_of
 from ndcg_spark.nights.read import read_dataset_scores, read_evaluation, read_nights, read_rows
 from ndcg_spark.nights.records import ReplacedError, committed
 
+pytestmark = pytest.mark.embedded
+
 
 def rows_of(session, output, table, *columns):
     """The rows of a table by the engine."""

@@ -10,6 +10,8 @@ from scored import scored
 
 from ndcg_spark import Convention
 
+pytestmark = pytest.mark.embedded
+
 SAID = json.loads((Path(__file__).parents[1] / "golden" / "movies.json").read_text(encoding="utf-8"))
 
 

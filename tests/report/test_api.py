@@ -16,6 +16,8 @@ from ndcg_spark import explain, gate_night, read_scores, report_night
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import api
 
+pytestmark = pytest.mark.embedded
+
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):

@@ -34,6 +34,7 @@ def evaluated(
     settings: EvaluationConfig, then: Callable[[str], object] = lambda step: None
 ) -> tuple[EvaluationOutcome, Told]:
     """The outcome on the session of the tests, and the steps that were told; after each, `then` is called with it."""
+    sessions.engine()
     told = []
 
     def tell(step: str, sentence: str) -> None:
@@ -43,19 +44,15 @@ def evaluated(
     return evaluate.evaluate(settings, tell), told
 
 
-def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> tuple[EvaluationOutcome, Told]:
-    """The same, with the session open."""
-    sessions.engine()
-    return evaluated(settings, *then)
+#: For tests that run on the embedded engine alone.
+on_embedded = evaluated
 
 
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
+    sessions.engine()
     told = []
     return check.check_inputs(settings, lambda step, sentence: told.append((step, sentence))), told
 
 
-def checked_on_embedded(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
-    """The same on the embedded engine."""
-    sessions.engine()
-    return checked(settings)
+checked_on_embedded = checked

@@ -1,15 +1,13 @@
-"""Evaluates generated bad inputs on the embedded engine and prints how each ended.
+"""Evaluates generated bad inputs, and says how each ended.
 
 Every input is made of its number alone: odd files of text and JSON (odd_files), or Parquet with odd values and types.
 It ends in scores, which must account for every row that was written, or in an InputError; anything else is a failure.
 """
 
 import contextlib
-import json
 import random
-import sys
-import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ndcg_spark import config
-from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.outcome import EvaluationOutcome
@@ -111,18 +109,17 @@ def scored_rows(outcome: EvaluationOutcome, folder: Path) -> list[dict[str, Any]
     return [row for row in found if row["evaluation_id"] == outcome.evaluation_id]
 
 
-def main(first: int, last: int) -> None:
-    """Print one JSON object: how often each ending came, and the numbers of what failed."""
-    endings: Counter[str] = Counter()
+def endings(engine: Engine, numbers: Iterable[int], folder: Path) -> tuple[Counter[str], dict[int, str]]:
+    """How often each ending came, and the numbers of what failed with what it is."""
+    found: Counter[str] = Counter()
     failures: dict[int, str] = {}
-    with tempfile.TemporaryDirectory() as folder, open_engine("embedded") as engine:
-        for number in range(first, last):
-            try:
-                found = ending(engine, number, Path(folder) / str(number))
-            except Exception as error:  # noqa: BLE001  # what it is, the test tells
-                found = f"{type(error).__name__}: {str(error)[:300]}"
-            if found in ("scored", "scored with rejects", "refused"):
-                endings[found] += 1
-            else:
-                failures[number] = found
-    sys.stdout.write(json.dumps({"endings": endings, "failures": failures}))
+    for number in numbers:
+        try:
+            end = ending(engine, number, folder / str(number))
+        except Exception as error:  # noqa: BLE001  # what it is, the test tells
+            end = f"{type(error).__name__}: {str(error)[:300]}"
+        if end in ("scored", "scored with rejects", "refused"):
+            found[end] += 1
+        else:
+            failures[number] = end
+    return found, failures
