@@ -2,12 +2,12 @@
 
 import json
 import math
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from cases import make
 from commands import command_line
 from evaluations import configuration, on_embedded
 from programs import forked
@@ -36,9 +36,7 @@ CONVENTIONS = {
 
 def write_nights(folder):
     """A night of random rankings under every convention, and what is explained from the inputs of one query."""
-    from cases import make
-
-    case, folder = make([7, 8]), Path(folder)
+    case = make([7, 8])
     judged = [f"{q} 0 {doc} {grade}\n" for q, grades in case.judged.items() for doc, grade in grades.items()]
     rows = [
         f"{q} Q0 {doc} {rank} {score!r} {run}\n"
@@ -48,14 +46,9 @@ def write_nights(folder):
     ]
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
-    from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.progress import Clock
-
-    with open_engine("embedded") as engine:
-        for name, convention in CONVENTIONS.items():
-            settings = {"output": str(folder / name), "documents": "top", "cutoffs": [1, 4, "all"]}
-            wanted = configured(folder, convention=convention, **settings)
-            job.evaluate_on(engine, wanted, lambda *_: None, Clock())
+    for name, convention in CONVENTIONS.items():
+        settings = {"output": str(folder / name), "documents": "top", "cutoffs": [1, 4, "all"]}
+        on_embedded(configured(folder, convention=convention, **settings))
 
 
 def configured(folder, **settings):
@@ -67,9 +60,7 @@ def configured(folder, **settings):
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nights")
-    sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
-    done = forked(write_nights, str(folder), cwd=folder, PYTHONPATH=":".join(sys.path))
-    assert done.returncode == 0, done.stderr[-3000:]
+    write_nights(folder)
     return folder
 
 

@@ -12,10 +12,10 @@ __all__ = ["Embedded", "examples_of"]
 
 class Embedded:
     def __call__(self, *arguments: Any, **named: Any) -> Scored:
-        return scored(sessions.engine().session, *arguments, **named)
+        return returned(scored, sessions.engine().session, *arguments, **named)
 
     def queries(self, *arguments: Any, **named: Any) -> Scored:
-        return queries(sessions.engine().session, *arguments, **named)
+        return returned(queries, sessions.engine().session, *arguments, **named)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         return returned(function, sessions.engine().session, *arguments, **named)
