@@ -156,19 +156,14 @@ def test_so_are_lists_of_polars(session):
         assert mean(scored(session, JUDGED, table, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
-def ndcg_of_dataframe(session, columns):
-    (row,) = evaluate(JUDGED, session.createDataFrame(pa.table(columns)), 10, "trec_eval").dataset_scores.collect()
-    return row["ndcg"]
-
-
 @pytest.mark.parametrize("columns", [COLUMNS, PYTERRIER], ids=["own names", "PyTerrier"])
 def test_so_is_a_dataframe_of_spark(session, columns):
-    assert ndcg_of_dataframe(session, columns) == pytest.approx(EXPECTED)
+    found = mean(scored(session, JUDGED, session.createDataFrame(pa.table(columns)), 10, "trec_eval"))
+    assert found == pytest.approx(EXPECTED)
 
 
 @pytest.mark.classic
-def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_beside_its_own_dataframe(session):
-    assert ndcg_of_dataframe(session, PYTERRIER) == pytest.approx(EXPECTED)
+def test_classic_spark_reads_a_table_of_any_kind(session):
     read = [
         conform(frame(table(), RESULTS.names, session, "results").withColumn("run", F.lit(kind)), RESULTS, "results")
         for kind, table in TABLES.items()
@@ -278,7 +273,7 @@ def test_what_is_no_convention_is_refused(session):
         scored(session, JUDGED, RETURNED, 10, {"gain": "linear"})
 
 
-def shown(_, *arguments, **named):
+def shown(*arguments, **named):
     """What the scores show in a terminal and in a notebook."""
     scores = evaluate(*arguments, **named)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -288,7 +283,7 @@ def shown(_, *arguments, **named):
 
 def test_scores_show_a_row_per_run_with_the_measure_after_the_name(session):
     runs = {"b": RETURNED, "a": {"1": {"10": 1.0}}}
-    text, _ = shown(session, JUDGED, runs, [1, None], "trec_eval")
+    text, _ = shown(JUDGED, runs, [1, None], "trec_eval")
     header, first, second, _, formula = text.splitlines()
     assert header.split()[:3] == ["run", "ndcg@1", "ndcg@all"]
     assert [first.split()[:2], second.split()[:2]] == [["a", "1.0000"], ["b", "0.5000"]]
@@ -296,52 +291,44 @@ def test_scores_show_a_row_per_run_with_the_measure_after_the_name(session):
 
 
 def test_scores_show_the_measures_that_were_asked_for(session):
-    text, _ = shown(session, JUDGED, RETURNED, measures="AP P@2")
+    text, _ = shown(JUDGED, RETURNED, measures="AP P@2")
     heading, row, *_ = [line.split() for line in text.splitlines()]
     assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
 
 
-def of_slices(_):
+def test_attributes_of_queries_cut_the_scores_into_slices(session, capsys):
     attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
     judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
     scores = evaluate(judged, returned, [10], "trec_eval", attributes=attributes)
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        scores.show()
-    return [row.asDict() for row in scores.dataset_scores.collect()], shown.getvalue(), scores._repr_html_()
-
-
-def test_attributes_of_queries_cut_the_scores_into_slices(session):
-    rows, shown, page = of_slices(session)
+    scores.show()
     both = (pytest.approx((EXPECTED + 1) / 2), pytest.approx((1 - EXPECTED) / 2))
-    assert {(row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in rows} == {
+    assert {
+        (row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in scores.dataset_scores.collect()
+    } == {
         (None, None): both,
         ("size", "big"): both,
         ("language", "de"): (pytest.approx(EXPECTED), None),
         ("language", "(none)"): (1.0, None),
     }
-    assert [line.split()[:2] for line in shown.splitlines()[-3:]] == [
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[-3:]] == [
         [slice_, "run"] for slice_ in ("language=(none)", "language=de", "size=big")
     ]
-    assert page.count("<table") == 2
+    assert scores._repr_html_().count("<table") == 2
 
 
 def test_a_notebook_shows_a_name_as_it_is(session):
-    _, page = shown(session, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
+    _, page = shown(JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert f"{EXPECTED:.4f}" in page
 
 
-def tables_in_a_notebook(_, *arguments, **named):
-    scores = evaluate(*arguments, **named)
-    frame = to_pandas(scores.query_scores)
-    return notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores), frame
-
-
 def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(session):
     runs = {"<b>": {str(query): {"10": 0.9} for query in range(11)}}
     judged = {str(query): {"10": 1} for query in range(11)}
-    queries, means, frame = tables_in_a_notebook(session, judged, runs, measures="nDCG@10 AP")
+    scores = evaluate(judged, runs, measures="nDCG@10 AP")
+    queries, means = notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores)
+    frame = to_pandas(scores.query_scores)
     # 22 rows, of which 20 are shown.
     assert (queries.count("<tr>"), means.count("<tr>")) == (20, 2)
     assert "The first 20 rows; to_pandas gives all" in queries
@@ -356,21 +343,16 @@ def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(sessi
     assert str(frame["evaluated_on"].dtype).startswith("datetime64")
 
 
-def is_kept_unused(_, *arguments):
+def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(session):
     gc.disable()
     try:
-        scores = evaluate(*arguments)
+        scores = evaluate(JUDGED, {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}})
         compared = compare(scores.query_scores, "old")
         tables = [weakref.ref(table) for table in (scores.query_scores, scores.dataset_scores, compared)]
         del scores, compared
-        return [table() is not None for table in tables]
+        assert [table() for table in tables] == [None, None, None]
     finally:
         gc.enable()
-
-
-def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(session):
-    runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
-    assert is_kept_unused(session, JUDGED, runs) == [False, False, False]
 
 
 @pytest.mark.classic
@@ -425,10 +407,6 @@ def test_so_does_one_on_classic_spark(session):
     assert found == dict.fromkeys(("arrow", "nested", "spark"), pytest.approx(EXPECTED))
 
 
-def evaluated_frame_of_spark(session, columns):
-    evaluate(JUDGED, {"a": session.createDataFrame(pa.table(columns))}, 10)
-
-
 @pytest.mark.parametrize(
     ("runs", "words"),
     [
@@ -448,31 +426,23 @@ def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(session,
 
 def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(session):
     with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
-        evaluated_frame_of_spark(session, COLUMNS)
+        evaluate(JUDGED, {"a": session.createDataFrame(pa.table(COLUMNS))}, 10)
 
 
-def all_that_is_returned(_):
+def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(session):
     runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
     scores, lists = evaluate(JUDGED, runs, [1, None]), compare_lists(runs, "old", 1)
     judgments = compare_judgments(JUDGED, {"1": {"10": 1, "11": 1}}, runs)
     pages = [notebooks.shown(each) for each in (scores, lists, judgments)]
     frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas(), **judgments.to_pandas()}
-    return pages, frames, scores.to_arrow(), judgments.to_arrow()
-
-
-def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(session):
-    pages, frames, scores, judgments = all_that_is_returned(session)
     assert all("<table" in page for page in pages)
     assert "<h4>swapped_runs" not in pages[2]
     assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
-    assert sorted(scores["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
+    assert sorted(scores.to_arrow()["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
     assert frames["lists"]["run"].tolist() == ["new"]
-    assert len(frames["agreements"]) == judgments["agreements"].num_rows > 0
-
-
-def cutoffs_of_spark(_):
-    return evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()["cutoff"].sort_values().tolist()
+    assert len(frames["agreements"]) == judgments.to_arrow()["agreements"].num_rows > 0
 
 
 def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(session):
-    assert cutoffs_of_spark(session) == [1, pd.NA]
+    found = evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()
+    assert found["cutoff"].sort_values().tolist() == [1, pd.NA]
