@@ -47,7 +47,7 @@ LONG = (
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
     "deployment/test_benchmark_shapes.py",
-    "scoring/test_on_classic_spark.py",
+    "scoring/test_measures.py",
     "scoring/test_published_scores.py",
 )
 
@@ -130,13 +130,16 @@ def session(engine: Engine) -> SparkSession:
     return engine.session
 
 
+# For tests that are about to go, or to be rewritten.
 @pytest.fixture(scope="session")
 def spark(session: SparkSession) -> SparkSession:
+    """The session of a test that is about classic Spark."""
     return session
 
 
 @pytest.fixture(scope="session")
 def evaluate_embedded() -> Embedded:
+    """The library on the session of the tests."""
     return Embedded()
 
 
