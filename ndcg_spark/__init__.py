@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.errors import engine_imports
 
 if TYPE_CHECKING:
-    from ndcg_spark.agreement.api import compare_judgments
+    from ndcg_spark.agreement import compare_judgments
     from ndcg_spark.comparison.api import compare
     from ndcg_spark.convention.convention import Convention
     from ndcg_spark.library import evaluate, open_session
-    from ndcg_spark.lists.api import compare_lists
+    from ndcg_spark.lists import compare_lists
     from ndcg_spark.nights.api import read_scores
     from ndcg_spark.pandas_tables import to_pandas
     from ndcg_spark.report.api import explain, gate_night, report_night, trend
@@ -34,8 +34,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Convention": "ndcg_spark.convention.convention",
     "compare": "ndcg_spark.comparison.api",
-    "compare_judgments": "ndcg_spark.agreement.api",
-    "compare_lists": "ndcg_spark.lists.api",
+    "compare_judgments": "ndcg_spark.agreement",
+    "compare_lists": "ndcg_spark.lists",
     "evaluate": "ndcg_spark.library",
     "explain": "ndcg_spark.report.api",
     "gate_night": "ndcg_spark.report.api",

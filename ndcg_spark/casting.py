@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType, StructType
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import INTERNAL, OPTIONAL, OWN
+from ndcg_spark.schemas import INTERNAL, OPTIONAL, OWN, WRITTEN
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -79,8 +79,17 @@ def conform(table: DataFrame, schema: StructType, where: str, advice: str | None
 
 
 def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
-    """As `conform`, with the columns that reading adds, which rules use to find the rows that break them."""
-    added = [name for name in table.columns if name in INTERNAL]
+    """As `conform`, with the columns that reading adds, which rules use to find the rows that break them.
+
+    Numbers whose cast may give null are there as they were, too, as WRITTEN.
+    """
+    has, fields = dict(table.dtypes), {field.name: field.dataType for field in schema}
+    added = [F.col(name) for name in has if name in INTERNAL]
+    added += [
+        F.col(name).alias(written)
+        for name, written in WRITTEN.items()
+        if name in fields and name in has and has[name] not in _FITS[type(fields[name])]
+    ]
     return table.select(*typed_columns(table, schema, where), *added)
 
 

@@ -1,7 +1,6 @@
 """A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
 
 import contextlib
-import dataclasses
 import datetime
 import tomllib
 from collections.abc import Mapping
@@ -46,19 +45,6 @@ NOT_READ = "not read"
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class MlflowConfig(Strict):
-    """The MLflow server that nights are logged to, and the experiment of a dataset there."""
-
-    uri: Annotated[str, Field(min_length=1)]
-    experiment: Annotated[str, Field(min_length=1)] = "ndcg_spark/{dataset}"
-
-
-class SinksConfig(Strict):
-    """Other systems that get the scores of a published night."""
-
-    mlflow: MlflowConfig | None = None
-
-
 class EvaluationConfig(Strict):
     """Everything that one evaluation needs: its inputs, which NDCG to compute, where scores go, and the engine."""
 
@@ -77,11 +63,9 @@ class EvaluationConfig(Strict):
     )
     #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
     measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
-    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
-    bounds: bool = False
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `top` for judged queries, `lists`
-    #: for all queries, `worst` for the queries that lost most against the gate's baseline.
-    documents: Literal["top", "lists", "worst"] | None = None
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, a
+    #: number for so many queries of each run, those that changed most against the gate's baseline.
+    documents: Annotated[Literal["all"] | int, BeforeValidator(config_values.documents)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
@@ -95,13 +79,10 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: Fraction = 0.0
-    #: How long to wait for inputs that have not arrived yet, such as 2h; None to fail at once.
-    wait_for_input: Annotated[str, AfterValidator(config_values.duration)] | None = None
     #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads the verdicts
     #: on its stdin.
     metrics_file: Annotated[str, Field(min_length=1)] | None = None
     on_verdict: Annotated[str, AfterValidator(config_values.command)] | None = None
-    sinks: SinksConfig = SinksConfig()
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
@@ -122,7 +103,7 @@ class EvaluationConfig(Strict):
     @property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it is computed."""
-        return dataclasses.replace(self._measure_set, bounds=self.bounds)
+        return self._measure_set
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
@@ -160,19 +141,11 @@ class EvaluationConfig(Strict):
             raise ValueError("engine is embedded and remote names a server; remove one of them")
         if self.documents and not self.output:
             raise ValueError("documents: they are kept in the output, but there is none; give --output")
-        dropping = [name for name in ("unjudged", "negative") if getattr(self.convention, name) == "drop"]
-        if self.documents == "lists" and dropping:
+        if isinstance(self.documents, int) and self.gate is None:
             raise ValueError(
-                f"documents: lists are kept as they were returned, and {dropping[0]}=drop removes documents by their "
-                "judgments; keep the top, or choose another option"
+                "documents: a number keeps the documents of the queries that changed most against a gate's baseline, "
+                "and there is no gate; add [gate], or keep all"
             )
-        if self.documents == "worst" and self.gate is None:
-            raise ValueError(
-                "documents: worst keeps the documents of the queries that lost most against a gate's baseline, and "
-                "there is no gate; add [gate], or keep the top"
-            )
-        if self.sinks.mlflow and not self.output:
-            raise ValueError("sinks.mlflow: it gets published nights, but there is no output; give --output")
         if self.on_verdict and self.gate is None:
             raise ValueError("on_verdict: there is no gate to give a verdict; add [gate], or remove on_verdict")
         return self
@@ -203,8 +176,8 @@ def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> E
     """
     settings = dict(file) if isinstance(file, Mapping) else _read(file)
     gate = settings.get("gate")
-    checks = [gate.get(name) for name in ("check", "lists")] if isinstance(gate, dict) else []
-    listed = [check for of_kind in checks if isinstance(of_kind, list) for check in of_kind]
+    checks = gate.get("check") if isinstance(gate, dict) else None
+    listed = checks if isinstance(checks, list) else []
     cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
     absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
     return _loaded({**absent, **settings}, None if isinstance(file, Mapping) else file, overrides)
@@ -272,9 +245,11 @@ def _merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
         below = merged.get(key, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             entries = {name: entry for name, entry in value.items() if entry is not None}
-            columns = {**below.get("columns", {}), **entries.get("columns", {})}
+            columns = below.get("columns", {})
+            # What is not a table is left to the validation.
+            columns = {**columns, **entries.get("columns", {})} if isinstance(columns, Mapping) else columns
             if entries:
-                merged[key] = {**below, **entries, **({"columns": columns} if columns else {})}
+                merged[key] = {**below, **entries, **({} if columns == {} else {"columns": columns})}
         elif value is not None and not isinstance(value, Mapping):
             merged[key] = value
     return merged

@@ -1,7 +1,6 @@
 """Values of a configuration, parsed from their written form; ValueError if that is invalid."""
 
 import datetime
-import re
 import shlex
 from collections.abc import Mapping
 
@@ -16,8 +15,6 @@ LAST_GOOD = "last_good"
 RECENT_GOOD = "recent_good"
 #: How an output of Delta tables begins; the rest is a path.
 _DELTA = "delta:"
-#: An alpha of more than twice this is useless.
-MOST_FALSE_ALARMS = 0.25
 
 
 def measures(given: object) -> list[str]:
@@ -51,6 +48,14 @@ def command(given: str) -> str:
     return given
 
 
+def documents(given: object) -> str | int:
+    """The word `all`, or a number of queries."""
+    text = str(given)
+    if text != "all" and not (text.isascii() and text.isdecimal() and int(text)):
+        raise ValueError(f"{given!r} is neither all nor a number of queries, such as 200")
+    return text if text == "all" else int(text)
+
+
 def date(given: object) -> datetime.date:
     """A date, also as YYYY-MM-DD."""
     if isinstance(given, str):
@@ -74,33 +79,11 @@ def night(given: object) -> object:
         raise ValueError(f"{given!r} is not a night; write {words}") from None
 
 
-def false_alarm_rate(given: object) -> float:
-    """The share of nights that a text such as "1 per 100 nights" stands for."""
-    match = re.fullmatch(r"([1-9]\d*) per ([1-9]\d*) nights", str(given), re.ASCII)
-    if match is None or not 0 < int(match[1]) / int(match[2]) <= MOST_FALSE_ALARMS:
-        raise ValueError(f"{given!r} is not a rate of false alarms; write 1 per 100 nights, at most 1 per 4 nights")
-    return int(match[1]) / int(match[2])
-
-
 def remote(given: str) -> str:
     """The address of a Spark Connect server, or `local`, which starts one on this machine."""
     if not given.startswith(("sc://", "local")):
         raise ValueError(f"{given!r} is not the address of a Spark Connect server; write sc://host:port")
     return given
-
-
-def duration(given: str) -> str:
-    """A duration such as 90s, 90m or 2h, as it was written."""
-    seconds_of(given)
-    return given
-
-
-def seconds_of(duration: str) -> float:
-    """The seconds of a duration such as 90s, 90m or 2h."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", duration, re.ASCII)
-    if match is None or not float(match[1]):
-        raise ValueError(f"{duration!r} is not a duration; write 90s, 90m or 2h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def output(given: str) -> str:

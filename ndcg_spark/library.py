@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import dataclasses
 import datetime
 import math
 import numbers
@@ -69,7 +68,6 @@ def evaluate(
     convention: Convention | str = "standard",
     *,
     measures: Iterable[object] | str = ("ndcg",),
-    bounds: bool = False,
     relevance: float | None = None,
     attributes: Any = None,
     dataset: str = "default",
@@ -102,9 +100,6 @@ def evaluate(
     measures : str or several of them
         Names such as `precision`, for every cutoff, or as papers write them, each with its own cutoff: `P@5`, `AP`,
         `RBP(p=0.5)`; also the measures of ir_measures. NDCG is always computed.
-    bounds : bool
-        Whether to compute the lowest and the highest NDCG that judging the unjudged documents within each cutoff could
-        give, ndcg_low and ndcg_high. A document can get any grade from 0 to the highest in the judgments.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     attributes : table, optional
@@ -169,13 +164,13 @@ def evaluate(
         new_id(),
         dataset,
         list_by_list if is_sail(session) else by_window,
-        dataclasses.replace(parsed.measure_set, bounds=bounds),
+        parsed.measure_set,
     )
     typed_results = conform_rows(results, RESULTS, "results")
     rules.require_columns(good_judgments.columns, typed_results.columns, options)
     broken = rules.broken_results(dict(typed_results.dtypes), options)
     good_results = refuse_rows(typed_results, broken, "results")
-    runs = count_unjudged_queries(good_judgments, good_results)
+    runs = count_unjudged_queries(good_judgments, good_results, options)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     given = None if attributes is None else frame(attributes, None, session, "query_attributes")

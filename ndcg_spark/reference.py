@@ -1,4 +1,4 @@
-"""NDCG in plain Python, for explanations and bounds, and as the reference of the tests."""
+"""NDCG in plain Python, for explanations, and as the reference of the tests."""
 
 import dataclasses
 import math
@@ -50,14 +50,6 @@ def discounts(depth: int, rule: Discount) -> list[float]:
     return [float(DISCOUNTS[rule].of(rank, Numbers())) for rank in range(1, depth + 1)]
 
 
-def with_ties_broken(items: Sequence[Item], convention: Convention) -> list[Item]:
-    """The items in the order in which they were returned, with ties broken by gain if the convention says so."""
-    if convention.ties not in ("worst", "best"):
-        return list(items)
-    sign = 1.0 if convention.ties == "worst" else -1.0
-    return sorted(items, key=lambda item: (item.tie_group, sign * item.gain))
-
-
 def ideal_ranking(
     gains: Mapping[str, float], convention: Convention, cutoff: int | None, returned: int, first: Iterable[str] = ()
 ) -> list[tuple[str | None, float]]:
@@ -77,20 +69,13 @@ def ideal_ranking(
     return ideal[: min(depth, returned) if convention.ideal == "judged_capped" else depth]
 
 
-def ndcg(
-    items: Sequence[Item],
-    gains: Mapping[str, float],
-    convention: Convention,
-    cutoff: int | None,
-    weights: Sequence[float] | None = None,
-) -> float | None:
+def ndcg(items: Sequence[Item], gains: Mapping[str, float], convention: Convention, cutoff: int | None) -> float | None:
     """NDCG of a list, by rank, with an ideal made of these gains by document; None if its ideal DCG is not above 0.
 
-    With averaged ties, the gain at every rank is the mean of its tie group. `weights` are the discounts from rank 1, if
-    they are already computed.
+    With averaged ties, the gain at every rank is the mean of its tie group.
     """
     ideal = [worth for _, worth in ideal_ranking(gains, convention, cutoff, len(items))]
-    weights = discounts(max(len(items), len(ideal)), convention.discount) if weights is None else weights
+    weights = discounts(max(len(items), len(ideal)), convention.discount)
     groups: dict[int, list[float]] = {}
     for at, item in enumerate(items):
         groups.setdefault(item.tie_group if convention.ties == "average" else at, []).append(item.gain)

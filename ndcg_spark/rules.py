@@ -49,7 +49,7 @@ RULES = {
         ),
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
-        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1", "rank"),
+        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
         Rule("judged_twice", "row(s) of documents judged twice for one query"),
         Rule("returned_twice", "row(s) of documents returned twice for one query"),
         Rule("rank_twice", "row(s) of documents that share a rank of their list"),

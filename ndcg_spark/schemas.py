@@ -134,45 +134,16 @@ TO_JUDGE = _table(
     ("weight", _NUMBER),
 )
 
-#: One row per dataset, query and pair of its grades under two sets of judgments, A and B; key all but `pairs`, the
-#: number of documents. A grade is null where that set does not judge them; at least one is not.
-GRADE_PAIRS = _table(
-    ("dataset", _TEXT), ("query_id", _TEXT), ("grade_a", _NUMBER), ("grade_b", _NUMBER), ("pairs", _COUNT)
-)
-
-#: One row per dataset, query and measure of agreement; key (dataset, query_id, measure). `query_id` is null for all
-#: queries, the only rows with a 95 % interval. `pairs` counts the documents that A and B judge, the others those that
-#: one of them judges. With results, `tau_b` and `tau_ap` compare the rankings of the runs. `value` may be undefined.
+#: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents that both judge, the
+#: next two those that one of them judges. Null where not defined; from `runs` on, only with results: how many runs and
+#: `queries` that both judge the two rankings are of.
 AGREEMENTS = _table(
-    *((name, _TEXT) for name in ("dataset", "query_id", "measure")),
+    ("dataset", _TEXT),
     *((name, _COUNT) for name in ("pairs", "only_a", "only_b")),
-    *((name, _NUMBER) for name in ("value", "interval_low", "interval_high")),
+    *((name, _NUMBER) for name in ("kappa", "kappa_quadratic", "alpha")),
+    *((name, _COUNT) for name in ("runs", "queries")),
+    *((name, _NUMBER) for name in ("tau_b", "tau_ap")),
 )
-
-#: One row per run; key (dataset, run): its mean NDCG under A and under B over the queries that both judge, the number
-#: of these `queries`, and its rank. Equal means share their best rank; all are null where no query is left.
-RANKED_RUNS = _table(
-    *((name, _TEXT) for name in ("dataset", "run")),
-    *((f"{name}_{side}", _COUNT) for name in ("rank", "queries") for side in "ab"),
-    *((f"ndcg_{side}", _NUMBER) for side in "ab"),
-)
-
-#: One row per pair of runs that A and B order differently; key (dataset, run, other). `run` is better under A and
-#: `other` under B; their mean difference and the p value of the paired t test, not adjusted, under each.
-SWAPPED_RUNS = _table(
-    *((name, _TEXT) for name in ("dataset", "run", "other")),
-    *((f"{name}_{side}", _NUMBER) for side in "ab" for name in ("difference", "p_value")),
-)
-
-#: One row per run and cutoff; key (dataset, run, cutoff): the `change` of its mean NDCG since an earlier night, the sum
-#: of the parts due to other lists, other judgments and other queries; `queries` are those with a score in all of these.
-CHANGE_PARTS = _table(
-    *(("dataset", _TEXT), ("run", _TEXT), ("cutoff", _WHOLE), ("queries", _COUNT)),
-    *((name, _NUMBER) for name in ("change", "of_lists", "of_judgments", "of_queries")),
-)
-
-#: One row per relevant document of a night that no run has returned in some nights; key (dataset, query_id, doc_id).
-UNRETURNED_DOCUMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
 
 #: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
 #: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
@@ -252,46 +223,16 @@ RANKED_DOCUMENTS = _table(
     ("discount", _NUMBER),
 )
 
-#: One row per judgment that a night with lists was scored with; key (dataset, evaluated_on, query_id, doc_id), unless
-#: the convention merges what is judged twice. `relevance` is the grade, whatever the convention makes of it.
-KEPT_JUDGMENTS = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("query_id", _TEXT),
-    ("doc_id", _TEXT),
-    ("evaluation_id", _TEXT),
-    ("relevance", _NUMBER),
-)
-
-#: One row per run, baseline, query that either returned something for, and cutoff; key (dataset, evaluated_on, run,
-#: baseline, baseline_night, query_id, cutoff). Dates, `judged` and `evaluation_id` are null for results that do not
-#: belong to a night. `returned` and `baseline_returned` count documents within the cutoff, `common` those that both
-#: have; `entered` and `left` are the others of either. `same_order`: the same documents in the same order. `judged`:
-#: whether the night judges the query. The measures are from 0 to 1 (LISTS.md).
+#: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff).
+#: `returned` and `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and
+#: `left` are the others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1
+#: (LISTS.md).
 LIST_CHANGES = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("run", _TEXT),
-    ("baseline", _TEXT),
-    ("baseline_night", _DATE),
-    ("query_id", _TEXT),
+    *((name, _TEXT) for name in ("dataset", "run", "baseline", "query_id")),
     ("cutoff", _WHOLE),
-    ("returned", _COUNT),
-    ("baseline_returned", _COUNT),
-    ("common", _COUNT),
-    ("entered", _COUNT),
-    ("left", _COUNT),
-    ("top_changed", BooleanType()),
-    ("same_order", BooleanType()),
-    ("judged", BooleanType()),
-    ("evaluation_id", _TEXT),
-    ("overlap", _NUMBER),
-    ("jaccard", _NUMBER),
-    ("average_overlap", _NUMBER),
-    ("rbo", _NUMBER),
-    ("rbo_low", _NUMBER),
-    ("rbo_high", _NUMBER),
-    ("moved_discount", _NUMBER),
+    *((name, _COUNT) for name in ("returned", "baseline_returned", "common", "entered", "left")),
+    *((name, BooleanType()) for name in ("top_changed", "same_order")),
+    *((name, _NUMBER) for name in ("overlap", "jaccard", "average_overlap", "rbo", "moved_discount")),
 )
 
 #: One row per evaluation of a night; key (dataset, evaluated_on, evaluation_id). `verdict` is pass, fail or none, null
@@ -323,9 +264,7 @@ KEPT = {
     "dataset_scores": DATASET_SCORES,
     "rejected_rows": REJECTED_ROWS,
     "ranked_documents": RANKED_DOCUMENTS,
-    "judgments": KEPT_JUDGMENTS,
     "comparisons": COMPARISONS,
-    "list_changes": LIST_CHANGES,
     "evaluations": EVALUATIONS,
 }
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
-from ndcg_spark.pandas_tables import Table, first_rows, rows_as_html, to_pandas, with_html
+from ndcg_spark.pandas_tables import Table, first_rows, to_pandas, with_html
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.scores import score_table, slice_table
 from ndcg_spark.tables.sorting import without_slices
@@ -89,22 +89,6 @@ class View:
     def __repr__(self) -> str:
         """As it is printed."""
         return "\n\n".join("\n".join(text(table)) for table in self.tables())
-
-
-class Tables(dict[str, pa.Table]):
-    """A dictionary of pyarrow Tables by name, which a notebook shows as tables."""
-
-    def to_pandas(self) -> "dict[str, pd.DataFrame]":
-        """Each table as a pandas DataFrame."""
-        return {name: to_pandas(table) for name, table in self.items()}
-
-    def to_arrow(self) -> dict[str, pa.Table]:
-        """Each table as it is."""
-        return dict(self)
-
-    def _repr_html_(self) -> str:
-        """The first rows of each table that is not empty, as notebooks show them."""
-        return "".join(f"<h4>{name}</h4>{rows_as_html(to_pandas(table))}" for name, table in self.items() if table)
 
 
 def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: MeasureSet) -> Scores:

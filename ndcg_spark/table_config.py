@@ -35,7 +35,7 @@ def _as_of(given: object) -> object:
         return int(given)
     if isinstance(given, str):
         with contextlib.suppress(ValueError):
-            moment(paths.dated(given, datetime.date.min))
+            moment(paths.dated(given, datetime.date(2000, 1, 1)))
             return given
     elif isinstance(given, int) and not isinstance(given, bool) and given >= 0:
         return given

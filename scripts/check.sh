@@ -74,14 +74,6 @@ test_on_spark() {
 
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
 if [[ " $* " == *" --thorough "* ]]; then
-    # A real MLflow server, in an environment of its own.
-    install_mlflow() {
-        python -m venv .venv/mlflow
-        .venv/mlflow/bin/python -m pip install --quiet --disable-pip-version-check \
-            --constraint .venv/constraints.txt --editable '.[embedded]' 'mlflow>=3.1,<4' >&2
-    }
-    stamped mlflow requirements.txt pyproject.toml -- install_mlflow
-    export MLFLOW_PYTHON="$PWD/.venv/mlflow/bin/python"
     # Airflow, which pins too much to share an environment with this project.
     install_airflow() {
         python -m venv .venv/airflow

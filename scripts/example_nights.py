@@ -3,9 +3,10 @@
 python scripts/example_nights.py OUTPUT : scripts/run-example.sh --nights calls it.
 
 The scores of the rankers vary a little from night to night. From the third week on more documents are judged, and one
-night the ranker `dense` is broken. The same nights come out every time.
+night the ranker `hybrid` is broken for German queries. The same nights come out every time.
 """
 
+import csv
 import datetime
 import random
 import sys
@@ -19,7 +20,7 @@ from ndcg_spark.job.progress import Clock
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST, NIGHTS = datetime.date(2026, 10, 24), 28
-#: The night from which on more is judged, and that on which a ranker is broken, from 0.
+#: The night from which on more is judged, and that on which a ranker is broken for German queries, from 0.
 MORE_JUDGED, BROKEN = 14, 24
 
 
@@ -31,9 +32,11 @@ def main(output: str) -> None:
             sys.stderr.write(f"\rnight    {number + 1} of {NIGHTS}")
     sys.stderr.write(f"\nwrote    {output}\n")
     for command in (
+        f"ndcg-spark compare {output} --baseline bm25",
         f"ndcg-spark trend {output}",
         f"ndcg-spark explain {output} --query wireless-mouse --run dense --baseline bm25",
-        f"ndcg-spark compare {output} --date 2026-11-17 --baseline-date 2026-11-16 --measures ndcg@10 --queries 2",
+        f"ndcg-spark compare {output} --date 2026-11-17 --baseline-date 2026-11-16 --measures ndcg@10 "
+        "--slices conf/example/queries.csv",
         f"ndcg-spark report {output} --baseline bm25 --html report.html",
     ):
         sys.stdout.write(f"{command}\n")
@@ -43,14 +46,16 @@ def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
     chance = random.Random(number)  # noqa: S311  # it makes an example
     judgments = folder / "judgments.qrels"
     judgments.write_text(_judgments(number), encoding="utf-8")
+    german = _german() if number == BROKEN else set()
     for file in sorted((ROOT / "conf/example/runs").glob("*.run")):
-        lines = [_varied(line, number, chance) for line in file.read_text(encoding="utf-8").splitlines()]
+        broken = german if file.stem == "hybrid" else set()
+        lines = [_varied(line, broken, chance) for line in file.read_text(encoding="utf-8").splitlines()]
         (folder / file.name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     settings = {
         "judgments": {"path": str(judgments)},
         "results": {"path": [str(file) for file in sorted(folder.glob("*.run"))]},
         "output": output,
-        "documents": "top",
+        "documents": "all",
         "date": (FIRST + datetime.timedelta(days=number)).isoformat(),
     }
     config: EvaluationConfig = load(ROOT / "conf/example.toml", settings)
@@ -72,11 +77,17 @@ def _judgments(number: int) -> str:
     return text + "".join(line for lines in more.values() for line in lines)
 
 
-def _varied(line: str, number: int, chance: random.Random) -> str:
-    """A result whose score varies a little; on the broken night the scores of one ranker are upside down."""
+def _german() -> set[str]:
+    """The German queries."""
+    with (ROOT / "conf/example/queries.csv").open(encoding="utf-8", newline="") as file:
+        return {row["query_id"] for row in csv.DictReader(file) if row["language"] == "de"}
+
+
+def _varied(line: str, broken: set[str], chance: random.Random) -> str:
+    """A result whose score varies a little; the scores of a broken query are upside down."""
     query, zero, document, rank, score, run = line.split()
-    value = float(score) * (1 + chance.uniform(-0.001, 0.001))
-    return f"{query} {zero} {document} {rank} {-value if number == BROKEN and run == 'dense' else value:.6f} {run}"
+    value = float(score) * (1 + chance.uniform(-0.005, 0.005))
+    return f"{query} {zero} {document} {rank} {-value if query in broken else value:.6f} {run}"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ files=
 options=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
-    --*=*) # spark-submit takes both spellings
+    --master=* | --deploy-mode=* | --py-files=* | --archives=* | --files=*) # spark-submit takes both spellings
         set -- "${1%%=*}" "${1#*=}" "${@:2}"
         ;;
     --dry-run)

@@ -7,7 +7,6 @@ import hypothesis
 import pyspark
 import pytest
 import sessions
-from embedded import Embedded
 from pyspark.sql import SparkSession
 from slow import SlowTests
 
@@ -19,7 +18,7 @@ from ndcg_spark.engine import Engine
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 #: Planning for sixteen partitions of three rows costs a quarter more processor time than for two.
 os.environ.setdefault("SAIL_EXECUTION__DEFAULT_PARALLELISM", "2")
-# pytest's workers have the width of a terminal that is not there, and tables would be made to fit it.
+# pytest's workers have the width of a terminal that is not there, and help would be made to fit it.
 os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +45,6 @@ LONG = (
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
-    "deployment/test_benchmark_shapes.py",
     "scoring/test_measures.py",
     "scoring/test_published_scores.py",
 )
@@ -99,11 +97,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_on_this_engine(item: pytest.Item) -> bool:
     """On classic Spark are the tests that ask for a session, and on the embedded engine all but those of Spark."""
-    fixtures = set(getattr(item, "fixturenames", ()))
-    about_spark = bool(item.get_closest_marker("classic") or "spark" in fixtures)
+    about_spark = item.get_closest_marker("classic") is not None
     if sessions.choice == "embedded":
         return not about_spark
-    return about_spark or (bool({"session", "engine"} & fixtures) and not item.get_closest_marker("embedded"))
+    return about_spark or (
+        bool({"session", "engine"} & {*getattr(item, "fixturenames", ())}) and not item.get_closest_marker("embedded")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -128,19 +127,6 @@ def engine() -> Engine:
 def session(engine: Engine) -> SparkSession:
     """The session of the tests: of the embedded engine, or of local classic Spark with `--engine spark`."""
     return engine.session
-
-
-# For tests that are about to go, or to be rewritten.
-@pytest.fixture(scope="session")
-def spark(session: SparkSession) -> SparkSession:
-    """The session of a test that is about classic Spark."""
-    return session
-
-
-@pytest.fixture(scope="session")
-def evaluate_embedded() -> Embedded:
-    """The library on the session of the tests."""
-    return Embedded()
 
 
 @pytest.fixture(scope="session")

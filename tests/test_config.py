@@ -67,6 +67,13 @@ def test_an_unknown_key_is_refused_by_name(tmp_path, text, problem):
         load(written(tmp_path, text), {})
 
 
+@pytest.mark.parametrize("given", ['"docno"', "[]", "5", "{rank = 5}"])
+@pytest.mark.parametrize("overrides", [{}, {"results": {"columns": {"doc_id": "docno"}}}, {"results": {"run": "r"}}])
+def test_columns_that_are_no_table_of_names_are_refused(tmp_path, given, overrides):
+    with pytest.raises(ConfigurationError, match=r"1 problem\(s\): results\.columns"):
+        load(written(tmp_path, f"results.columns = {given}"), overrides)
+
+
 def test_missing_paths_are_refused_with_the_arguments_that_give_them():
     with pytest.raises(ConfigurationError, match=r"2 problem\(s\).*give --judgments.*give --results"):
         load(None, {})
@@ -177,7 +184,8 @@ def test_a_file_that_is_no_toml_is_refused_by_name(tmp_path, content):
 def test_the_example_loads_and_its_files_are_there():
     config = load(CONF / "example.toml", {})
     assert (config.dataset, config.output, config.cutoffs[-1]) == ("shop-search", None, None)
-    assert all((CONF.parent / path).exists() for path in [*config.judgments.path, *config.results.path])
+    tables = (config.judgments, config.results, config.query_attributes)
+    assert all((CONF.parent / path).exists() for table in tables for path in table.path)
 
 
 def test_the_nightly_configuration_loads_and_reads_the_date_that_is_scored():

@@ -13,20 +13,24 @@ import sessions
 # The scripts are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.benchmark import programs, scenarios, setting
+from scripts.benchmark import data, measure, scenarios
 
+#: Counts as if there were two cores, on every machine: the number of partitions follows from them.
+COUNT = """import os, runpy
+os.sched_getaffinity = lambda _: {0, 1}
+runpy.run_module("scripts.benchmark.cost", run_name="__main__")"""
 #: Less compiling than a real evaluation has; the plans are the same.
 QUICK = {**servers.QUICK_PLANS, "spark.driver.extraJavaOptions": servers.QUICK_OPTIONS}
 
 
 def counted(engine, scale, tmp_path_factory, without=()):
     """What the benchmark's evaluations cost, by the table: with ranks, without, text, and with all measures."""
-    cases = scenarios.cases_of(setting.Setting(tmp_path_factory.mktemp("cache"), scale=scale))
+    cases = scenarios.cases_of(data.Setting(tmp_path_factory.mktemp("cache"), scale=scale))
     cases = {name: case for name, case in cases.items() if name not in without}
-    program = programs.counted("test", engine, cases, {**programs.AS_AT_SCALE, **QUICK})
-    # As many partitions on every machine: each reads the footers of its files.
-    env = sessions.environment(**programs.ENVIRONMENT, SAIL_EXECUTION__DEFAULT_PARALLELISM="16")
-    done = subprocess.run(program.command, capture_output=True, text=True, check=False, env=env)
+    command = [sys.executable, "-c", COUNT, engine, json.dumps(cases), json.dumps(QUICK)]
+    # As many partitions as an evaluation has, and not as a test.
+    env = sessions.environment(**measure.ENVIRONMENT, SAIL_EXECUTION__DEFAULT_PARALLELISM="16")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])["cost"]
 

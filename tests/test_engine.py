@@ -16,8 +16,8 @@ import sessions
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import errors
-from ndcg_spark.engine import classic, connect, failures, lost, open_engine, reason_of
-from ndcg_spark.engine.engine import join_in_place, keep_partition_names, machine_memory
+from ndcg_spark.engine import classic, connect, embedded, failures, lost, open_engine, reason_of
+from ndcg_spark.engine.engine import join_in_place, keep_partition_names, machine_memory, usable_cores
 from ndcg_spark.errors import EngineError
 
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
@@ -238,6 +238,13 @@ def test_a_server_that_is_not_there_is_an_engine_error_without_secrets():
     assert "hidden" not in answer
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_engine_that_is_named_is_not_overruled_by_the_environment():
+    named = said_with("embedded spark", SPARK_REMOTE="sc://127.0.0.1:9")
+    assert named.splitlines() == ["embedded True 3", "spark True 3"]
+
+
 def test_a_server_that_says_nothing_is_given_up(silent, monkeypatch):
     monkeypatch.setattr(connect, "ANSWER_SECONDS", 0.5)
     with pytest.raises(EngineError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:\d+, Deadline"):
@@ -270,20 +277,8 @@ def test_local_spark_starts_where_the_embedded_engine_was_used_before():
 
 
 @pytest.mark.slow
-def test_a_server_of_sail_is_known_for_what_it_is(sail_server):
-    assert said_with("auto", COUNT + "\nprint(engine.name)", SPARK_REMOTE=sail_server) == (
-        f"embedded True 3\nSail 0.7.2 ({sail_server})"
-    )
-
-
-def test_a_server_of_sail_that_reads_other_files_than_ours_is_refused():
-    nothing = SimpleNamespace(
-        sql=lambda _: SimpleNamespace(first=lambda: ["0.7.2"]),
-        version="4.0",
-        read=SimpleNamespace(text=lambda _: SimpleNamespace(collect=list)),
-    )
-    with pytest.raises(EngineError, match=r"Sail 0\.7\.2 \(sc://far:1\) does not read the files of this machine"):
-        connect.engine_of(nothing, "sc://far:1")
+def test_a_server_of_sail_is_refused(sail_server):
+    assert said_with("auto", SPARK_REMOTE=sail_server).startswith(f"refused: engine: Sail 0.7.2 ({sail_server}) is a")
 
 
 @pytest.mark.slow
@@ -368,3 +363,33 @@ def test_an_engine_says_why_in_one_line(session):
 
 def test_the_memory_of_the_machine_is_what_a_process_may_use():
     assert 2**28 < machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@pytest.mark.parametrize(
+    ("limits", "cores"),
+    [
+        ({"cpu.max": "150000 100000"}, 2),
+        ({"cpu.max": "max 100000"}, 8),
+        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
+        ({"cpu.max": "99900000 100000"}, 8),
+        ({}, 8),
+    ],
+)
+def test_the_cores_are_those_that_a_process_may_use_on_every_engine(limits, cores, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {*range(8)}, raising=False)
+    monkeypatch.setattr("ndcg_spark.engine.engine.CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr("os.environ", {**os.environ})
+    os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
+    (tmp_path / "cpu").mkdir()
+    for name, limit in limits.items():
+        (tmp_path / name).write_text(f"{limit}\n", "ascii")
+    assert usable_cores() == cores
+    monkeypatch.setattr(classic, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
+    with pytest.raises(pytest.fail.Exception) as options:
+        classic.start_local()
+    assert json.loads(str(options.value))["spark.master"] == f"local[{cores}]"
+    monkeypatch.setattr(embedded.port_guard, "start", lambda _: pytest.fail("it starts"))
+    with pytest.raises(pytest.fail.Exception):
+        embedded.start()
+    assert int(os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"]) == max(16, 4 * cores)

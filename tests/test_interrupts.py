@@ -33,7 +33,7 @@ def evaluating(folder, engine, *, ignoring=()):
     (folder / "run.txt").write_text("q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\n", encoding="utf-8")
     arguments = ["--engine", engine, "--judgments", "qrels.txt", "--results", "run.txt", "--output", "out"]
     # Gains are asked for once more when the scores are staged, for the documents.
-    arguments += ["--documents", "top"]
+    arguments += ["--documents", "all"]
     process = subprocess.Popen(
         [sys.executable, "-m", "ndcg_spark", "evaluate", *arguments, "--set", "gain=python:slow.worth"],
         cwd=folder,

@@ -1,6 +1,7 @@
 """The library's `evaluate` with whatever people have for a table, and what it shows."""
 
 import contextlib
+import datetime
 import functools
 import gc
 import io
@@ -20,7 +21,6 @@ from scored import examples_of, queries, scored
 from ndcg_spark import (
     Convention,
     compare,
-    compare_judgments,
     compare_lists,
     evaluate,
     library,
@@ -208,7 +208,16 @@ def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(session, ca
         (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename all but one"),
         (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty; check what should have filled it"),
         ({}, "the table is empty"),
-        ({"q": [0.5]}, "query 'q': 0.5 in a list of documents; ids are text or whole numbers"),
+        *(
+            (table, f"{key!r} where an id is expected; ids are text or whole numbers")
+            for key in (1.0, math.nan, True, np.True_, b"1", ("q", 1, 2), datetime.date(2026, 1, 1))
+            for table in ({key: {"d": 1}}, {"q": {key: 1}}, {"q": [key]}, {"q": [(key, 1)]})
+        ),
+        ({"q": {"d\ud800": 1}}, "query 'q': 'd\\ud800' has half of a surrogate pair, which is not a character"),
+        ({1: {"d": 1}, "1": {"d": 2}}, "1 and '1' are the same id; give one of them"),
+        ({"q": {"d": True}}, "a value that is true or false; give numbers"),
+        ({"q": {"d": 2, "e": np.False_}}, "a value that is true or false; give numbers"),
+        ({"q": [("d", True)]}, "a value that is true or false; give numbers"),
         ({"q": {"a": 1}, "p": ["a"]}, "some queries have a list of documents and some have numbers"),
     ],
     ids=str,
@@ -415,8 +424,15 @@ def test_so_does_one_on_classic_spark(session):
         ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, but run 'b' does not; give all"),
         ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
         ({"a": pd.DataFrame(COLUMNS).drop(columns="doc_id")}, "run 'a': 1 column(s) missing, doc_id"),
+        ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
+        ({1: pd.DataFrame(COLUMNS), "1": pd.DataFrame(COLUMNS)}, "1 and '1' are the same id"),
+        ({1.5: {"1": {"10": 1.0}}}, "results: 1.5 where an id is expected"),
+        ({"r": {"1": {"10": True}}}, "results: a value that is true or false"),
     ],
-    ids=["several runs", "no rows", "no scores", "no table", "no documents"],
+    ids=[
+        *("several runs", "no rows", "no scores", "no table", "no documents"),
+        *("no name", "one name twice", "no name of dictionaries", "no score"),
+    ],
 )
 def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(session, runs, words):
     with pytest.raises(InputError, match=r"^results: ") as refused:
@@ -432,15 +448,12 @@ def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_coun
 def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(session):
     runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
     scores, lists = evaluate(JUDGED, runs, [1, None]), compare_lists(runs, "old", 1)
-    judgments = compare_judgments(JUDGED, {"1": {"10": 1, "11": 1}}, runs)
-    pages = [notebooks.shown(each) for each in (scores, lists, judgments)]
-    frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas(), **judgments.to_pandas()}
+    pages = [notebooks.shown(each) for each in (scores, lists)]
+    frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas()}
     assert all("<table" in page for page in pages)
-    assert "<h4>swapped_runs" not in pages[2]
     assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
     assert sorted(scores.to_arrow()["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
     assert frames["lists"]["run"].tolist() == ["new"]
-    assert len(frames["agreements"]) == judgments.to_arrow()["agreements"].num_rows > 0
 
 
 def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(session):

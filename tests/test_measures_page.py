@@ -50,12 +50,10 @@ def test_the_residual_is_of_the_unjudged_document(found):
     assert found.of("q", 5)["rbp_residual"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_bounds_are_those_of_the_grades_that_the_unjudged_document_could_have(session):
+def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_have(session):
     (documents, returned), (grades,) = rows("document"), rows("grade")
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {"q": {doc: -float(place) for place, doc in enumerate(returned)}}
     shown = re.findall(r"`x` has grade (\d) \| (\d\.\d{4}) \|", PAGE)
     found = {str(grade): scored(session, {"q": {**judged, "x": float(grade)}}, scores, [5]) for grade in range(4)}
     assert shown == [(grade, f"{each.of('q', 5)['ndcg']:.4f}") for grade, each in found.items()]
-    bounds = scored(session, {"q": judged}, scores, [5], bounds=True).of("q", 5)
-    assert (f"{bounds['ndcg_low']:.4f}", f"{bounds['ndcg_high']:.4f}") == (shown[0][1], shown[-1][1])

@@ -75,7 +75,6 @@ def ndcg_spark() -> None:
         retries=3,
         retry_delay=datetime.timedelta(minutes=10),
         retry_exponential_backoff=True,
-        # With wait_for_input in the configuration, the time for late results is a part of it.
         execution_timeout=datetime.timedelta(hours=3),
     )
     def evaluate(ds: str | None = None) -> None:

@@ -9,8 +9,8 @@ from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import load_arguments
 
 #: The options about scores, which a check does not compute, and those that do not apply to a list of documents.
-_OF_SCORES = ("output", "documents", "cutoffs", "measures", "bounds", "dataset")
-_OF_MEASURES = ("output", "documents", "measures", "bounds", "wait_for_input")
+_OF_SCORES = ("output", "documents", "cutoffs", "measures", "dataset")
+_OF_MEASURES = ("output", "documents", "measures")
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)

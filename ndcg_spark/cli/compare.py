@@ -7,7 +7,6 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
-from ndcg_spark.errors import ConfigurationError
 
 
 def _default(option: str, metavar: str, words: str, default: str) -> Callable[[Any], Any]:
@@ -34,8 +33,6 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option("--sort", metavar="COLUMN[:asc|desc]", help="Order of the runs. [default: difference:asc, worst first]")
 @click.option("--top", metavar="N", type=click.IntRange(min=1), help="Show the first N comparisons of a table.")
 @options.number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
-@click.option("--lists", is_flag=True, help="Compare the lists that the nights keep, not their scores.")
-@options.number("--persistence", "P", "With --lists, the p of rank-biased overlap, between 0 and 1.", float, 0.9)
 @options.output_format(*options.FORMATS)
 @options.engine
 @options.remote
@@ -51,8 +48,6 @@ def compare(
     unchanged_queries: bool,
     sort: str | None,
     top: int | None,
-    lists: bool,
-    persistence: float,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -67,42 +62,11 @@ def compare(
     from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
-    _refuse_others(click.get_current_context(), lists)
     chosen = ComparisonOptions(
         measures_of(measures), alpha, correction, test, margin=margin, unchanged_queries=unchanged_queries
     )
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)
-    if lists:
-        from ndcg_spark.job.compare_lists import compare_lists_of_nights
-        from ndcg_spark.report.lists import print_lists
-
-        with Progress(style).running() as progress:
-            changed = compare_lists_of_nights(request, request.queries, persistence, progress.report_step)
-        print_lists(changed, style)
-        return
     with Progress(style).running() as progress:
         found = compare_nights(request, progress.report_step)
     print_compared(found, style, chosen, order, top)
-
-
-def _refuse_others(context: click.Context, lists: bool) -> None:
-    """ConfigurationError for an option that applies only to the other kind of comparison, of scores or of lists."""
-    of_both = (
-        "output",
-        "date",
-        "dataset",
-        "baselines",
-        "baseline_date",
-        "runs",
-        "queries",
-        "style",
-        "engine",
-        "remote",
-    )
-    for name in context.params:
-        is_default = context.get_parameter_source(name) is click.core.ParameterSource.DEFAULT
-        if not is_default and name not in of_both and (name in ("lists", "persistence")) is not lists:
-            option = name.replace("_", "-")
-            words = "scores, and --lists compares lists; omit one of them" if lists else "lists; give --lists too"
-            raise ConfigurationError(f"arguments: --{option} is for {words}")

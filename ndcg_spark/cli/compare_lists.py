@@ -10,7 +10,7 @@ from ndcg_spark.cli.configuration import load_arguments
 
 #: Options that concern judgments, scores or nights.
 _OF_JUDGMENTS = (
-    *("paths", "judgments", "results", "output", "documents", "measures", "bounds", "relevance", "wait_for_input"),
+    *("paths", "judgments", "results", "output", "documents", "measures", "relevance"),
     *("max_missing_fraction", "max_unjudged_fraction", "min_judged_rate"),
 )
 

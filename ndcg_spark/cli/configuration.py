@@ -49,7 +49,6 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
         "run_from",
         "set",
         "config",
-        "mlflow",
         "slices",
     }
     return load(
@@ -59,7 +58,6 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
             **{name: {**tables[name], "columns": columns.get(name), "as_of": versions.get(name)} for name in _TABLES},
             "convention": convention,
             "query_attributes": {"path": arguments.get("slices")},
-            "sinks": {"mlflow": {"uri": arguments["mlflow"]}} if arguments.get("mlflow") else {},
         },
     )
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,14 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.command import GATE_CODES, Command
 from ndcg_spark.cli.configuration import load_arguments
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import echo
 
 if TYPE_CHECKING:
-    from ndcg_spark.config import EvaluationConfig
     from ndcg_spark.job.consumers import InlineComparison
     from ndcg_spark.job.outcome import EvaluationOutcome
     from ndcg_spark.tables.sorting import Order
 
 #: The formats for query scores: those that can hold any number of rows.
-_QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
+_QUERY_FORMATS = ("table", "json", "csv")
 
 
 @click.command(cls=Command, epilog=GATE_CODES)
@@ -30,7 +27,6 @@ _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
 @click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON is one object per line.")
 @click.option("--sort", metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of the printed rows.")
 @click.option("--report", type=options.FILE, metavar="FILE", help="Also write an HTML report of the scores.")
-@click.option("--explain-plan", is_flag=True, help="Print how the scores would be computed; compute nothing.")
 @options.accept_baseline
 @options.junit
 @click.option("--baseline", metavar="RUN", help="Compare every other run with this one.")
@@ -39,13 +35,11 @@ _QUERY_FORMATS = ("table", "json", "csv", "spreadsheet")
     "--metrics-file", metavar="FILE", help="Also write the means for Prometheus, to a file that ends in .prom."
 )
 @click.option("--on-verdict", metavar="COMMAND", help="Run this with the gate's verdicts as JSON on its stdin.")
-@click.option("--mlflow", metavar="URI", help="Also log the published night to this MLflow server.")
 def evaluate(
     style: str,
     per_query: bool,
     sort: str | None,
     report: Path | None,
-    explain_plan: bool,
     accept_baseline: str | None,
     junit: Path | None,
     baseline: str | None,
@@ -66,13 +60,13 @@ def evaluate(
     config = load_arguments(arguments)
     columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
     order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
-    extras = {"--baseline": baseline, "--accept-baseline": accept_baseline, "--junit": junit, "--report": report}
-    extras |= {f"--{name.replace('_', '-')}": arguments[name] for name in ("metrics_file", "on_verdict", "mlflow")}
-    _refuse_contradictions(style, per_query, explain_plan, {**extras, "--sort": sort}, config)
-    if explain_plan:
-        echo(job.explain_plan(config).split("\n"))
-        return
+    if per_query and style not in _QUERY_FORMATS:
+        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
+    if per_query and baseline:
+        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one of them")
     if junit is not None:
+        if config.gate is None:
+            raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
         refuse_unwritable(junit)
     comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
     print_rows = functools.partial(print_query_scores, style=style, measures=config.measure_set.columns)
@@ -90,7 +84,7 @@ def evaluate(
                 writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
         # The last one is written first, and each one is written even if another fails.
-        outputs.callback(notify, config, outcome, report, lambda sentence: progress.report_step("warning", sentence))
+        outputs.callback(notify, config, outcome, lambda sentence: progress.report_step("warning", sentence))
         if not per_query:
             outputs.callback(_print, outcome, comparison, style, order)
         if report is not None:
@@ -98,22 +92,6 @@ def evaluate(
         if junit is not None:
             outputs.callback(write_junit, junit, outcome.verdicts)
     raise SystemExit(outcome.exit_code)
-
-
-def _refuse_contradictions(
-    style: str, per_query: bool, explain_plan: bool, extras: Mapping[str, object], config: "EvaluationConfig"
-) -> None:
-    if per_query and style not in _QUERY_FORMATS:
-        raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
-    if per_query and extras["--baseline"]:
-        raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one of them")
-    if explain_plan and (style != "table" or per_query or any(value is not None for value in extras.values())):
-        raise ConfigurationError(
-            "arguments: --explain-plan prints text and computes nothing; omit --format, --per-query, "
-            f"{', '.join(extras)}"
-        )
-    if extras["--junit"] is not None and config.gate is None:
-        raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
 
 
 def _print(

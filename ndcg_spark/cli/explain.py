@@ -9,7 +9,7 @@ from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import is_night, load_arguments
 
 #: The options of evaluations that this command lacks, or has with another meaning.
-_NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run", "wait_for_input")
+_NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run")
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)
@@ -33,8 +33,7 @@ def explain(
 
     Takes judgments and results, or a folder with a published night and its documents (--date, else the newest).
 
-    Shows what each document adds and loses, what would help most, which relevant documents are missing, and how the
-    unjudged documents could change the score.
+    Shows what each document adds and loses, and which relevant documents are missing.
     """
     from ndcg_spark.explanation.request import ExplainRequest
     from ndcg_spark.report.explanations import print_explanations

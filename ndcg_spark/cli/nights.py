@@ -44,9 +44,9 @@ def nights(output: str, measures: str | None, style: str) -> None:
 )
 @options.number("--max-drop", "DIFFERENCE", _MAX_DROP, click.FloatRange(min=0), 0.02)
 @options.number("--floor", "DIFFERENCE", _FLOOR, click.FloatRange(min=0), 0.005)
-@options.output_format("table", "json", "csv", "spreadsheet", "png", "svg")
+@options.output_format("table", "json", "csv")
 def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
-    """Plot the scores of the nights, and point out unusual ones.
+    """Show the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.
     """

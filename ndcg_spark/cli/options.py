@@ -14,7 +14,7 @@ _Option = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path)
 #: The formats of tables and rows.
-FORMATS = ("table", "json", "csv", "spreadsheet", "markdown", "latex")
+FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 def _text(option: str, metavar: str, words: str, **more: Any) -> _Option:
@@ -103,8 +103,8 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     ),
     "documents": _text(
         "--documents",
-        "top|lists|worst",
-        "Also keep the ranked documents: of judged queries, of all queries, or of those that lost most.",
+        "all|N",
+        "Also keep the ranked documents: of all judged queries, or of the N queries of each run that changed most.",
     ),
     "cutoffs": _text("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     "measures": _text(
@@ -112,12 +112,6 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         "MEASURE[,...]",
         "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or as "
         "papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
-    ),
-    "bounds": click.option(
-        "--bounds",
-        is_flag=True,
-        default=None,
-        help="Compute the lowest and the highest NDCG that judging the unjudged documents could give.",
     ),
     "convention": _text("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
     "set": _texts("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
@@ -151,7 +145,6 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "min_judged_rate": _fraction(
         "--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"
     ),
-    "wait_for_input": _text("--wait-for-input", "DURATION", "Wait for inputs that are late, e.g. 90m or 2h."),
     "config": _text("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     "engine": config_engine,
     "remote": remote,

@@ -25,7 +25,6 @@ from ndcg_spark.report.console import echo
     help="Night to compare with. [default: as the gate did, else the newest with the same judgments]",
 )
 @click.option("--slices", metavar="FILE", help="Also compare these slices of queries: query_id, attribute, value.")
-@click.option("--png", type=options.FILE, metavar="FOLDER", help="Also write the plots to this folder.")
 @options.engine
 @options.remote
 def report(
@@ -53,5 +52,5 @@ def report(
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     set_outcome("run it again")
     with Progress().running() as progress:
-        _, written = write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
-    echo(map(str, written))
+        write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
+    echo([str(arguments["html"])])

@@ -55,6 +55,17 @@ def expected_datasets(nights: Sequence[CommittedNight], dataset: str, evaluated_
     return found
 
 
+def arrived(nights: Iterable[CommittedNight], evaluated_on: str) -> set[str]:
+    """The datasets that have a night of a date, without those that a later evaluation of it had no results of."""
+    of_date = [night for night in nights if night.evaluated_on == evaluated_on]
+    return {night.dataset for night in of_date if not any(_lacks(other, night) for other in of_date)}
+
+
+def _lacks(other: CommittedNight, night: CommittedNight) -> bool:
+    is_later = other.record.get("committed_at", "") >= night.record.get("committed_at", "")
+    return is_later and night.dataset in other.record.get("datasets_without_results", ())
+
+
 def together(nights: Iterable[CommittedNight], night: CommittedNight) -> list[str]:
     """The datasets that were evaluated together with a night, even if it was later evaluated again alone."""
     of_date = (each for each in nights if each.evaluated_on == night.evaluated_on and each.dataset != night.dataset)

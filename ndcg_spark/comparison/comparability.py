@@ -82,12 +82,6 @@ def unchanged_queries(scores: DataFrame, baseline: DataFrame) -> DataFrame:
     return both.where(F.col("ours") == F.col("theirs")).select("query_id")
 
 
-def rejudged_queries(scores: DataFrame, baseline: DataFrame) -> DataFrame:
-    """One row per query that both QUERY_SCORES judge differently, in no order: query_id."""
-    both = _hashes(scores, "ours").join(_hashes(baseline, "theirs"), on=["query_id"], how="inner")
-    return both.where(F.col("ours") != F.col("theirs")).select("query_id")
-
-
 def _hashes(scores: DataFrame, name: str) -> DataFrame:
     """One row per judged query of a night: query_id, and the hash of its judgments under this name.
 

@@ -44,8 +44,6 @@ class Comparison:
     slices_differ: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: For each of `rows`, the number of queries that lost at least so much, by the requested sizes of losses.
     losses: list[dict[float, int]] = dataclasses.field(default_factory=list)
-    #: The rows of CHANGE_PARTS, by dataset, run and cutoff, if nights with other judgments keep what is needed.
-    change_parts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
 def compare_tables(

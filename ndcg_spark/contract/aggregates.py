@@ -50,13 +50,13 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
 
 
-def grades(table: DataFrame, reason: Column) -> Aggregates:
-    """The smallest and the largest grade of the good rows."""
+def best_grade(table: DataFrame, reason: Column) -> Aggregates:
+    """The largest grade of the good rows."""
     grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
     return Aggregates(
         {"grade": F.when(reason.isNull(), grade)},
-        {"worst": F.min("grade"), "best": F.max("grade")},
-        {"worst": F.min("worst"), "best": F.max("best")},
+        {"best": F.max("grade")},
+        {"best": F.max("best")},
     )
 
 
@@ -83,11 +83,12 @@ def scores_of_lists(table: DataFrame, reason: Column) -> Aggregates:
     )
 
 
-def ranks_beside_scores(table: DataFrame, reason: Column) -> Aggregates:
+def ranks_beside_scores(table: DataFrame, reason: Column, files: int = 1) -> Aggregates:
     """Counts of the lists of a run whose ranks contradict their scores.
 
     Of the lists with different scores: how many have a rank 0 or 1, and in how many of those that rank has the smallest
-    score. Of all lists: how many have the rank 1 twice.
+    score. Of all lists: how many have the rank 1 twice, and how many have it with different scores, and so are two
+    lists; also the query of one. The table has so many `files`.
     """
     kinds = dict(table.dtypes)
     rank = as_type(F.col("rank"), _TYPES["rank"], kinds["rank"])
@@ -97,6 +98,8 @@ def ranks_beside_scores(table: DataFrame, reason: Column) -> Aggregates:
     # One number counts both ranks: 1 in its lower half, 0 in its upper half.
     ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(LOW)), F.shiftright("first_ranks", 32)
     repeated = (ones > 1) & (ones < F.col("good"))
+    # Where all ranks are 1 nobody has given any, unless each result may be the first of a file.
+    merged = (F.col("least_top") < F.col("most_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
     # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
     ranked &= ones + zeros < F.col("good")
     # A list with a rank twice is not counted as reversed.
@@ -104,13 +107,21 @@ def ranks_beside_scores(table: DataFrame, reason: Column) -> Aggregates:
     return Aggregates(
         {
             "first_score": F.when(reason.isNull() & rank.isin(0, 1), score),
+            "top_score": F.when(reason.isNull() & (rank == 1), score),
             "first_rank": F.when(reason.isNull() & rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
         },
-        {"first_score": F.min("first_score"), "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0))},
+        {
+            "first_score": F.min("first_score"),
+            "least_top": F.min("top_score"),
+            "most_top": F.max("top_score"),
+            "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0)),
+        },
         {
             "ranked_lists": F.count_if(ranked),
             "reversed_lists": F.count_if(reversed_),
             "repeated_lists": F.count_if(repeated),
+            "merged_lists": F.count_if(merged),
+            "merged_query": F.min(F.when(merged, F.col("query_id"))),
         },
     )
 

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType
+from pyspark.sql.types import DoubleType, IntegerType
 
 from ndcg_spark.casting import as_type
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.counts import ResultCounts, RunCounts
 from ndcg_spark.contract.rows import InputRows
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import WRITTEN, query_key
 from ndcg_spark.table_config import ResultsConfig
@@ -42,6 +43,47 @@ def refuse_two_readings(results: InputRows, counts: ResultCounts, config: Evalua
     if config.convention.based_on == "standard":
         _refuse_opposite_order(results, counts)
     _refuse_swapped_columns(results, counts)
+
+
+def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
+    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`.
+
+    Reads results again only to say where these two are.
+    """
+    merged = sorted((run for run in counts.runs if run.merged_lists), key=lambda run: (run.dataset or "", run.run))
+    if not merged or "order" in config.chosen_options:
+        return
+    run = merged[0]
+    lists, dataset = sum(run.merged_lists for run in merged), f"dataset={run.dataset} " if run.dataset else ""
+    by_file = ", such as --run-from file" if len(results.files) > 1 and not results.runs else ""
+    raise InputError(
+        f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with different scores, e.g. "
+        f"{dataset}run={run.run} query_id={run.merged_query}: {_first_results(results, run, config)}; if two runs "
+        f"share this name, give each its own{by_file}; if scores alone decide, --set order=score"
+    )
+
+
+def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
+    """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
+    kinds = dict(results.table.dtypes)
+    score = as_type(F.col("score"), DoubleType(), kinds["score"])
+    key = {"dataset": run.dataset, "run": None if config.results.run else run.run, "query_id": run.merged_query}
+    of_list = as_type(F.col("rank"), IntegerType(), kinds["rank"]) == 1
+    for name, value in key.items():
+        if value is not None:
+            of_list &= F.col(name).cast("string") == value
+    ((most, least),) = results.table.where(of_list).agg(F.max(score), F.min(score)).collect()
+    part = results.part
+    if part is None or len(results.files) < 2:
+        return f"scores {most!r} and {least!r} in {results.place}"
+    places = []
+    for value in (most, least):
+        files: Sequence[File] = results.files
+        while len(files) > 1:
+            half = files[: len(files) // 2]
+            files = half if part(half)[0].where(of_list & (score == value)).limit(1).count() else files[len(half) :]
+        places.append(files[0].path)
+    return f"score {most!r} in {places[0]} and {least!r} in {places[1]}"
 
 
 def _refuse_ranks_in_json(results: InputRows, counts: ResultCounts, config: EvaluationConfig) -> None:

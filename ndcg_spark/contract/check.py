@@ -24,8 +24,8 @@ from ndcg_spark.scoring.pruning import pruning_of
 _SAMPLE = 10_000
 
 
-def typed_tables(judgments: Source, results: Source, config: EvaluationConfig) -> tuple[DataFrame, DataFrame]:
-    """Both tables with all their rows, in their schemas. Nothing is read.
+def _refuse_unusable(judgments: Source, results: Source, config: EvaluationConfig) -> None:
+    """Refuse tables that cannot be read in their schemas. Nothing is read.
 
     Raises
     ------
@@ -42,7 +42,6 @@ def typed_tables(judgments: Source, results: Source, config: EvaluationConfig) -
             f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
             "map the column away"
         )
-    return typed_judgments, typed_results
 
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
@@ -54,7 +53,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results is
         judged; or a run lacks more queries than allowed.
     """
-    typed_tables(judgments, results, config)
+    _refuse_unusable(judgments, results, config)
     judgment_rows, judgment_counts = check_judgments(judgments, config)
     good_judgments = judgment_rows.good(judgment_counts)
     judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
@@ -71,6 +70,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         results.batches,
     )
     if results.without:
+        limits.refuse_unrelated(tables.result_counts, results.place)
         tables = exclusions.without_excluded(tables, results.without)
     limits.refuse_coverage(tables, config, results.place)
     return tables
@@ -112,6 +112,7 @@ def _checked_results(
     limits.refuse_lost_rows(results, counts.rows)
     limits.refuse_breaches("results", counts.breaches, counts.rows, results.place, config.max_rejected_fraction)
     ambiguity.refuse_values_as_runs(counts, results, config.results)
+    ambiguity.refuse_merged_runs(results, counts, config)
     ambiguity.refuse_two_readings(rows, counts, config)
     good = rows.good(counts)
     ambiguity.refuse_categories_as_runs(good, counts, results, config.results)
@@ -134,7 +135,7 @@ def _count_results(
         floors = floors if _are_mostly_judged(rows.all, judged_queries) else None
     if floors is None or materialize is None:
         has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
-        further = [aggregates.ranks_beside_scores(rows.all, rows.reason)] if has_both else []
+        further = [aggregates.ranks_beside_scores(rows.all, rows.reason, len(results.files))] if has_both else []
         counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further, results.batches)
         cut = None if pruning is None or counts.untrusted is None else partial(pruning.kept, untrusted=counts.untrusted)
         return rows.with_breaches(counts), cut

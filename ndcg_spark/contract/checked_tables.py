@@ -71,6 +71,11 @@ class CheckedTables:
         return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
 
     @property
+    def datasets_without_results(self) -> list[str]:
+        """The datasets that are judged but have no results, sorted."""
+        return sorted(name for name in {*self.judgment_counts.queries}.difference(self.datasets) if name is not None)
+
+    @property
     def parts(self) -> list[Self]:
         """The tables once for each batch, with its results and the counts of its runs only."""
         return [self] if self.batches == WHOLE else [self._of(batch) for batch in self.batches]
@@ -103,7 +108,7 @@ class CheckedTables:
             "results_of_unjudged_queries": sum(run.unjudged_rows for run in runs),
             "excluded_results": self.result_counts.excluded,
             "missing_queries": pairs - sum(run.judged_queries for run in runs),
-            "datasets_without_results": len(set(judged.queries) - set(self.datasets)),
+            "datasets_without_results": len(self.datasets_without_results),
             "rejected_judgments": sum(breach.rows for breach in judged.breaches),
             "rejected_results": sum(breach.rows for breach in self.result_counts.breaches),
             "query_scores": pairs * cutoffs,

@@ -33,8 +33,6 @@ class JudgmentCounts:
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
     #: The largest grade; None if there is no good row.
     best_grade: float | None = None
-    #: The smallest and the largest grade of each dataset, by dataset as in `queries`.
-    grades: Mapping[str | None, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +58,9 @@ class RunCounts:
     ranked_lists: int = 0
     reversed_lists: int = 0
     repeated_lists: int = 0
+    #: Lists that have the rank 1 with different scores, and the query of one; see `aggregates.ranks_beside_scores`.
+    merged_lists: int = 0
+    merged_query: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import casting, rules
 from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import EXCLUDE
 
@@ -15,13 +16,18 @@ from ndcg_spark.schemas import EXCLUDE
 def without_excluded(tables: CheckedTables, exclude: Source) -> CheckedTables:
     """The tables without the results whose query and document are in the table `exclude`; they are counted.
 
-    Runs two Spark jobs. InputError for a row without a query or a document.
+    Runs two Spark jobs. InputError for a row without a query or a document, or if no result of a judged query is left.
     """
     refuse_bad_rows(exclude)
     results = remove_excluded(tables.results, exclude)
     runs = scan.count_runs(results, tables.judged_queries, tables.batches)
     remaining = dataclasses.replace(tables, results=results).with_runs(runs)
     rows = [sum(run.rows for run in each.result_counts.runs) for each in (tables, remaining)]
+    if not any(run.judged_queries for run in runs):
+        raise InputError(
+            f"exclude: no result of a judged query is left, {rows[0] - rows[1]:,} of {rows[0]:,} results are excluded, "
+            f"e.g. of run={tables.result_counts.runs[0].run}; check what {exclude.place} contains"
+        )
     counts = dataclasses.replace(remaining.result_counts, excluded=rows[0] - rows[1])
     return dataclasses.replace(remaining, result_counts=counts)
 

@@ -119,9 +119,10 @@ def refuse_unjudged(rates: Mapping[str, float | None], cutoff: Cutoff, least: fl
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:
         run = min(below, key=lambda name: (below[name], name))
+        to_do = "judge more of what it returns" if below[run] else "check that both tables write document ids alike"
         raise InputError(
             f"results: {len(below)} run(s) with a judged_rate@{format_cutoff(cutoff)} below min_judged_rate={least:g}, "
-            f"e.g. run={run} with {below[run]:.4f}; judge more of what it returns, or allow less"
+            f"e.g. run={run} with {below[run]:.4f}; {to_do}, or allow less"
         )
 
 

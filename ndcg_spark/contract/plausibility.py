@@ -53,6 +53,17 @@ def of_unjudged_runs(returned: ResultCounts) -> str | None:
     )
 
 
+def of_datasets(judged: JudgmentCounts, without_results: Sequence[str]) -> str | None:
+    """Which judged datasets have no results, so that they are not scored."""
+    if not without_results:
+        return None
+    name = without_results[0]
+    return (
+        f"{len(without_results)} dataset(s) judged but without results, e.g. {name} with {judged.queries[name]:,} "
+        "queries; find out why the results are missing, or remove the judgments"
+    )
+
+
 def of_ties(returned: ResultCounts, convention: Convention) -> str | None:
     """Which runs give all results of a query the same score, so that the tie-breaking decides their order."""
     if not convention.needs_score:

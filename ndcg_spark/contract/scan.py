@@ -19,29 +19,27 @@ _EXAMPLE_LENGTH = 200
 #: The fields of RunCounts about the scores and ranks of lists.
 _LIST_COUNTS = (
     *("lists", "tied_lists", "counting_lists", "largest_score"),
-    *("ranked_lists", "reversed_lists", "repeated_lists"),
+    *("ranked_lists", "reversed_lists", "repeated_lists", "merged_lists", "merged_query"),
 )
 
 
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
-    counted = [aggregates.row_counts(reason), aggregates.fingerprint(table, key), aggregates.grades(table, reason)]
+    counted = [aggregates.row_counts(reason), aggregates.fingerprint(table, key), aggregates.best_grade(table, reason)]
     queries = _by_query(table, key, counted)
     dataset = [name for name in key if name == "dataset"]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
     rows = [row for row in queries.groupBy(*dataset).agg(*_totals(counted), judged).collect() if row["rows"]]
     by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
-    graded = [row for row in rows if row["best"] is not None]
     return JudgmentCounts(
         sum(row["rows"] for row in rows),
         by_dataset,
         bad=sum(row["bad"] for row in rows),
         fingerprint=_fingerprint(rows),
         fingerprints=_fingerprints(rows, dataset),
-        best_grade=max((row["best"] for row in graded), default=None),
-        grades={row["dataset"] if dataset else None: (row["worst"], row["best"]) for row in graded},
+        best_grade=max((row["best"] for row in rows if row["best"] is not None), default=None),
     )
 
 

@@ -33,8 +33,6 @@ class Measure:
     sums: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Aggregates over the documents of the whole list, by name.
     lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: What it needs of each list, in words.
-    gathers: str = ""
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Whether it is a sum over ranks, so that it can be averaged over ties.
@@ -52,8 +50,6 @@ class Measure:
 
 _of_relevant = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
 _RELEVANT = {"relevant": "relevant"}
-_COUNT = "the number of relevant documents"
-_RANKS = "the ranks of relevant documents"
 #: The weight of a rank in RBP (Moffat and Zobel 2008).
 _WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 as double))"
 #: ERR: the probability that the reader reaches a document that may satisfy them, and the sum so far.
@@ -75,7 +71,6 @@ MEASURES: dict[str, Measure] = {
         ("P", "Precision"),
         {"precision": "{relevant} / {ranks}"},
         sums=_RELEVANT,
-        gathers=_COUNT,
         averages=True,
     ),
     "recall": _of_relevant(
@@ -84,7 +79,6 @@ MEASURES: dict[str, Measure] = {
         ("R", "Recall"),
         {"recall": "{relevant} / greatest(relevant_documents, 1)"},
         sums=_RELEVANT,
-        gathers=_COUNT,
         averages=True,
         is_ratio=True,
     ),
@@ -98,7 +92,6 @@ MEASURES: dict[str, Measure] = {
             "try_divide(at + 1, rank)), 0D, (so_far, each) -> so_far + each) / greatest(relevant_documents, 1)"
         },
         lists={"relevant_ranks": "sort_array(collect_list(if({listed} and relevant > 0, {rank}, null)))"},
-        gathers=_RANKS,
         is_ratio=True,
     ),
     "rr": _of_relevant(
@@ -107,7 +100,6 @@ MEASURES: dict[str, Measure] = {
         ("RR", "MRR", "mrr"),
         {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
         lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
-        gathers=_RANKS,
     ),
     "success": _of_relevant(
         "1 if a relevant document is within k, else 0",
@@ -115,7 +107,6 @@ MEASURES: dict[str, Measure] = {
         ("Success",),
         {"success": "if({relevant} > 0, 1D, 0D)"},
         sums=_RELEVANT,
-        gathers=_COUNT,
     ),
     "rbp": Measure(
         "rank-biased precision: shares of the highest grade, for a reader who goes on with probability p at each rank",
@@ -129,7 +120,6 @@ MEASURES: dict[str, Measure] = {
         },
         ("worth", "unjudged"),
         sums={"weighted_worth": f"{_WEIGHT} * worth", "weighted_unjudged": f"{_WEIGHT} * unjudged"},
-        gathers="the grades, weighted",
         arguments={"p": "rbp_persistence"},
         averages=True,
     ),
@@ -143,7 +133,6 @@ MEASURES: dict[str, Measure] = {
             "stops": "sort_array(collect_list(if({listed} and stop > 0, named_struct('rank', {rank}, 'stop', stop), "
             "null)))"
         },
-        gathers="the grades in their order",
     ),
     "bpref": _of_relevant(
         "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
@@ -155,7 +144,6 @@ MEASURES: dict[str, Measure] = {
             "judged_ranks": "sort_array(collect_list(if({listed} and judged, {rank} * 2 + cast(relevant as int), "
             "null)))"
         },
-        gathers="which documents are relevant and which are not, in their order",
         is_ratio=True,
         whole=True,
     ),
@@ -166,16 +154,12 @@ MEASURES: dict[str, Measure] = {
         {"judged_share": "{known} / {ranks}"},
         ("known",),
         sums={"known": "known"},
-        gathers="the number of judged documents",
         averages=True,
     ),
 }
 
-#: The columns of the bounds of NDCG.
-BOUNDS = ("ndcg_low", "ndcg_high")
-
 #: The columns of the measures besides NDCG, in the order of the tables.
-COLUMNS = (*(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values), *BOUNDS)
+COLUMNS = tuple(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,8 +167,6 @@ class MeasureSet:
     """The measures of an evaluation and their cutoffs, in the order in which they are listed."""
 
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: Whether to compute the lowest and the highest NDCG that judging the unjudged documents could give.
-    bounds: bool = False
     #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
     first: tuple[str, Cutoff] | None = None
 
@@ -228,8 +210,7 @@ class MeasureSet:
     @property
     def columns(self) -> list[str]:
         """The columns of the measures besides NDCG in the tables of scores, in the order of COLUMNS."""
-        columns = [column for each in self.beside_ndcg.values() for column in each.values]
-        return [*columns, *(BOUNDS if self.bounds else ())]
+        return [column for each in self.beside_ndcg.values() for column in each.values]
 
 
 NDCG_ONLY = MeasureSet()

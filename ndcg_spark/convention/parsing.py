@@ -111,7 +111,7 @@ def parse_measures(
     return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
 
 
-def measure_set_of(texts: Iterable[str], bounds: bool = False, headline: str | None = None) -> MeasureSet:
+def measure_set_of(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
     """The measures of texts that each have a cutoff, such as precision@5; only NDCG if there are none.
 
     `headline` is such a text, by default the first.
@@ -119,13 +119,12 @@ def measure_set_of(texts: Iterable[str], bounds: bool = False, headline: str | N
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
     first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
-    return MeasureSet(parsed.pairs, bounds, first)
+    return MeasureSet(parsed.pairs, first)
 
 
 def measure_set_in(configuration: Mapping[str, Any]) -> MeasureSet:
     """The measures of a configuration in the record of a night."""
-    measures, bounds, headline = (configuration.get(name) for name in ("measures", "bounds", "headline"))
-    return measure_set_of(measures or (), bool(bounds), headline)
+    return measure_set_of(configuration.get("measures") or (), configuration.get("headline"))
 
 
 def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:

@@ -46,17 +46,23 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
     refuse_mixed_sparks()
     had_mode = _CONNECT_MODE in os.environ
     running = None if remote else running_session()
-    remote = remote or os.environ.get("SPARK_REMOTE")
-    if running is not None:
-        engine = (classic if classic.is_classic(running) else connect).engine_of(running)
-    elif remote:
-        engine = connect.connect(remote)
-    elif "PYSPARK_GATEWAY_PORT" in os.environ:
-        engine = classic.submitted(choice)
-    elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
-        engine = embedded.start()
-    else:
-        engine = classic.start_local()
+    # Out of pyspark's sight, which would start every engine there.
+    server = os.environ.pop("SPARK_REMOTE", None)
+    remote = remote or (server if choice == "auto" else None)
+    try:
+        if running is not None:
+            engine = (classic if classic.is_classic(running) else connect).engine_of(running)
+        elif remote:
+            engine = connect.connect(remote)
+        elif "PYSPARK_GATEWAY_PORT" in os.environ:
+            engine = classic.submitted(choice)
+        elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
+            engine = embedded.start()
+        else:
+            engine = classic.start_local()
+    finally:
+        if server is not None:
+            os.environ["SPARK_REMOTE"] = server
     engine = dataclasses.replace(engine, shared=shared)
     try:
         with interrupts.cleaned_up_by(engine.abort), interrupts.cleaned_up_by(engine.scratch.remove):

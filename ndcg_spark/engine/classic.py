@@ -21,6 +21,7 @@ from ndcg_spark.engine.engine import (
     machine_memory,
     start_session,
     suppressing,
+    usable_cores,
 )
 from ndcg_spark.errors import INSTALL_ADVICE, EngineError
 
@@ -31,13 +32,13 @@ _SECONDS_TO_END = 0.4
 
 
 def start_local() -> Engine:
-    """Local Spark on every core of this machine; EngineError without Java."""
+    """Local Spark on every core that this process may use; EngineError without Java."""
     refuse_client()
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    cores = os.cpu_count() or 1
+    cores = usable_cores()
     memory = max(1, int(machine_memory() * MEMORY_SHARE / 2**30))
     builder = (
         SparkSession.builder.master(f"local[{cores}]")

@@ -1,12 +1,10 @@
-"""Spark Connect: a session on a server of Spark or of Sail."""
+"""Spark Connect: a session on a server of Spark, or of the embedded engine of this process."""
 
 import dataclasses
 import functools
 import os
 import sys
-import tempfile
 import uuid
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -47,6 +45,11 @@ def connect(url: str) -> Engine:
     stop = suppressing(session.stop)
     try:
         engine = engine_of(session, url)
+        if engine.kind == "embedded":
+            raise EngineError(
+                f"engine: {engine.name} is a server of Sail; use the embedded engine on that machine, or a Spark "
+                "Connect server of Spark"
+            )
     except BaseException:
         stop()
         raise
@@ -54,24 +57,13 @@ def connect(url: str) -> Engine:
 
 
 def engine_of(session: SparkSession, url: str = "running session") -> Engine:
-    """The engine of a session on a server, which `close` leaves running.
-
-    Raises
-    ------
-    EngineError
-        It is a server of Sail that does not read the files of this machine: its file names would be ambiguous.
-    """
+    """The engine of a session on a server, which `close` leaves running."""
     place = masked(url)
     sail = sail_version(session)
     if sail is None:
         keep_partition_names(session)
         join_in_place(session)
         return Engine(session, "connect", f"Spark {session.version} ({place})", url.startswith("local"))
-    if not _reads_local_files(session):
-        raise EngineError(
-            f"engine: Sail {sail} ({place}) does not read the files of this machine; run ndcg-spark where the "
-            "server is, with the embedded engine, or on a Spark Connect server of Spark"
-        )
     return Engine(session, "embedded", f"Sail {sail} ({place})", True)
 
 
@@ -141,16 +133,3 @@ def limit_retries(session: Any, is_own: bool) -> None:
     retries, longest_pause = (3, 1_000) if is_own else (8, 10_000)
     # The session is Any: before Spark 4.2 the type of its `client` is wrong.
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=longest_pause)])
-
-
-def _reads_local_files(session: SparkSession) -> bool:
-    secret = uuid.uuid4().hex
-    with tempfile.TemporaryDirectory(prefix="ndcg-spark-") as folder:
-        # A server that runs as another user must be able to read the file, which is of no use to anybody else.
-        Path(folder).chmod(0o755)
-        path = Path(folder, "secret.txt")
-        path.write_text(secret, encoding="ascii")
-        try:
-            return [row["value"] for row in session.read.text(str(path)).collect()] == [secret]
-        except failures():
-            return False

@@ -8,7 +8,15 @@ from pyspark.sql import SparkSession
 
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.connect import limit_retries
-from ndcg_spark.engine.engine import CALL_SITES, MEMORY_SHARE, Engine, machine_memory, start_session, suppressing
+from ndcg_spark.engine.engine import (
+    CALL_SITES,
+    MEMORY_SHARE,
+    Engine,
+    machine_memory,
+    start_session,
+    suppressing,
+    usable_cores,
+)
 from ndcg_spark.engine.errors import failures, reason_of
 from ndcg_spark.errors import EngineError, engine_imports, first_line
 
@@ -22,7 +30,7 @@ def start() -> Engine:
         "RUST_LOG": "off",
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
         "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(machine_memory() * MEMORY_SHARE)),
-        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(LEAST_PARTITIONS, 4 * (os.cpu_count() or 1))),
+        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(LEAST_PARTITIONS, 4 * usable_cores())),
         # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the engine.
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
     }.items():

@@ -2,9 +2,10 @@
 
 import contextlib
 import dataclasses
+import math
 import os
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
 from typing import Literal
 
 from pyspark.sql import SparkSession
@@ -19,6 +20,8 @@ Kind = Literal["embedded", "spark", "connect"]
 
 #: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
 MEMORY_SHARE = 0.6
+
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 #: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time.
 #: A server refuses to change it.
@@ -86,10 +89,37 @@ def join_in_place(session: SparkSession) -> None:
 def machine_memory() -> int:
     """The memory that this process may use, in bytes: the machine's, or the limit of its control group if lower."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
-            total = min(total, int(Path(limit).read_text(encoding="ascii")))
+            total = min(total, int((CONTROL_GROUPS / limit).read_text(encoding="ascii")))
     return total
+
+
+def usable_cores() -> int:
+    """The processor cores that this process may use: its affinity, or the quota of its control groups if lower."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for folder in _control_groups():
+        for names in (["cpu.max"], ["cpu.cfs_quota_us", "cpu.cfs_period_us"]):
+            # Without a limit, the quota is "max" or -1.
+            with contextlib.suppress(OSError, ValueError):
+                quota, period = map(int, " ".join((folder / name).read_text("ascii") for name in names).split())
+                cores = min(cores, math.ceil(quota / period)) if quota > 0 else cores
+    return cores
+
+
+def _control_groups() -> Iterator[Path]:
+    """The folders of the control groups that limit this process's time, of version 2 and of version 1.
+
+    In a container, those of the machine may not be there, and its own group is the root.
+    """
+    groups = {PurePath("/")}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines():
+            _, controllers, group = line.split(":", 2)
+            if {"", "cpu"} & set(controllers.split(",")):
+                groups |= {PurePath(group), *PurePath(group).parents}
+    for place in (CONTROL_GROUPS, CONTROL_GROUPS / "cpu"):
+        yield from (place / group.relative_to("/") for group in groups)
 
 
 def suppressing(function: Callable[[], object]) -> Callable[[], None]:

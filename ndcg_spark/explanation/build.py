@@ -4,8 +4,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from ndcg_spark.explanation.model import ANY_RELEVANT, Explanation, Facts, Loss, RankLine, ReturnedDocument
-from ndcg_spark.explanation.what_if import MOST_UNJUDGED, moves, unjudged_documents
+from ndcg_spark.explanation.model import (
+    ANY_RELEVANT,
+    Explanation,
+    Facts,
+    Loss,
+    RankLine,
+    ReturnedDocument,
+    UnjudgedDocument,
+)
 from ndcg_spark.reference import ideal_ranking
 
 #: The documents of the ideal ranking and their gains, by rank; None for any relevant document.
@@ -14,8 +21,8 @@ Ideal = Sequence[tuple[str | None, float]]
 _SAME = 1e-9
 
 
-def explain(facts: Facts, most_unjudged: int = MOST_UNJUDGED) -> Explanation:
-    """The explanation of the facts, with at most this many unjudged documents."""
+def explain(facts: Facts) -> Explanation:
+    """The explanation of the facts."""
     listed, convention = facts.listed, facts.convention
     first = [each.doc_id for each in listed]
     ideal = ideal_ranking(facts.ideal_gains, convention, facts.cutoff, len(listed), first)
@@ -23,10 +30,9 @@ def explain(facts: Facts, most_unjudged: int = MOST_UNJUDGED) -> Explanation:
     # A night stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
     known = facts.whole or (convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME)
     if not known:
-        return Explanation(facts, _lines(facts, []), [], [], [], [], ideal_known=False)
+        return Explanation(facts, _lines(facts, []), [], [], [], ideal_known=False)
     lost = [each for each in losses(facts, ideal, contributions(facts)) if each.loss]
-    further = (absent(facts), moves(facts, ideal), unjudged_documents(facts, most_unjudged))
-    return Explanation(facts, _lines(facts, ideal), lost, *further, ideal_known=True)
+    return Explanation(facts, _lines(facts, ideal), lost, absent(facts), unjudged(facts), ideal_known=True)
 
 
 def _lines(facts: Facts, ideal: Ideal) -> list[RankLine]:
@@ -111,6 +117,22 @@ def absent(facts: Facts) -> list[Loss]:
             where = _place_of(each.doc_id, row, facts)
             beyond.append(Loss(each.doc_id, each.relevance, rank, where, None, each.gain or 0.0, 0.0))
     return sorted(beyond, key=lambda each: (-each.gain, each.rank is None, each.rank or 0))
+
+
+def unjudged(facts: Facts) -> list[UnjudgedDocument]:
+    """The unjudged documents within the cutoff, by rank.
+
+    With unjudged=drop these are the documents that would be within the cutoff if they were judged.
+    """
+    convention, cutoff = facts.convention, facts.cutoff
+    if convention.unjudged != "drop":
+        return [UnjudgedDocument(each.doc_id, each.rank) for each in facts.listed[:cutoff] if each.relevance is None]
+    places = [each.place for each in facts.listed]
+    last = math.inf if cutoff is None or len(places) < cutoff else places[cutoff - 1]
+    dropped = (each for each in facts.returned if each.relevance is None and each.rank is None and each.place < last)
+    by_place = sorted(dropped, key=lambda each: each.place)
+    excluded = facts.query_id if convention.exclude_query_as_document else None
+    return [UnjudgedDocument(each.doc_id, None) for each in by_place if each.doc_id != excluded]
 
 
 def _place_of(document: str, row: ReturnedDocument | None, facts: Facts) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark import reference
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.explanation.build import explain
-from ndcg_spark.explanation.model import Facts, JudgedDocument, PossibleGrade, ReturnedDocument, Score
+from ndcg_spark.explanation.model import Facts, JudgedDocument, ReturnedDocument, Score
 from ndcg_spark.explanation.request import Explained, ExplainRequest
 from ndcg_spark.tables.sorting import best_first
 
@@ -17,7 +17,6 @@ def facts_of(
     score: Row,
     returned: Iterable[Row],
     judged: Iterable[Row],
-    grades: tuple[float | None, float | None],
     convention: Convention,
     whole: bool = True,
 ) -> Facts:
@@ -31,16 +30,12 @@ def facts_of(
         Of `scoring.documents.returned_documents`, of this run and perhaps of others.
     judged : rows
         doc_id, relevance and gain of the judged documents of the query.
-    grades : tuple
-        The best and the worst grade of the judgments.
     """
     documents = [_returned(row) for row in returned if row["run"] == score["run"]]
     judged_documents = [JudgedDocument(row["doc_id"], row["relevance"], row["gain"]) for row in judged]
     ranks = max(len(documents), len(judged_documents)) + 1
     if convention.ideal == "k_relevant":
         ranks = max(ranks, score["cutoff"] or 0)
-    # A negative grade that is ignored is no worse than not being relevant.
-    best, worst = (grade if grade is None or convention.negative == "keep" else max(grade, 0.0) for grade in grades)
     return Facts(
         **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
         convention=convention,
@@ -48,9 +43,6 @@ def facts_of(
         returned=documents,
         judged=judged_documents,
         discounts=reference.discounts(ranks, convention.discount),
-        unjudged_gain=reference.unjudged_gain(convention),
-        best=_grade(best, convention),
-        worst=_grade(worst, convention),
         whole=whole,
     )
 
@@ -66,7 +58,3 @@ def _returned(row: Row) -> ReturnedDocument:
     fields = {name: row[name] for name in ("doc_id", "place", "tie_group", "score", "relevance", "own_gain", "gain")}
     on_list = row["on_list"]
     return ReturnedDocument(**fields, rank=row["rank"] if on_list else None, tied=row["tied"] and on_list)
-
-
-def _grade(relevance: float | None, convention: Convention) -> PossibleGrade | None:
-    return None if relevance is None else PossibleGrade(relevance, reference.gain(relevance, convention))

@@ -40,14 +40,6 @@ class JudgedDocument:
 
 
 @dataclasses.dataclass(frozen=True)
-class PossibleGrade:
-    """A grade that an unjudged document could get, and its gain; None if it would still count as unjudged."""
-
-    relevance: float
-    gain: float | None
-
-
-@dataclasses.dataclass(frozen=True)
 class Score:
     """The evaluation's scores of the query: a row of QUERY_SCORES without its key."""
 
@@ -74,10 +66,6 @@ class Facts:
     judged: Sequence[JudgedDocument]
     #: The discount of every rank from 1, for one rank more than the longer list has.
     discounts: Sequence[float]
-    #: The gain of an unjudged document, and the best and the worst grade of the judgments.
-    unjudged_gain: float
-    best: PossibleGrade | None
-    worst: PossibleGrade | None
     #: Whether `returned` has the whole list and `judged` every judged document. If not, both have only documents within
     #: the cutoff, which is what a published night keeps.
     whole: bool = True
@@ -130,27 +118,12 @@ class Loss:
 
 
 @dataclasses.dataclass(frozen=True)
-class Move:
-    """The score if one document were moved to its rank in the ideal ranking and the others kept their order."""
-
-    doc_id: str
-    relevance: float | None
-    #: Its rank now; None if it is not in the list.
-    rank: int | None
-    ideal_rank: int
-    ndcg: float
-    change: float
-
-
-@dataclasses.dataclass(frozen=True)
 class UnjudgedDocument:
-    """The score if one unjudged document had the best, or the worst, grade of the judgments."""
+    """An unjudged document within the cutoff, or one that would be there if it were judged."""
 
     doc_id: str
-    #: None if the convention removes it from the list; with a grade, it would return to its place.
+    #: None if the convention removes it from the list.
     rank: int | None
-    ndcg_if_best: float | None
-    ndcg_if_worst: float | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +136,6 @@ class Explanation:
     losses: list[Loss]
     #: The relevant documents that are not within the cutoff.
     absent: list[Loss]
-    would_help: list[Move]
     unjudged: list[UnjudgedDocument]
     #: Whether every document of the ideal ranking is known. If not, there are only `lines`, without their ideal.
     ideal_known: bool

@@ -45,10 +45,16 @@ class Night:
     datasets: Sequence[str] = ()
     #: How many nights its scores are the mean of: the night itself, and comparable good nights before it.
     nights: int = 1
-    #: By run, measure and cutoff, the standard deviation of the differences between comparable good nights.
-    noise: Mapping[tuple[str, str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The keys of the checks that failed in each of the previous nights that the gate takes into account.
-    failed_before: Collection[tuple[Any, ...]] = ()
+    #: The date of the first of them.
+    first_night: str | None = None
+    #: The verdict on the night of the dataset before it; None without one.
+    previous: str | None = None
+    #: The datasets that its evaluation found judged but without results.
+    without_results: Collection[str] = ()
+    #: If the gate compares no nights, the runs of the last good one, which are expected all the same.
+    expected_runs: Collection[str] = ()
+    #: Why these are not known.
+    unreadable: str | None = None
 
     @classmethod
     def of_record(cls, dataset: str, evaluated_on: str, record: Mapping[str, Any], scores: Sequence[Row]) -> "Night":
@@ -97,8 +103,8 @@ class Baseline:
     expected: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: The warnings of the comparison.
     warnings: Sequence[str] = ()
-    #: The run and the id of the queries that lost most by the first check's measure, if they were requested.
-    lost: Sequence[tuple[str, str]] = ()
+    #: The run and the id of the queries that changed most by the first check's measure, if they were requested.
+    most_changed: Sequence[tuple[str, str]] = ()
 
     def row(self, key: Key) -> Row | None:
         """Its row with this key, if there is one."""
@@ -145,6 +151,7 @@ class Baseline:
             "baseline": self.config.name,
             "night": self.evaluated_on,
             "nights": self.night and self.night.nights,
+            "first_night": self.night and self.night.first_night,
             "evaluation_id": self.night and self.night.evaluation_id,
             "judged_queries": self.changes.queries or None,
             "queries_with_other_judgments": self.changes.changed,

@@ -26,8 +26,6 @@ class RunCheck:
     run: str | None
     row: Row | None
     refused: Refusal | None
-    #: As in Finding.
-    noise: float | None = None
 
     @property
     def subject(self) -> str:
@@ -59,28 +57,20 @@ def run_checks(
                 if baseline is None:
                     yield start(run, *_above(gate, check, run, tonight, minimums))
                 else:
-                    found = _compared(gate, check, run, tonight, baseline, criterion)
-                    yield start(run, *found, _noise(check, run, tonight, baseline, criterion))
+                    yield start(run, *_compared(gate, check, run, tonight, baseline, criterion))
             if not runs:
                 nothing = f"{check.subject(None)}: this night has no run besides the baseline"
                 yield start(None, None, (Code.MISSING_RUN, nothing))
 
 
-def _noise(check: CheckConfig, run: str, tonight: Night, baseline: Baseline, criterion: str) -> float | None:
-    """The noise of what is measured; it is known only for all queries."""
-    if criterion != "drop" or check.slice or check.weighted or baseline.night is None:
-        return None
-    return tonight.noise.get((run, check.measure, check.cutoff))
-
-
 def _runs(check: CheckConfig, tonight: Night, expected: Iterable[Baseline], source: Baseline | None) -> Sequence[str]:
-    """The runs of a check: those that it names, or all of tonight and of the expected baselines.
+    """The runs of a check: those that it names, or all of tonight, of the expected baselines, and else expected.
 
     In this way, a run that did not arrive is noticed. The run that the others are compared with is not included.
     """
     if check.runs is not None:
         return check.runs
-    names = {*tonight.runs, *(run for each in expected for run in each.runs)}
+    names = {*tonight.runs, *tonight.expected_runs, *(run for each in expected for run in each.runs)}
     return sorted(names - {source.config.run if source else None})
 
 
@@ -106,6 +96,8 @@ def _compared(
 def _above(gate: GateConfig, check: CheckConfig, run: str, tonight: Night, minimums: Minimums) -> _Found:
     """The row that compares a run with the minimum of a check, or the reason why it decides nothing."""
     absent = _absent(check, run, tonight, "this night")
+    if absent is None and tonight.unreadable:
+        absent = Code.UNREADABLE, f"the published nights cannot be used, {tonight.unreadable}"
     if absent:
         return None, absent
     key = (run, check.measure, check.cutoff, *check.attribute_and_value)

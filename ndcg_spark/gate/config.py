@@ -130,42 +130,12 @@ class CheckConfig(_Tolerance):
         return attribute, value
 
 
-class ListsConfig(Strict):
-    """How much lists may or must change since the first baseline that is a night, by default since the night before."""
-
-    runs: Annotated[list[_Name], Field(min_length=1), AfterValidator(_each_once)] | None = None
-    cutoff: Annotated[int, Field(ge=1)]
-    #: Among the queries for which either night returned something, the share whose list changed.
-    max_changed_share: _Fraction | None = None
-    min_changed_share: _Fraction | None = None
-    #: The means over these queries.
-    max_moved_discount: _Fraction | None = None
-    min_rbo: _Fraction | None = None
-    severity: Literal["fail", "warn"] = "warn"
-
-    @property
-    def limits(self) -> dict[str, float]:
-        """Its limits, by their keys."""
-        names = ("max_changed_share", "min_changed_share", "max_moved_discount", "min_rbo")
-        return {name: limit for name in names if (limit := getattr(self, name)) is not None}
-
-    @model_validator(mode="after")
-    def _limited(self) -> Self:
-        if not self.limits:
-            raise ValueError("no limit; give max_changed_share, min_changed_share, max_moved_discount or min_rbo")
-        return self
-
-
 class GateConfig(Strict):
     """When a night passes, when it fails, and when there is no verdict."""
 
     rule: Literal["regression", "noninferiority", "threshold"] = "regression"
     #: The level per night, two-sided: an unchanged system fails in at most alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
-    #: Sets alpha: `1 per 100 nights` is an alpha of 0.02.
-    false_alarms: str | None = None
-    #: In how many nights in a row a check must fail before the gate does.
-    confirm: Annotated[int, Field(ge=1, le=7)] = 1
     correction: Literal["holm", "none"] = "holm"
     test: Literal["t", "randomization"] = "t"
     seed: int = 0
@@ -177,16 +147,6 @@ class GateConfig(Strict):
     on_same_results: Literal["note", "fail"] = "note"
     baseline: tuple[BaselineConfig, ...] = ()
     check: tuple[CheckConfig, ...] = ()
-    lists: tuple[ListsConfig, ...] = ()
-
-    @model_validator(mode="after")
-    def _level(self) -> Self:
-        if self.false_alarms is not None:
-            alpha = 2 * config_values.false_alarm_rate(self.false_alarms)
-            if "alpha" in self.model_fields_set and self.alpha != alpha:
-                raise ValueError(f"false_alarms sets alpha to {alpha:g}; leave one of them out")
-            self.__dict__["alpha"] = alpha
-        return self
 
     @property
     def cutoffs(self) -> list[Cutoff]:
@@ -197,11 +157,6 @@ class GateConfig(Strict):
     def compares_nights(self) -> bool:
         """Whether any of its baselines is a night."""
         return any(baseline.run is None for baseline in self.baseline)
-
-    @property
-    def measures(self) -> list[str]:
-        """The measures of all checks, each once."""
-        return list(dict.fromkeys(check.measure for check in self.check))
 
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> list[str]:
@@ -222,10 +177,6 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
             found.append(f"{place}.weighted: there are no weights; name their table, [query_weights] with path")
         found += _of_baselines(place, check, gate.baseline)
         found += _impossible(place, check)
-    for number, lists in enumerate(gate.lists):
-        if lists.cutoff not in cutoffs:
-            known = ", ".join(format_cutoff(cutoff) for cutoff in cutoffs)
-            found.append(f"gate.lists.{number}.cutoff: {lists.cutoff} is not evaluated; cutoffs has {known}")
     return found
 
 

@@ -3,6 +3,7 @@
 Fail closed: whatever was not measured, or cannot be compared, is not a pass.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -12,8 +13,6 @@ from ndcg_spark.gate.baseline import Baseline, Night, Refusal, refused_datasets
 from ndcg_spark.gate.checks import Minimums, run_checks
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.findings import effect_of, findings
-from ndcg_spark.gate.list_checks import list_findings
-from ndcg_spark.gate.lists import NO_LISTS, ComparedLists
 from ndcg_spark.gate.verdict import EXIT_CODES, Code, Effect, Finding, Outcome, Verdict, Word
 
 #: The criteria of findings that belong to no check.
@@ -26,31 +25,36 @@ def decide(
     baselines: Sequence[Baseline],
     accepted: str | None = None,
     minimums: Minimums = MappingProxyType({}),
-    lists: ComparedLists = NO_LISTS,
 ) -> Verdict:
     """The verdict on a night.
 
-    `baselines` has every baseline of the gate, in its order, `minimums` the rows of every `min_value`, and `lists` how
-    much the lists changed. `accepted` is why this night is accepted as a baseline of later ones: the verdict stays the
-    same, but if it is `none`, the exit code is 0.
+    `baselines` has every baseline of the gate, in its order, and `minimums` the rows of every `min_value`.
+    `accepted` is why this night is accepted as a baseline of later ones: the verdict stays the same, but if it is
+    `none`, the exit code is 0.
     """
     found = [
         *_missing_datasets(gate, tonight, baselines),
-        *findings(gate, list(run_checks(gate, tonight, baselines, minimums)), tonight.failed_before),
-        *list_findings(gate, tonight, lists, tonight.failed_before),
+        *findings(gate, list(run_checks(gate, tonight, baselines, minimums))),
         *_same_results(gate, tonight, baselines),
     ]
     warnings = [_of_unchanged(each) for each in baselines if each.changes.changed and not each.refused]
-    warnings += [*_of_noise(found), *(sentence for each in baselines for sentence in each.warnings)]
+    warnings += [sentence for each in baselines for sentence in each.warnings]
     of_records = [each.as_json() for each in baselines]
-    return _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
+    verdict = _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
+    return dataclasses.replace(verdict, previous=tonight.previous)
 
 
-def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str) -> Verdict:
-    """The verdict on a dataset that has no night of this date; `newest` is the date of its last night before that."""
+def decide_absent(gate: GateConfig, dataset: str, evaluated_on: str, newest: str | None = None) -> Verdict:
+    """The verdict on a dataset that has no night of this date.
+
+    `newest` is the date of its last night before that; without it, the dataset was judged but had no results.
+    """
     reason = (
         f"the dataset {dataset} has no night of {evaluated_on}; its last night before that is of {newest}; find out "
         "why or, if it was given up, name the others with --dataset"
+        if newest
+        else f"the dataset {dataset} is judged but has no results in the evaluation of {evaluated_on}; find out why "
+        "or, if it was given up, remove its judgments"
     )
     return _verdict(gate, dataset, evaluated_on, [_datasets(gate, "gate", (Code.MISSING_DATASET, reason))])
 
@@ -96,7 +100,7 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
         if reasons:
             more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
             return word, deciding[0].code, f"{reasons[0]}{more}"
-    if not (gate.check or gate.lists):
+    if not gate.check:
         return Word.NONE, Code.NO_CHECKS, "the gate has no checks; add a [[gate.check]]"
     if all(finding.outcome is Outcome.INCOMPARABLE or finding.criterion in _OF_NO_CHECK for finding in found):
         return Word.NONE, found[0].code, found[0].reason
@@ -108,19 +112,6 @@ def _word(gate: GateConfig, found: Sequence[Finding]) -> tuple[Word, str, str]:
 
 def _drop(finding: Finding) -> float:
     return finding.value or 0.0 if finding.criterion == "drop" else 0.0
-
-
-def _of_noise(found: Sequence[Finding]) -> list[str]:
-    """A warning if an unchanged system varies from night to night by more than half of the allowed drop."""
-    noisy = [each for each in found if each.noise and each.threshold is not None and -each.threshold < 2 * each.noise]
-    if not noisy:
-        return []
-    first = noisy[0]
-    return [
-        f"{len(noisy)} check(s) allow less than twice the usual change, e.g. {first.measure}@{first.cutoff} of "
-        f"{first.run} {-(first.threshold or 0.0):.4f}, where nights differ by {first.noise:.4f} (standard "
-        "deviation); expect nights without a verdict, allow more, or add queries"
-    ]
 
 
 def _of_unchanged(baseline: Baseline) -> str:
@@ -143,7 +134,7 @@ def _missing_datasets(gate: GateConfig, tonight: Night, baselines: Sequence[Base
 
 def _datasets(gate: GateConfig, place: str, refused: Refusal, baseline: Baseline | None = None) -> Finding:
     # Every check would have measured the missing dataset, and it may be that all of them only warn.
-    severities = {*(check.severity for check in gate.check), *(check.severity for check in gate.lists)}
+    severities = {check.severity for check in gate.check}
     severity = "fail" if "fail" in severities else "warn"
     code, reason = refused
     return Finding(

@@ -1,7 +1,7 @@
 """What each check found for a run: the outcome, the numbers that decided it, and a sentence."""
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ndcg_spark.gate.checks import RunCheck
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.hypotheses import Test, p_value, tests
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
-from ndcg_spark.gate.verdict import Code, Effect, Finding, Outcome, check_key
+from ndcg_spark.gate.verdict import Code, Effect, Finding, Outcome
 
 _NUMBERS = ("mean", "baseline_mean", "interval_low", "interval_high", "p_value")
 #: The numbers that a criterion cannot do without.
@@ -37,12 +37,9 @@ class _Decided(NamedTuple):
     numbers: Mapping[str, float | None] = MappingProxyType({})
 
 
-def findings(gate: GateConfig, checks: Sequence[RunCheck], failed_before: Collection[Hashable] = ()) -> list[Finding]:
-    """One finding per check of a run, in their order.
-
-    `failed_before` has the keys of the checks that failed in the previous nights, if the gate requires confirmation.
-    """
-    return [_finding(gate, each, test, failed_before) for each, test in zip(checks, tests(gate, checks), strict=True)]
+def findings(gate: GateConfig, checks: Sequence[RunCheck]) -> list[Finding]:
+    """One finding per check of a run, in their order."""
+    return [_finding(gate, each, test) for each, test in zip(checks, tests(gate, checks), strict=True)]
 
 
 def effect_of(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
@@ -56,11 +53,11 @@ def effect_of(gate: GateConfig, severity: str, outcome: Outcome) -> Effect:
     return Effect.FAIL if outcome is Outcome.FAIL else Effect.NONE
 
 
-def _finding(gate: GateConfig, each: RunCheck, test: Test, failed_before: Collection[Hashable]) -> Finding:
+def _finding(gate: GateConfig, each: RunCheck, test: Test) -> Finding:
     check, row, baseline = each.check, each.row or {}, each.baseline
     decided = _decided(gate, each, test)
     numbers = {**{name: row.get(name) for name in _NUMBERS}, **decided.numbers}
-    found = Finding(
+    return Finding(
         check=each.place,
         criterion=each.criterion,
         severity=check.severity,
@@ -80,21 +77,10 @@ def _finding(gate: GateConfig, each: RunCheck, test: Test, failed_before: Collec
         threshold=decided.threshold,
         **{name: _finite(number) for name, number in numbers.items()},
         p_adjusted=_finite(test.p),
-        noise=each.noise,
         queries=row.get("queries"),
         unpaired_queries=row.get("unpaired_queries"),
         flags=tuple(row.get("flags") or ()),
     )
-    return confirmed(gate, found, failed_before)
-
-
-def confirmed(gate: GateConfig, found: Finding, failed_before: Collection[Hashable]) -> Finding:
-    """The finding; without a verdict if it fails but the previous nights do not confirm it, as the gate requires."""
-    if gate.confirm == 1 or found.effect is not Effect.FAIL or check_key(vars(found)) in failed_before:
-        return found
-    words = f"{found.reason}; the gate fails if this happens in {gate.confirm} nights in a row"
-    changed = {"effect": Effect.NONE, "code": Code.NOT_CONFIRMED, "reason": words}
-    return Finding(**{**vars(found), **changed})
 
 
 def _decided(gate: GateConfig, each: RunCheck, test: Test) -> _Decided:

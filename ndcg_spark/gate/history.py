@@ -2,25 +2,18 @@
 
 import contextlib
 import dataclasses
-import itertools
-import statistics
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark import engine
-from ndcg_spark.comparison.baselines import alike, baseline_night, earlier, expected_datasets, together
-from ndcg_spark.comparison.comparability import different_options, fingerprint
-from ndcg_spark.comparison.trend import LEAST, WINDOW
-from ndcg_spark.config_values import RECENT_GOOD
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.comparison.baselines import alike, arrived, baseline_night, earlier, expected_datasets, together
+from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import BaselineConfig
-from ndcg_spark.gate.verdict import Outcome, check_key
 from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
 from ndcg_spark.nights.records import CommittedNight, committed, unreplaced
 from ndcg_spark.schemas import QUERY_SCORES
@@ -49,42 +42,24 @@ class History:
         if found is None:
             return None
         most = config.nights if config.night == RECENT_GOOD else 1
-        nights = len(alike(self.nights, found, most))
-        return dataclasses.replace(night_of(found), datasets=together(self.nights, found), nights=nights)
+        nights = alike(self.nights, found, most)
+        datasets, first = together(self.nights, found), nights[0].evaluated_on
+        return dataclasses.replace(night_of(found), datasets=datasets, nights=len(nights), first_night=first)
 
-    def known_of(self, tonight: Night, measures: Sequence[str], confirm: int) -> Night:
-        """Tonight with what its history adds: its noise, the checks that failed before, the other datasets of its date.
-
-        `measures` are those whose noise is wanted; `confirm` is how many nights in a row must fail.
-        """
-        there = {night.dataset for night in self.nights if night.evaluated_on == tonight.evaluated_on}
-        before = earlier(self.nights, tonight.dataset, tonight.evaluated_on)[-(confirm - 1) :] if confirm > 1 else []
-        failed = [_failed(night) for night in before]
+    def known_of(self, tonight: Night) -> Night:
+        """Tonight with what its history adds: the other datasets of its date, and the verdict on the night before."""
+        # A night of the same date that an earlier evaluation has left is no arrival.
+        there = arrived(self.nights, tonight.evaluated_on).difference(tonight.without_results)
+        before = earlier(self.nights, tonight.dataset, tonight.evaluated_on)[-1:]
+        verdicts = [(night.record.get("verdict") or {}).get("verdict") for night in before]
         return dataclasses.replace(
-            tonight,
-            datasets=sorted({*tonight.datasets, *there}),
-            noise=self._noise(tonight, measures),
-            failed_before=frozenset.intersection(*failed) if len(failed) == confirm - 1 and failed else (),
+            tonight, datasets=sorted({*tonight.datasets, *there}), previous=next(iter(verdicts), None)
         )
 
-    def _noise(self, tonight: Night, measures: Sequence[str]) -> dict[tuple[str, str, Cutoff], float]:
-        """The standard deviation of the difference between successive comparable nights, without those found worse."""
-        last = baseline_night(self.nights, tonight.dataset, tonight.evaluated_on, RECENT_GOOD)
-        if last is None or different_options(tonight.options, last.record.get("options", {})):
-            return {}
-        if fingerprint(last.record, "judgments", last.dataset) != tonight.judgments:
-            return {}
-        scores: dict[tuple[str, str, Cutoff], list[float]] = {}
-        for rows in read_dataset_scores(alike(self.nights, last, WINDOW)):
-            for row in rows:
-                for measure in measures:
-                    if row.get(measure) is not None:
-                        scores.setdefault((row["run"], measure, row["cutoff"]), []).append(row[measure])
-        return {
-            key: statistics.stdev(after - before for before, after in itertools.pairwise(values))
-            for key, values in scores.items()
-            if len(values) > LEAST
-        }
+    def expected_runs(self, dataset: str, evaluated_on: str) -> list[str]:
+        """The runs of the last good night of a dataset before a date."""
+        found = baseline_night(self.nights, dataset, evaluated_on, LAST_GOOD)
+        return night_of(found).runs if found else []
 
     def expected(self, dataset: str, evaluated_on: str) -> dict[str, str]:
         """As `expected_datasets`."""
@@ -124,12 +99,6 @@ class History:
         place = (night.dataset, night.evaluated_on)
         found = next(each for each in self.nights if (each.dataset, each.evaluated_on) == place)
         return alike(self.nights, found, night.nights)
-
-
-def _failed(night: CommittedNight) -> frozenset[tuple[Any, ...]]:
-    """The keys of the checks of a night that failed, whether or not that was confirmed."""
-    of_night = (night.record.get("verdict") or {}).get("findings", ())
-    return frozenset(check_key(finding) for finding in of_night if finding["outcome"] == Outcome.FAIL)
 
 
 def night_of(night: CommittedNight) -> Night:

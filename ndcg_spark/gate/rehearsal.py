@@ -6,13 +6,12 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.history import History, night_of
-from ndcg_spark.gate.lists import published_lists
 from ndcg_spark.gate.run import run_gate
 from ndcg_spark.gate.verdict import Code, Effect, Verdict
 from ndcg_spark.nights.records import CommittedNight
 
 #: A night with nothing to compare it with counts as accepted, because somebody would have had to accept it.
-_BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS, Code.NO_LISTS)
+_BEGINNINGS = (Code.NO_BASELINE, Code.OTHER_CONVENTION, Code.OTHER_JUDGMENTS)
 
 
 def rehearse(
@@ -35,8 +34,7 @@ def rehearse(
             if not own.baseline and gate.baseline:
                 continue
             scores = known.scores(tonight)
-            lists = published_lists(own, nights, night, history.session)
-            verdict = run_gate(own, tonight, scores, known, attributes, weights, lists=lists).verdict
+            verdict = run_gate(own, tonight, scores, known, attributes, weights).verdict
             nights[number] = _rehearsed(night, verdict)
             yield verdict
 

@@ -1,8 +1,7 @@
 """Run the gate on a night: look up its baselines among the published nights, compare it with them, and decide."""
 
-import contextlib
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -17,7 +16,6 @@ from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_basel
 from ndcg_spark.gate.config import BaselineConfig, CheckConfig, GateConfig
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.history import History
-from ndcg_spark.gate.lists import NO_LISTS, ComparedLists
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.nights.records import ReplacedError
@@ -29,9 +27,9 @@ class GateResult:
 
     verdict: Verdict
     rows: list[dict[str, Any]]
-    #: The run and the id of each query that lost most against the first baseline that could be compared with; if that
-    #: is a run of the same night, also with that run.
-    lost: list[tuple[str, str]]
+    #: The run and the id of each query that changed most against the first baseline that could be compared with; if
+    #: that is a run of the same night, also with that run.
+    changed: list[tuple[str, str]]
 
 
 def run_gate(
@@ -42,12 +40,11 @@ def run_gate(
     attributes: DataFrame | None = None,
     weights: DataFrame | None = None,
     accepted: str | None = None,
-    lost: int = 0,
-    lists: ComparedLists = NO_LISTS,
+    changed: int = 0,
 ) -> GateResult:
     """The verdict on a night whose QUERY_SCORES are `scores`. Runs Spark jobs.
 
-    `lost` is how many of the queries that lost most are named for each run, and `lists` how much its lists changed.
+    `changed` is how many of the queries that changed most are named for each run.
 
     Raises
     ------
@@ -56,24 +53,24 @@ def run_gate(
     ReplacedError
         A night that this one was compared with was evaluated again in the meantime.
     """
-    with _unless_unreadable():
-        tonight = history.known_of(tonight, gate.measures, gate.confirm)
-    run = _GateRun(gate, tonight, scores, history, attributes, weights, lost)
-    baselines = [run.baseline(config) for config in gate.baseline]
-    rows = {id(row): dict(row) for each in baselines for row in each.rows}
-    verdict = decide(gate, tonight, baselines, accepted, run.minimums(), lists)
-    return GateResult(verdict, list(rows.values()), _lost(baselines))
-
-
-@contextlib.contextmanager
-def _unless_unreadable() -> Iterator[None]:
-    """Run the block, which may stop if nights cannot be read; the verdict then reports what depends on them."""
+    unreadable = history.unreadable
     try:
-        yield
+        tonight = history.known_of(tonight)
+        if not gate.compares_nights:
+            expected = history.expected_runs(tonight.dataset, tonight.evaluated_on)
+            tonight = dataclasses.replace(tonight, expected_runs=expected)
     except ReplacedError:
         raise
-    except StorageError:
-        return
+    except StorageError as error:
+        unreadable = str(error)
+    if unreadable and not gate.compares_nights:
+        # Nobody knows which runs are expected.
+        tonight = dataclasses.replace(tonight, unreadable=unreadable)
+    run = _GateRun(gate, tonight, scores, history, attributes, weights, changed)
+    baselines = [run.baseline(config) for config in gate.baseline]
+    rows = {id(row): dict(row) for each in baselines for row in each.rows}
+    verdict = decide(gate, tonight, baselines, accepted, run.minimums())
+    return GateResult(verdict, list(rows.values()), _changed(baselines))
 
 
 def run_gate_on_absent(
@@ -93,13 +90,13 @@ def run_gate_on_absent(
     return decide_absent(gate, dataset, evaluated_on, newest.evaluated_on)
 
 
-def _lost(baselines: Sequence[Baseline]) -> list[tuple[str, str]]:
+def _changed(baselines: Sequence[Baseline]) -> list[tuple[str, str]]:
     first = next((each for each in baselines if each.rows), None)
     if first is None:
         return []
     run = first.config.run
-    of_baseline = [(run, query) for _, query in first.lost] if run is not None else []
-    return list(dict.fromkeys([*first.lost, *of_baseline]))
+    of_baseline = [(run, query) for _, query in first.most_changed] if run is not None else []
+    return list(dict.fromkeys([*first.most_changed, *of_baseline]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +107,7 @@ class _GateRun:
     history: History
     attributes: DataFrame | None
     weights: DataFrame | None
-    lost: int = 0
+    changed: int = 0
     #: By their date and number, because two baselines may stand for the same nights, whose rows are then computed once.
     _compared: dict[tuple[str, int], Baseline] = dataclasses.field(default_factory=dict)
 
@@ -157,9 +154,13 @@ class _GateRun:
     def _with_rows(self, baseline: Baseline, ours: DataFrame, theirs: DataFrame | None) -> Baseline:
         """The baseline with its rows of COMPARISONS."""
         night, run = baseline.night or self.tonight, baseline.config.run
-        found = self._rows(self.gate.check, ours, theirs, night, run, self.lost)
+        found = self._rows(self.gate.check, ours, theirs, night, run, self.changed)
         return dataclasses.replace(
-            baseline, rows=found.rows, losses=found.losses, warnings=found.warnings, lost=self._queries(found.queries)
+            baseline,
+            rows=found.rows,
+            losses=found.losses,
+            warnings=found.warnings,
+            most_changed=self._most_changed(found.queries),
         )
 
     def minimums(self) -> dict[tuple[float, Key], Row]:
@@ -182,7 +183,7 @@ class _GateRun:
         theirs: DataFrame | None,
         night: Night,
         baseline_run: str | None = None,
-        lost: int = 0,
+        changed: int = 0,
     ) -> Comparison:
         """The rows of COMPARISONS that some checks need.
 
@@ -206,13 +207,12 @@ class _GateRun:
         )
         tables = {"attributes": self.attributes, "weights": self.weights}
         baseline_runs = [] if baseline_run is None else [baseline_run]
-        return compare_tables(ours, theirs, baseline_runs, options, runs=runs, queries=lost, **tables)
+        return compare_tables(ours, theirs, baseline_runs, options, runs=runs, queries=changed, **tables)
 
-    def _queries(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-        """The run and the id of the queries that lost by the measure of the first check, at its cutoff."""
-        return [
-            (row["run"], row["query_id"])
-            for first in self.gate.check[:1]
-            for row in rows
-            if (row["measure"], row["cutoff"]) == (first.measure, first.cutoff) and row["difference"] < 0
-        ]
+    def _most_changed(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+        """The run and the id of the queries that changed most by the measure of the first check, at its cutoff."""
+        of_runs: dict[str, list[str]] = {}
+        for row in sorted(rows, key=lambda row: (-abs(row["difference"]), row["query_id"])):
+            if (row["measure"], row["cutoff"]) == (self.gate.check[0].measure, self.gate.check[0].cutoff):
+                of_runs.setdefault(row["run"], []).append(row["query_id"])
+        return [(run, query) for run, queries in of_runs.items() for query in queries[: self.changed]]

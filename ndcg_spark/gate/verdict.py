@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
@@ -35,14 +35,10 @@ class Code(enum.StrEnum):
     BELOW = "below_min_value"
     LOSING = "too_many_lose"
     SAME_RESULTS = "same_results"
-    LISTS_CHANGED = "lists_changed"
-    LISTS_UNCHANGED = "lists_unchanged"
     # Inconclusive.
     NOT_SIGNIFICANT = "drop_not_significant"
     NOT_RULED_OUT = "drop_not_ruled_out"
     MAY_BE_CHANCE = "may_be_chance"
-    #: The check fails, but the gate fails only if the next night fails too.
-    NOT_CONFIRMED = "not_confirmed"
     # Incomparable.
     NO_CHECKS = "no_checks"
     NO_BASELINE = "no_baseline"
@@ -51,8 +47,6 @@ class Code(enum.StrEnum):
     OTHER_CONVENTION = "other_convention"
     OTHER_JUDGMENTS = "other_judgments"
     OTHER_CUTOFFS = "other_cutoffs"
-    NO_LISTS = "no_lists"
-    ORDERED_BY_JUDGMENTS = "ordered_by_judgments"
     MISSING_DATASET = "missing_dataset"
     MISSING_RUN = "missing_run"
     MISSING_SLICE = "missing_slice"
@@ -91,8 +85,7 @@ class Finding:
 
     #: The place of the check in the configuration, such as gate.check.0; for datasets, that of the baseline.
     check: str
-    #: drop, min_value, max_share_losing; a limit of gate.lists; same_results and datasets (that all are there), which
-    #: belong to no check.
+    #: drop, min_value, max_share_losing; same_results and datasets (that all are there), which belong to no check.
     criterion: str
     outcome: Outcome
     code: Code
@@ -122,18 +115,9 @@ class Finding:
     p_adjusted: float | None = None
     #: The drop that would fail in four of five nights, given how many checks there are.
     minimum_detectable: float | None = None
-    #: The standard deviation of the differences between nights with the same judgments; None if there are too few.
-    noise: float | None = None
     queries: int | None = None
     unpaired_queries: int | None = None
     flags: tuple[str, ...] = ()
-
-
-def check_key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a finding is about, independent of its night; made from its fields or from their JSON form."""
-    return tuple(
-        finding.get(name) for name in ("criterion", "baseline", "run", "measure", "cutoff", "slice", "weighted")
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,6 +138,8 @@ class Verdict:
     baselines: tuple[dict[str, Any], ...] = ()
     #: The reason why somebody accepted this night as a baseline for later ones, whatever was found.
     accepted: str | None = None
+    #: The verdict on the night of the dataset before this one; None without one.
+    previous: str | None = None
 
     @property
     def in_words(self) -> str:

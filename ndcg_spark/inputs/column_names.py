@@ -31,9 +31,6 @@ _SECOND_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query", "query_text", "user_query", "user_input"),
     "rank": ("position", "doc_position"),
 }
-#: The lists of documents in RAGAS and UBI, each of one table: what was returned, or what should have been.
-_RETURNED_LISTS = ("retrieved_context_ids", "query_response_hit_ids")
-_JUDGED_LISTS = ("reference_context_ids",)
 #: A name that PyTerrier gives to a number of its own, beside the name of the document.
 _INNER = {"docid": "docno"}
 #: The position of a document in Quepid, beside which a rating is a grade and no score.
@@ -100,21 +97,7 @@ def of_attributes(
 
 def is_known(name: str, column: str) -> bool:
     """Whether a column of this name may be our column `name`."""
-    second = (*_RETURNED_LISTS, *_JUDGED_LISTS) if name == "doc_id" else _SECOND_NAMES.get(name, ())
-    return column == name or bool(_called(name, [column])) or _plain(column) in second
-
-
-def refuse_list_as_text(columns: Mapping[str, str], where: str) -> None:
-    """InputError if the documents are in a column of lists, for CSV and TSV, where a list is only its text in Python.
-
-    `columns` are what the files call ours.
-    """
-    column = columns.get("doc_id", "doc_id")
-    if _plain(column) in (*_RETURNED_LISTS, *_JUDGED_LISTS):
-        raise InputError(
-            f"{where}: {column} has a list of documents, which CSV cannot hold; write JSON lines, as to_jsonl of RAGAS "
-            "does, or Parquet"
-        )
+    return column == name or bool(_called(name, [column])) or _plain(column) in _SECOND_NAMES.get(name, ())
 
 
 def is_of_quepid(columns: Iterable[str]) -> bool:
@@ -188,9 +171,7 @@ def _called_second(name: str, columns: list[str], wanted: Collection[str], mappe
     has_scores = "score" in mapped or "score" in columns or bool(_called("score", columns))
     if (name == "query_id" and "doc_id" not in wanted) or (name == "rank" and has_scores):
         return []
-    lists = _RETURNED_LISTS if {"score", "rank"} & set(wanted) else _JUDGED_LISTS
-    second = lists if name == "doc_id" else _SECOND_NAMES.get(name, ())
-    return [column for column in columns if _plain(column) in second]
+    return [column for column in columns if _plain(column) in _SECOND_NAMES.get(name, ())]
 
 
 def _is_of_results(column: str, columns: list[str]) -> bool:

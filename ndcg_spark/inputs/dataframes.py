@@ -11,10 +11,9 @@ from pyspark.sql import functions as F
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import tool_exports
 from ndcg_spark.inputs.arrow_types import is_list, plain_type
 from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
-from ndcg_spark.inputs.dictionaries import is_nested, table_of_dictionaries
+from ndcg_spark.inputs.dictionaries import by_id, is_nested, table_of_dictionaries
 from ndcg_spark.inputs.lists import explode, unpack
 from ndcg_spark.inputs.named_runs import is_of_runs, together
 
@@ -49,8 +48,9 @@ def frame(
         It is not a table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
     if wanted is not None and is_of_runs(table, wanted):
-        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in table.items()}
-        return together(runs, [run for run, one in table.items() if is_dataframe(one)], where)
+        named = dict(by_id(table, where))
+        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in named.items()}
+        return together(runs, [run for run, one in named.items() if is_dataframe(one)], where)
     if is_dataframe(table):
         own, has = table, table.columns
     else:
@@ -93,14 +93,9 @@ def dataframes_in(table: Any) -> list[DataFrame]:
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Table, list[str]]:
     """What may be wanted of the table, as pyarrow has it in types that every engine takes, and all its columns."""
-    if wanted is not None and "doc_id" in wanted and isinstance(table, Mapping):
-        rows = None
-        if tool_exports.is_export_object(table):
-            rows = _of_tools(table, "results" if "score" in wanted else "judgments", where)
-        elif is_nested(table, wanted):
-            rows = table_of_dictionaries(table, "score" in wanted, where)
-        if rows is not None:
-            return rows, rows.column_names
+    if wanted is not None and "doc_id" in wanted and isinstance(table, Mapping) and is_nested(table, wanted):
+        rows = table_of_dictionaries(table, "score" in wanted, where)
+        return rows, rows.column_names
     try:
         found = _read(table)
         if found is not None:
@@ -113,17 +108,6 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.Tab
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{where}: it cannot be read as a table, {reason}; give each column one type") from error
     raise InputError(f"{where}: {type(table).__name__} is not a table; give {_KNOWN}")
-
-
-def _of_tools(table: Mapping[Any, Any], name: str, where: str) -> pa.Table:
-    """The rows of a judgment list of OpenSearch or Quepid, or of queries of UBI; InputError for any other entry."""
-    columns = tool_exports.COLUMNS[name]
-    rows = list(tool_exports.object_rows(table, name, where))
-    broken = next((row for row in rows if row.fault), None)
-    if broken is not None:
-        raise InputError(f"{where}: an entry is not a row, e.g. {broken.line}; correct it")
-    values = zip(*(row.values for row in rows), strict=True) if rows else ((),) * len(columns)
-    return pa.table({key: pa.array(column, pa.string()) for key, column in zip(columns, values, strict=True)})
 
 
 def _read(table: Any) -> pa.Table | None:

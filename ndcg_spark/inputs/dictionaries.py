@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known
+from ndcg_spark.inputs.strict_json import is_text
 
 #: The run of results that are given as {query: {document: score}}, if they are given no name.
 RUN = "run"
@@ -31,26 +32,26 @@ def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str
     """The rows of {query: {document: number}} or {query: [document, ...]}; of results also {run: {query: ...}}.
 
     A document's place in a list is its rank, from 1, and not a grade. (document, number) in a list is as in a
-    dictionary. Queries and documents become text.
+    dictionary. Ids become text.
 
     Raises
     ------
     InputError
-        A value is not a number, a document is neither text nor a whole number, some queries have lists and
-        some scores, or a run of several has no documents.
+        A value is not a number, an id is neither text nor a whole number, or is there as both, some queries have lists
+        and some scores, or a run of several has no documents.
     """
     of_queries = (value for value in table.values() if isinstance(value, Mapping))
     has_runs = any(isinstance(value, _NESTED) for of_query in of_queries for value in of_query.values())
     if has_runs and not is_results:
         raise InputError(f"{where}: dictionaries of three levels; judgments are {{query: {{document: grade}}}}")
     rows: list[tuple[Any, ...]] = []
-    for run, queries in table.items() if has_runs else ((RUN, table),):
+    for run, queries in by_id(table, where) if has_runs else ((RUN, table),):
         if not isinstance(queries, Mapping):
             raise InputError(f"{where}: {type(queries).__name__} where the queries of a run are expected")
         before = len(rows)
-        for query, documents in queries.items():
+        for query, documents in by_id(queries, where):
             found = _documents(documents, is_results, f"{where}: query {query!r}")
-            rows += ((_id(run), _id(query), *document) for document in found)
+            rows += ((run, query, *document) for document in found)
         # Without any query, the run would vanish.
         if has_runs and len(rows) == before:
             raise InputError(f"{where}: run {run!r} has no documents; leave it out, or give it some")
@@ -65,6 +66,9 @@ def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str
                 f"{where}: some queries have a list of documents and some have numbers; give all of them the same"
             )
         return pa.table({**columns, **({"rank": pa.array(ranks, pa.int32())} if is_results else {})})
+    # Arrow takes True for 1, though a column of booleans has no numbers.
+    if any(isinstance(number, bool | np.bool_) for number in numbers):
+        raise InputError(f"{where}: a value that is true or false; give numbers as grades and scores")
     try:
         return pa.table({**columns, "score" if is_results else "relevance": pa.array(numbers, pa.float64())})
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -73,10 +77,19 @@ def table_of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str
         ) from error
 
 
+def by_id(table: Mapping[Any, Any], where: str) -> Iterator[tuple[str | None, Any]]:
+    """The entries of a dictionary with the keys as ids; InputError for a key that is none, and for 1 beside "1"."""
+    ids = {key: id_of(key, where) for key in table}
+    if len({*ids.values()}) < len(ids):
+        same = next(key for key, text in ids.items() if text is not key and text in table)
+        raise InputError(f"{where}: {same!r} and {str(same)!r} are the same id; give one of them")
+    yield from ((text, table[key]) for key, text in ids.items())
+
+
 def _documents(documents: Any, is_results: bool, where: str) -> Iterator[_Row]:
     """The documents of a query."""
     if isinstance(documents, Mapping):
-        yield from ((_id(document), number, None) for document, number in documents.items())
+        yield from ((document, number, None) for document, number in by_id(documents, where))
         return
     if not isinstance(documents, _LISTS):
         raise InputError(f"{where}: {type(documents).__name__} where documents are expected; give {{document: number}}")
@@ -84,12 +97,20 @@ def _documents(documents: Any, is_results: bool, where: str) -> Iterator[_Row]:
         raise InputError(f"{where}: a set of documents, which has no order; give a list, the best first")
     for rank, entry in enumerate(documents, start=1):
         if isinstance(entry, tuple) and len(entry) == 2:
-            yield _id(entry[0]), entry[1], None
-        elif isinstance(entry, bool) or not isinstance(entry, str | int | np.integer | None):
-            raise InputError(f"{where}: {entry!r} in a list of documents; ids are text or whole numbers")
+            yield id_of(entry[0], where), entry[1], None
         else:
-            yield _id(entry), None, rank
+            yield id_of(entry, where), None, rank
 
 
-def _id(value: Any) -> str | None:
-    return None if value is None else str(value)
+def id_of(value: Any, where: str) -> str | None:
+    """An id as text; InputError if it is neither text nor a whole number, as for a column of such values."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = str.__str__(value)
+        if text.isascii() or is_text([text]):
+            return text
+        raise InputError(f"{where}: {value!r} has half of a surrogate pair, which is not a character; correct the id")
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return str(int(value))
+    raise InputError(f"{where}: {value!r} where an id is expected; ids are text or whole numbers")

@@ -167,7 +167,7 @@ def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
         other = file.content if file.content in BINARY or (file.content and kind in BINARY) else kind
         if other != kind:
             raise InputError(f"{where}: {file.path} is {other} by its first bytes, not {kind}; name its format")
-    keys = {tuple(dict(file.partition)): file.path for file in files}
+    keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         (first, *_, last) = keys.values()
         raise InputError(

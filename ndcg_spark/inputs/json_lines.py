@@ -2,8 +2,8 @@
 
 A line must be exactly one object of strict JSON (RFC 8259). It is broken if anything follows the object; if it has
 single quotes, comments, trailing commas, NaN, Infinity or half of a surrogate pair; or if it has none of the wanted
-keys, or one that the first lines lack, so that nothing is lost silently. If a key is repeated its last value counts.
-Names are case-sensitive. A number keeps the text it is written with, so long ids stay exact.
+keys, one of them twice, or one that the first lines lack, so that nothing is lost silently. Names are case-sensitive.
+A number keeps the text it is written with, so long ids stay exact.
 """
 
 import dataclasses
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.inputs import strict_json
+from ndcg_spark.inputs.strict_json import Members
 from ndcg_spark.inputs.text_blocks import Columns, Row, is_plain_text, lines, with_line_feeds
 
 _AROUND = "\ufeff \t\r\f"
@@ -77,8 +78,10 @@ class JsonLines:
     def rows(self, block: bytes) -> Iterator[Row]:
         """The rows of any lines."""
         for line, is_valid in lines(block, _AROUND):
-            found = _object(line) if is_valid else {}
-            if not any(found.get(name) is not None for name in self.names.values()) or _has_half_a_pair(line, found):
+            members = _object(line) if is_valid else Members()
+            found = dict(members)
+            is_row = any(found.get(name) is not None for name in self.names.values())
+            if not is_row or self._has_twice(members) or _has_half_a_pair(line, members):
                 yield self._broken(line)
             elif self.has_lists:
                 yield from self._of_lists(found, line)
@@ -86,6 +89,11 @@ class JsonLines:
                 yield self._broken(line)
             else:
                 yield self._row([found.get(name) for name in self.names.values()], line)
+
+    def _has_twice(self, members: Members) -> bool:
+        """Whether a wanted key occurs twice, so that nothing shows which of its values is meant."""
+        keys = [key for key, _ in members]
+        return len(keys) > len({*keys}) and any(keys.count(name) > 1 for name in self.names.values())
 
     def _of_lists(self, found: Mapping[str, Any], line: str) -> Iterator[Row]:
         """One row per document; a query without a list is a row without a document, an empty list has no rows."""
@@ -155,15 +163,15 @@ def _at(values: list[Any] | None, at: int) -> Any:
     return None if values is None else values[at]
 
 
-def _object(line: str) -> dict[str, Any]:
+def _object(line: str) -> Members:
     """The object of a line; an empty one if the line is not an object."""
     try:
         found = strict_json.LINE.decode(line)
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return Members()
+    return found if isinstance(found, Members) else Members()
 
 
-def _has_half_a_pair(line: str, found: Mapping[str, Any]) -> bool:
+def _has_half_a_pair(line: str, members: Members) -> bool:
     """Whether a text has half of a surrogate pair, which is not a character."""
-    return "\\ud" in line.lower() and not strict_json.is_text([json.dumps(found, ensure_ascii=False)])
+    return "\\ud" in line.lower() and not strict_json.is_text([json.dumps(members, ensure_ascii=False)])

@@ -1,4 +1,4 @@
-"""The shape of JSON: one object a line, one object of all queries, or an export of a search tool."""
+"""The shape of JSON: one object a line, or one object of all queries."""
 
 import dataclasses
 import json
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs import tool_exports, trec_layouts
+from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.column_names import is_known, refuse_other
 from ndcg_spark.inputs.shapes import Shape, TableContext, whole_lines
+from ndcg_spark.inputs.strict_json import is_text
 
 _SHOWN_KEYS = 10
 
@@ -28,9 +29,6 @@ def of_json_text(text: str, kind: str, table: TableContext) -> Shape:
     """
     if table.config.format in (None, "json") and text.lstrip().startswith("{"):
         kind = _kind_of(text, kind, table)
-    if kind == "export":
-        has = frozenset({*tool_exports.COLUMNS[table.name], *table.folders} & set(table.names))
-        return Shape("export", {"query_id": table.config.columns.get("query_id", "query_id")}, has=has)
     return _of_object(text, table) if kind == "json" else _of_json_lines(text, table)
 
 
@@ -39,8 +37,6 @@ def _kind_of(text: str, kind: str, table: TableContext) -> str:
     keys = _keys_in(whole_lines(text)[:1])
     if any(is_known(name, key) for name in table.names for key in keys):
         return "jsonl"
-    if table.name in tool_exports.COLUMNS and tool_exports.is_export(text):
-        return "export"
     return "json" if kind == "json" or _depth_of(text) > 1 else "jsonl"
 
 
@@ -60,10 +56,9 @@ def _of_json_lines(text: str, table: TableContext) -> Shape:
         raise InputError(f"{table.place}: no line is a JSON object; give the format with format if it is another")
     refuse_other(keys, wanted, table.place)
     if not kept:
-        shown = ", ".join(keys[:_SHOWN_KEYS]).encode("utf-8", "replace").decode()
         raise InputError(
-            f"{table.place}: none of {', '.join(wanted)} is a key of the first lines; they have {shown}; map names in "
-            "the configuration with columns"
+            f"{table.place}: none of {', '.join(wanted)} is a key of the first lines; they have "
+            f"{', '.join(keys[:_SHOWN_KEYS])}; map names in the configuration with columns"
         )
     documents = shape.columns.get("doc_id", "doc_id")
     rows = (row for row in map(_object_in, some) if row and row.get(documents) is not None)
@@ -98,8 +93,8 @@ def _of_object(text: str, table: TableContext) -> Shape:
 
 
 def _keys_in(lines: Sequence[str]) -> list[str]:
-    """The keys of the objects that the lines hold, in their order."""
-    return list({key: None for line in lines for key in _object_in(line) or ()})
+    """The keys of the objects that the lines hold, in their order, without those that are not text."""
+    return list({key: None for line in lines for key in _object_in(line) or () if is_text([key])})
 
 
 def _other_json(first: str, has_keys: bool) -> str | None:

@@ -22,7 +22,7 @@ def is_of_runs(table: Any, wanted: Collection[str]) -> bool:
     return is_dictionary and any(_is_table(value, wanted) for value in table.values())
 
 
-def together(runs: Mapping[Any, DataFrame], lazy: Collection[Any], where: str) -> DataFrame:
+def together(runs: Mapping[str | None, DataFrame], lazy: Collection[str | None], where: str) -> DataFrame:
     """The tables of the runs as one, whose column run has the keys.
 
     Runs a job for each run whose table names runs, except the `lazy` ones, which may have many rows and must not.
@@ -36,7 +36,7 @@ def together(runs: Mapping[Any, DataFrame], lazy: Collection[Any], where: str) -
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), named)
 
 
-def _named(run: Any, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
+def _named(run: str | None, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
     if "run" in table.columns:
         if is_lazy:
             raise InputError(f"{where}: its table has a column of runs, and may have several; drop that column")
@@ -45,7 +45,7 @@ def _named(run: Any, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
             raise InputError(f"{where}: its table has several runs, e.g. {' and '.join(names)}; give the table of one")
     # Engines disagree about ids that are numbers in one table and text in another.
     numbers = [name for name, kind in table.dtypes if name in ("dataset", "query_id", "doc_id") and kind in _WHOLE]
-    return table.withColumns({**{name: F.col(name).cast("string") for name in numbers}, "run": F.lit(str(run))})
+    return table.withColumns({**{name: F.col(name).cast("string") for name in numbers}, "run": F.lit(run)})
 
 
 def _is_table(value: Any, wanted: Collection[str]) -> bool:

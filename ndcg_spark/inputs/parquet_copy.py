@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import os
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark import interrupts
+from ndcg_spark.engine.engine import usable_cores
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.files import File
@@ -54,8 +54,7 @@ def write_copy(
     """
     from pyarrow import parquet
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = min(_MOST_THREADS, cores)
+    threads = min(_MOST_THREADS, usable_cores())
     pool = ThreadPoolExecutor(threads)
     try:
         # The largest first, so that no thread is left with one when the others are done.

@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import column_names, columnar, discover, engine_files, lakehouse, run_names
+from ndcg_spark.inputs import column_names, columnar, discover, engine_files, folder_values, lakehouse, run_names
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.recognise import of_text
@@ -62,6 +63,8 @@ class Source:
     batches: tuple[Batch, ...] = WHOLE
     #: What names the runs, if it may mean something else; None if it is certain.
     doubtful_run: str | None = None
+    #: Reads some of the files alone, with their number of rows; None where the engine reads the table as a whole.
+    part: Callable[[Sequence[File]], tuple[DataFrame, int | None]] | None = None
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -164,26 +167,36 @@ def _read(
     refuse_unlike(files, kind, name)
     footers = columnar.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
-    has = [*shape.fields, *folders]
+    has = list(dict.fromkeys([*shape.fields, *folders]))
     schema = schema_of(has)
+    ours = {shape.columns.get(field, field).lower() for field in schema.names}
+    refuse_alike((name for name in has if name.lower() in ours), context.place)
+    of_folders = folder_values.of_folders(shape, files, schema.names, config)
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = run_names.with_runs(files, shape, config)
-    rows: int | None
-    if footers:
-        table, rows = columnar.read_typed(engine, files, shape, config, schema, footers, name)
-    else:
-        if shape.fields:
-            column_names.names_in(has, shape.columns, config, schema, context.place)
-        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name)
-        table, rows = engine_files.read_copy(engine, copy, name), copy.rows
+    if footers and of_folders:
+        folder_values.refuse_others(files, footers, of_folders, kind, name)
+    elif shape.fields and not footers:
+        column_names.names_in(has, shape.columns, config, schema, context.place)
+
+    of_path = {file.path: footer for file, footer in zip(files, footers, strict=False)}
+
+    def read(some: Sequence[File]) -> tuple[DataFrame, int | None]:
+        if not footers:
+            copy = text_to_parquet(shape, some, schema.names, engine.scratch, name, of_folders)
+            return engine_files.read_copy(engine, copy, name), copy.rows
+        known = [of_path[file.path] for file in some if file.path in of_path] or footers
+        return columnar.read_typed(engine, list(some), shape, config, schema, known, name)
+
+    table, rows = read(files)
     notes = (*notes, *shape.notes(config), *run_notes)
     materialize = engine_files.materializer(engine, name)
     doubtful = _doubtful_run(shape, context, schema)
     # An engine that spills needs no batches.
     batches = batches_of(runs, rows or 0) if materialize else WHOLE
-    return Source(table, name, shape.kind, files, rows, materialize, None, notes, runs, batches, doubtful)
+    return Source(table, name, shape.kind, files, rows, materialize, None, notes, runs, batches, doubtful, read)
 
 
 def _of_engine(

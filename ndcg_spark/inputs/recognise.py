@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.column_names import is_of_quepid, refuse_list_as_text
+from ndcg_spark.inputs.column_names import is_of_quepid
 from ndcg_spark.inputs.csv_text import SEPARATORS, header_names
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.json_shapes import of_json_text
@@ -117,7 +117,6 @@ def _with_header(shape: Shape, first: File, head: str, others: Sequence[File], w
     if "\ufffd" in header:
         raise InputError(f"{place} has a header that is not UTF-8, {header!r}; write it again")
     refuse_alike(found, place)
-    refuse_list_as_text(shape.columns, place)
     return dataclasses.replace(shape, header=header, is_of_quepid=is_of_quepid(found))
 
 

@@ -15,8 +15,7 @@ _LINES = 200
 class Shape:
     """How the files of one table are to be read."""
 
-    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries;
-    #: export: JSON of queries with their documents in an array, as OpenSearch and Quepid write it.
+    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries.
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
     columns: Mapping[str, str]

@@ -28,9 +28,9 @@ def _refused(name: str) -> NotANumber:
 
 
 _PLAIN = {str, type(None)}
-#: Objects as dictionaries, in which the last of equal keys counts; ValueError for NaN and Infinity.
-LINE = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refused)
-#: Objects as Members.
+#: Objects as Members; ValueError for NaN and Infinity.
+LINE = json.JSONDecoder(object_pairs_hook=Members, parse_int=str, parse_float=str, parse_constant=_refused)
+#: The same without the error.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=Members, parse_int=str, parse_float=str, parse_constant=lambda _: NotANumber()
 )
@@ -53,16 +53,18 @@ class JsonStream:
 
     def members(self) -> Iterator[str]:
         """The keys of the object that is next. The caller reads the value of each before it takes the next key."""
-        for _ in self._parts("{", "}"):
+        self._take("{")
+        is_first = True
+        while self.next() != "}":
+            if not is_first:
+                self._take(",")
+            is_first = False
             if self.next() != '"':
                 raise ValueError(f"a key is expected, not {self.next() or 'the end'!r}")
             key = self.value()
             self._take(":")
             yield key
-
-    def entries(self) -> Iterator[None]:
-        """Stands before each entry of the array that is next. The caller reads each entry."""
-        return self._parts("[", "]")
+        self._at += 1
 
     def value(self) -> Any:
         """The value that is next, whole: text for numbers, `Members` for objects, `NotANumber` for NaN."""
@@ -83,16 +85,6 @@ class JsonStream:
         """Whether an error at this place may be only that the buffer ends: within an escape, a word or a string."""
         is_string = self._buffer[at : at + 1] == '"' and not _STRING.match(self._buffer, at)
         return is_string or at >= len(self._buffer) - len("-Infinity")
-
-    def _parts(self, opening: str, closing: str) -> Iterator[None]:
-        self._take(opening)
-        is_first = True
-        while self.next() != closing:
-            if not is_first:
-                self._take(",")
-            is_first = False
-            yield
-        self._at += 1
 
     def _take(self, expected: str) -> None:
         found = self.next()

@@ -1,16 +1,18 @@
 """Files of text and JSON as Parquet: which reader a shape has, and how its blocks become tables."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.inputs import json_object, tool_exports
+from ndcg_spark.inputs import json_object
 from ndcg_spark.inputs.csv_text import SEPARATORS, CsvText
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.folder_values import with_folders
 from ndcg_spark.inputs.json_lines import JsonLines
 from ndcg_spark.inputs.json_object import columns_of_object
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
@@ -22,30 +24,37 @@ from ndcg_spark.schemas import FAULT, WRITTEN
 
 
 def text_to_parquet(
-    shape: Shape, files: Sequence[File], names: Sequence[str], scratch: Scratch, where: str
+    shape: Shape,
+    files: Sequence[File],
+    names: Sequence[str],
+    scratch: Scratch,
+    where: str,
+    of_folders: Mapping[str, str] = MappingProxyType({}),
 ) -> ParquetCopy:
     """The rows of the files, with those columns of `names` that they or their folders have; see `values`.
 
-    What a folder gives counts before what a file has. Raises as `conversion.converted`; InputError for a file that
-    cannot be read.
+    What a folder gives counts before what a file has, which must not differ in the columns `of_folders`. Raises as
+    `conversion.converted`; InputError for a file that cannot be read.
     """
     folders = {ours: shape.columns.get(ours, ours) for ours in names}
+    form = _format(shape, names)
+    read = _keys(shape, names) if form is None else form.columns
+    both = {ours: theirs for ours, theirs in of_folders.items() if ours in read}
 
     def constants(file: File) -> Constants:
         values = dict(file.partition)
-        return {ours: values[theirs] for ours, theirs in folders.items() if theirs in values}
+        return {ours: values[theirs] for ours, theirs in folders.items() if theirs in values and ours not in both}
 
-    form = _format(shape, names)
-    read = _keys(shape, names, where) if form is None else form.columns
     has = [ours for ours in names if ours in read or ours in constants(files[0])]
     # A message shows the fields of a line without a header in their order.
     schema = schema_of(sorted(has, key=[*shape.layout.names, *names].index) if shape.layout else has)
 
     def of_entries(columns: Columns, file: File) -> pa.Table:
-        return _of_text(columns, constants(file), schema)
+        return with_folders(_of_text(columns, constants(file), schema), both, file, where)
 
     def of_block(block: bytes, file: File) -> pa.Table:
         table = _of_block(form, block, constants(file), schema) if form else schema.empty_table()
+        table = with_folders(table, both, file, where)
         return _without_empty(table) if shape.is_of_quepid else table
 
     if form is None:
@@ -55,7 +64,7 @@ def text_to_parquet(
 
 def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
     """The reader of lines; None for JSON that is not one object a line."""
-    if shape.kind in ("json", "export"):
+    if shape.kind == "json":
         return None
     if shape.layout is not None:
         return TrecText(shape.layout)
@@ -68,21 +77,15 @@ def _format(shape: Shape, names: Sequence[str]) -> TextFormat | None:
     return JsonLines(present, absent, shape.has_lists, is_ranked)
 
 
-def _keys(shape: Shape, names: Sequence[str], where: str) -> Sequence[str]:
+def _keys(shape: Shape, names: Sequence[str]) -> Sequence[str]:
     """Our columns in the rows of JSON that is not one object a line."""
-    if shape.kind == "export":
-        return tool_exports.COLUMNS[where]
     return columns_of_object(names, shape.depth) if shape.layout is None else shape.layout.names
 
 
 def _entries(shape: Shape, names: Sequence[str], where: str, file: File) -> Iterator[Columns]:
     place = f"{where}: {file.path}"
     with file.open(where) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        if shape.kind == "export":
-            rows = tool_exports.rows(text, where, place, shape.columns["query_id"])
-        else:
-            rows = json_object.rows(names, shape.depth, text, place)
-        yield from columns_of(names, rows)
+        yield from columns_of(names, json_object.rows(names, shape.depth, text, place))
 
 
 def _without_empty(table: pa.Table) -> pa.Table:

@@ -67,11 +67,13 @@ def table_of(
 
 
 def constant(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
-    """The same value in all rows."""
+    """The same value in all rows, null for text where numbers are expected."""
     if value is None:
         return pa.nulls(rows, kind)
     if kind != _FEW:
-        return pa.repeat(pa.scalar(value, kind), rows)
+        text = pa.chunked_array([[value]])
+        scalar = text[0] if kind == _MANY else _numbers("rank" if kind == _TYPES["rank"] else "score", text)[0]
+        return pa.repeat(scalar, rows)
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([value], pa.string()))
 
 

@@ -8,7 +8,6 @@ from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.input_wait import wait_for_inputs
 from ndcg_spark.job.progress import ReportStep, report_rows_read, warn_of_input
 from ndcg_spark.job.scores import (
     counted_refusals,
@@ -23,7 +22,9 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 
 def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
-    """Validate both tables by the rules of the configured convention: `counts`, `rejected` and `judged_rate`, for JSON.
+    """Validate both tables by the rules of the configured convention: for JSON.
+
+    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`.
 
     Raises
     ------
@@ -33,7 +34,6 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        wait_for_inputs(engine, config, report_step)
         context = context_of(engine, config, report_step)
         sources, config = context.sources, context.config
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
@@ -51,5 +51,6 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
     return {
         "counts": counts,
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
+        "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
     }

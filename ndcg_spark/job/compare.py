@@ -14,7 +14,6 @@ from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import read_attributes, read_weights
-from ndcg_spark.job.change_parts import parts_of_change
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.read import read_dataset_scores, read_nights
@@ -86,7 +85,7 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     every = [*tonight, *baselines.values()]
     with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
         report_step("engine", engine.name)
-        comparison = _with_parts(engine, request, _compared(engine, request, tonight, baselines), tonight, baselines)
+        comparison = _compared(engine, request, tonight, baselines)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)
@@ -126,25 +125,6 @@ def _compared(
         weights=read_weights(engine, [request.weights]) if request.weights else None,
         queries=request.queries,
     )
-
-
-def _with_parts(
-    engine: Engine,
-    request: ComparisonRequest,
-    comparison: Comparison,
-    tonight: Sequence[CommittedNight],
-    baselines: Mapping[str, CommittedNight],
-) -> Comparison:
-    """The comparison with CHANGE_PARTS added, if NDCG is compared run by run and on all queries."""
-    if request.baselines or "ndcg" not in request.options.names or request.options.unchanged_queries:
-        return comparison
-    rows, warnings = list(comparison.change_parts), list(comparison.warnings)
-    for night in tonight:
-        if night.dataset in baselines:
-            parts, sentences = parts_of_change(engine, night, baselines[night.dataset], request.runs, request.options)
-            rows += parts
-            warnings += sentences
-    return dataclasses.replace(comparison, change_parts=rows, warnings=warnings)
 
 
 def baselines_of(

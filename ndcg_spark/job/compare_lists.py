@@ -1,4 +1,4 @@
-"""Two sets of results compared list by list, without judgments."""
+"""Two sets of results from storage compared list by list; they are checked as for an evaluation."""
 
 import dataclasses
 from typing import Any
@@ -12,24 +12,15 @@ from ndcg_spark.contract.check import check_lists
 from ndcg_spark.contract.counts import ResultCounts
 from ndcg_spark.contract.duplicates import lists_without_duplicates
 from ndcg_spark.convention.cutoffs import by_depth
-from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
-from ndcg_spark.job.compare import ComparisonRequest, baselines_of
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, results_of
-from ndcg_spark.lists.api import as_list_changes
-from ndcg_spark.lists.changes import list_changes, ranked_lists, refuse_cutoffs, refuse_unknown_order
-from ndcg_spark.lists.nights import KeptLists, changes_of_nights, refused_lists
-from ndcg_spark.lists.pairs import compared_runs, paired
-from ndcg_spark.lists.summary import most_changed, summarized
-from ndcg_spark.nights.records import CommittedNight, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.selection import select_nights
-from ndcg_spark.schemas import query_key
-from ndcg_spark.text import unknown_name
+from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +38,7 @@ class _Side:
     source: Source
     config: EvaluationConfig
     #: The good rows, and those of them that are not too deep.
-    results: DataFrame
+    good: DataFrame
     cut: DataFrame
     counts: ResultCounts
     stamps: dict[str, Stamp]
@@ -70,90 +61,32 @@ def compare_lists(
     NdcgSparkError
         As an evaluation does for its results; the baseline or every run is unknown; ties need judgments.
     """
-    refuse_unknown_order(old.convention)
-    cutoffs = refuse_cutoffs(old.cutoffs, persistence)
+    cutoffs = refuse_unusable(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:
         report_step("engine", engine.name)
         sides = [_side(engine, config, report_step) for config in (new, old) if config is not None]
-        if len({"dataset" in side.results.columns for side in sides}) > 1:
+        sources = [side.source for side in sides]
+        if len({"dataset" in side.good.columns for side in sides}) > 1:
             raise InputError("results: only one side has a column dataset; name it in both or in neither")
         names = [{run.run for run in side.counts.runs} for side in sides]
         runs = compared_runs(names[0], names[-1], baseline)
 
-        def found(tables: list[DataFrame]) -> ListComparison:
-            key = query_key(tables[0].columns)
-            ranked = [
-                ranked_lists(table, key, side.config.convention, cutoffs[-1])
-                for table, side in zip(tables, sides, strict=True)
-            ]
-            pair = paired(ranked[0], ranked[-1], runs, baseline)
-            changes = list_changes(*pair, ["run", *key], old.convention, cutoffs, persistence)
-            return _comparison(engine, as_list_changes(changes, baseline, old.dataset), queries)
+        def compared(tables: list[DataFrame]) -> ListComparison:
+            how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
+            return _comparison(engine, list_changes(tables[0], tables[-1], *how), queries)
 
-        sources = [side.source for side in sides]
         try:
             with translated_failures(sources):
-                comparison = found([side.cut for side in sides])
+                found = compared([side.cut for side in sides])
         except PlanRefusedError as refusal:
             if not refusal.is_of_duplicates:
                 raise
             with translated_failures(sources):
-                once = [lists_without_duplicates(s.results, s.counts, s.source, s.config) for s in sides]
-                comparison = found(once)
+                found = compared([lists_without_duplicates(s.good, s.counts, s.source, s.config) for s in sides])
         for side in sides:
             refuse_changed([side.source], side.stamps)
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
-    return comparison
-
-
-def compare_lists_of_nights(
-    request: ComparisonRequest, queries: int, persistence: float, report_step: ReportStep
-) -> ListComparison:
-    """Compare the lists that published nights keep with those of a baseline. Raises as `compare_nights`.
-
-    ConfigurationError if a night does not keep its lists, those of two nights mean different things, or there are
-    several baselines.
-    """
-    if len(request.baselines) > 1:
-        raise ConfigurationError("arguments: --lists compares with one --baseline, but several are given; name one")
-    return read_again_if_replaced(lambda: _compare_nights(request, queries, persistence, report_step))
-
-
-def _compare_nights(
-    request: ComparisonRequest, queries: int, persistence: float, report_step: ReportStep
-) -> ListComparison:
-    nights = committed(request.output)
-    tonight = select_nights(nights, request.output, request.date.isoformat() if request.date else None, request.dataset)
-    others = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
-    pairs = [(night, others.get(night.dataset, night)) for night in tonight]
-    for night, other in pairs:
-        refused = refused_lists(night.record, other.record)
-        if refused:
-            raise ConfigurationError(f"lists: {night.dataset}: {refused[1]}")
-    refuse_cutoffs([], persistence)
-    found = ListComparison([], [])
-    with unreplaced([*tonight, *others.values()]), open_engine(request.engine, request.remote) as engine:
-        report_step("engine", engine.name)
-        with translated_failures(()):
-            for night, other in pairs:
-                changes = _changes_of_night(engine, request, night, other, persistence)
-                of_night = _comparison(engine, changes, queries)
-                found = ListComparison(found.rows + of_night.rows, found.queries + of_night.queries)
     return found
-
-
-def _changes_of_night(
-    engine: Engine, request: ComparisonRequest, night: CommittedNight, other: CommittedNight, persistence: float
-) -> DataFrame:
-    """The table LIST_CHANGES of a night and its baseline, which is the night itself if a run of it is."""
-    new = KeptLists.of(night, engine.session)
-    old = new if other is night else KeptLists.of(other, engine.session)
-    baseline = next(iter(request.baselines), None)
-    runs = compared_runs(new.runs, old.runs, baseline)
-    runs = [run for run in runs if request.runs is None or run in request.runs]
-    if not runs:
-        raise unknown_name("run", "run", (request.runs or ("",))[0], new.runs)
-    return changes_of_nights(new, old, runs, baseline, persistence)
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:

@@ -3,15 +3,13 @@
 import contextlib
 import dataclasses
 import functools
-import io
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
 from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import exclusions
-from ndcg_spark.contract.check import check_tables, typed_tables
+from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.convention import counted_grade
@@ -19,7 +17,6 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.input_wait import wait_for_inputs
 from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
 from ndcg_spark.job.progress import (
     AnnounceStep,
@@ -44,9 +41,7 @@ from ndcg_spark.job.scores import (
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_outputs import is_of_tables
-from ndcg_spark.scoring.evaluation import count_unjudged_queries, dataset_scores, query_scores
-from ndcg_spark.scoring.lists import of_judged_queries
-from ndcg_spark.scoring.plan_description import steps
+from ndcg_spark.scoring.evaluation import dataset_scores
 
 
 def evaluate(
@@ -82,9 +77,6 @@ def evaluate(
         output = config.dated(config.output) if config.output else ""
         if is_of_tables(output):
             Sink(output).refuse_unusable()
-        if config.wait_for_input:
-            with clock.step("wait", "waiting for inputs"):
-                wait_for_inputs(engine, config, report_step)
         release = engine.close if consumer is None else lambda: None
         return evaluate_on(engine, config, report_step, clock, release, consumer, accepted)
 
@@ -163,19 +155,3 @@ def _collected(context: Context, checked: CheckedTables) -> MeansOf:
         per_query = functools.reduce(DataFrame.unionByName, (scores for scores, _ in parts))
         context.consumer.consume(per_query, False, context.slices.attributes)
     return means
-
-
-def explain_plan(config: EvaluationConfig) -> str:
-    """How the evaluation would be computed: its steps in words, then the engine's plan. Nothing is computed."""
-    with engine_for(config) as engine:
-        context = context_of(engine, config, lambda *_: None)
-        judgments, results = typed_tables(*context.sources, context.config)
-        excluded = context.sources[1].without
-        results = exclusions.remove_excluded(results, excluded) if excluded else results
-        runs = count_unjudged_queries(judgments, results)
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            returned = of_judged_queries(results, judgments)
-            query_scores(judgments, returned, runs, context.evaluation).explain()
-        numbered = [f"{number}. {step}" for number, step in enumerate(steps(context.evaluation), start=1)]
-        return "\n".join([engine.name, *numbered, "", printed.getvalue().strip()])

@@ -84,11 +84,7 @@ def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, r
     table = of_dataset(runs_table(engine, checked)).where(F.col("run").isin(*runs))
     scores = query_scores(judgments, results, table, evaluation).collect()
     returned = [row.asDict() for row in returned_documents(results, documents, key, evaluation.convention).collect()]
-    grades = of_dataset(checked.judgments).agg(F.max("relevance").alias("best"), F.min("relevance").alias("worst"))
-    best, worst = grades.collect()[0]
-    facts = {
-        row["run"]: facts_of(row.asDict(), returned, judged, (best, worst), evaluation.convention) for row in scores
-    }
+    facts = {row["run"]: facts_of(row.asDict(), returned, judged, evaluation.convention) for row in scores}
     return explained_of(facts, runs, request)
 
 

@@ -37,7 +37,7 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     if not tables.has_documents():
         raise ConfigurationError(
             f"documents: the night {night.evaluated_on} of {night.dataset} keeps no documents; evaluate it with "
-            "--documents top, or explain from --judgments and --results"
+            "--documents all, or explain from --judgments and --results"
         )
     scores = tables.rows_of("query_scores", request.query)
     if not scores:
@@ -55,7 +55,7 @@ def keeps(night: CommittedNight, score: Row, documents: Iterable[Row]) -> bool:
 
     `score` is the list's row of QUERY_SCORES. A list without documents is kept if its query is.
     """
-    if night.record.get("configuration", {}).get("documents") != "worst":
+    if not isinstance(night.record.get("configuration", {}).get("documents"), int):
         return True
     runs = {row["run"] for row in documents}
     return score["run"] in runs or (score["returned"] == 0 and bool(runs))
@@ -71,8 +71,8 @@ def _kept_runs(
     if lacking or not kept:
         of_run = f" of the run {lacking[0]!r}" if lacking else ""
         raise ConfigurationError(
-            f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that lost most, "
-            f"and {request.query!r}{of_run} is not among them; evaluate it with --documents top, or explain from "
+            f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that changed "
+            f"most, and {request.query!r}{of_run} is not among them; evaluate it with --documents all, or explain from "
             "--judgments and --results"
         )
     return [run for run in runs if run in kept]
@@ -80,7 +80,6 @@ def _kept_runs(
 
 def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
     """The facts of one query by run, from its rows of QUERY_SCORES at one cutoff and of RANKED_DOCUMENTS."""
-    worst, best = night.record.get("grades", {}).get(night.dataset, (None, None))
     convention = convention_of(night.record)
     judged = [row for row in documents if row["run"] is None]
     if convention.ideal == "retrieved":
@@ -89,7 +88,7 @@ def facts_of_night(night: CommittedNight, scores: Iterable[Row], documents: Sequ
     for row in scores:
         listed = _listed(documents, row["run"], convention)
         score = {**row, "dataset": night.dataset}
-        facts[row["run"]] = facts_of(score, listed, judged, (best, worst), convention, whole=False)
+        facts[row["run"]] = facts_of(score, listed, judged, convention, whole=False)
     return facts
 
 

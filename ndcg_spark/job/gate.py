@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.comparison.api import as_table
+from ndcg_spark.comparison.baselines import arrived
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
@@ -20,8 +21,8 @@ from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.decision import decide_absent
 from ndcg_spark.gate.history import History, night_of
-from ndcg_spark.gate.lists import NO_LISTS, ComparedLists, published_lists
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.failures import translated_failures
@@ -34,7 +35,7 @@ from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.schemas import KEPT, QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
-#: The verdicts; by dataset, their part of the night's record; and dataset, run and id of the queries that lost most.
+#: The verdicts; by dataset, their part of the night's record; and dataset, run and id of the queries that changed most.
 _Staged = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
 
 
@@ -44,8 +45,6 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
     if config.output is None:
         raise ConfigurationError("gate: a verdict is published with its night, but there is no output; give --output")
-    if config.gate.lists and config.documents != "lists":
-        raise ConfigurationError('gate.lists: nights do not keep lists to compare; set documents = "lists"')
     usable_gate(config.gate, accepted)
 
 
@@ -84,13 +83,12 @@ def gate_staged(
     publication: Publication,
     output: str,
     rows: Iterable[Mapping[str, Any]],
-    most_lost: int,
-    lists: Mapping[str, ComparedLists],
+    most_changed: int,
 ) -> _Staged:
     """Run the gate on every staged night, and stage the comparisons that the verdicts rest on. Runs Spark jobs.
 
-    `rows` are those of DATASET_SCORES. `most_lost` is how many of the queries that lost most are named for each run,
-    `lists` how much the lists of each dataset changed.
+    `rows` are those of DATASET_SCORES. `most_changed` is how many of the queries that changed most are named for each
+    run.
     """
     evaluation, session = context.evaluation, context.engine.session
     scores = publication.read("query_scores", session, QUERY_SCORES)
@@ -108,12 +106,12 @@ def gate_staged(
             _fingerprint(checked.result_counts, dataset),
             of_datasets[dataset],
             sorted(of_datasets),
+            without_results=checked.datasets_without_results,
         )
         of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
         history = History.of(output, session)
         of_queries = (tables.attributes, tables.weights)
-        compared = lists.get(dataset, NO_LISTS)
-        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_lost, compared)
+        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_changed)
 
     results = {dataset: read_again_if_replaced(functools.partial(result, dataset)) for dataset in of_datasets}
     comparisons = [row for each in results.values() for row in each.rows]
@@ -122,8 +120,10 @@ def gate_staged(
         publication.verify("comparisons", len(comparisons))
     accepts = {} if context.accepted is None else {"accepted": remark(reason=context.accepted)}
     of_records = {name: {"verdict": each.verdict.as_json(), **accepts} for name, each in results.items()}
-    lost = [(dataset, *query) for dataset, each in results.items() for query in each.lost]
-    return [each.verdict for each in results.values()], of_records, lost
+    changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
+    date = evaluation.evaluated_on.isoformat()
+    absent = [decide_absent(gate, dataset, date) for dataset in checked.datasets_without_results]
+    return [*(each.verdict for each in results.values()), *absent], of_records, changed
 
 
 def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
@@ -167,11 +167,15 @@ def _published(
     nights = committed(output)
     date = config.date.isoformat()
     of_date = select_nights(nights, output, date, dataset)
+    there = sorted(arrived(nights, date))
+    all_of_date = (night for night in nights if night.evaluated_on == date)
+    without_results = {name for night in all_of_date for name in night.record.get("datasets_without_results", ())}
+    judged_only = {name for name in without_results.difference(there) if dataset in (None, name)}
+    of_date = [night for night in of_date if night.dataset not in judged_only]
     absent = missing_datasets(nights, date, dataset)
     # A gate that compares nights reports this in its verdicts.
     if absent and not gate.compares_nights:
         report_step("note", absent)
-    there = sorted({night.dataset for night in nights if night.evaluated_on == date})
     with unreplaced(of_date), open_engine(config.engine, config.remote) as engine, translated_failures(()):
         report_step("engine", engine.name)
         history, tables = History(nights, engine.session), slice_tables(engine, config)
@@ -180,10 +184,10 @@ def _published(
             tonight = dataclasses.replace(night_of(night), datasets=there)
             reason = accepted or (night.record.get("accepted") or {}).get("reason")
             scores = history.scores(tonight)
-            lists = published_lists(gate, nights, night, engine.session)
-            result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason, lists=lists)
+            result = run_gate(gate, tonight, scores, history, tables.attributes, tables.weights, reason)
             verdicts.append(result.verdict)
-        others = {night.dataset for night in nights}.difference(there) if dataset is None else set()
+        verdicts += [decide_absent(gate, name, date) for name in sorted(judged_only)]
+        others = {night.dataset for night in nights}.difference(there, judged_only) if dataset is None else set()
         missing = (run_gate_on_absent(gate, name, date, there, history) for name in sorted(others))
         verdicts += [verdict for verdict in missing if verdict is not None]
     return of_date, verdicts

@@ -1,8 +1,8 @@
 """Two sets of judgments from storage compared; they and the results are checked as for an evaluation."""
 
-import pyarrow as pa
+import pandas as pd
 
-from ndcg_spark.agreement import api
+from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_judgments, check_tables
 from ndcg_spark.inputs.read import read_judgments
@@ -11,9 +11,7 @@ from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, sources_of
 
 
-def compare_judgments(
-    config: EvaluationConfig, other: str, report_step: ReportStep, has_results: bool
-) -> dict[str, pa.Table]:
+def compare_judgments(config: EvaluationConfig, other: str, report_step: ReportStep, has_results: bool) -> pd.DataFrame:
     """The judgments of the configuration, A, compared with those of the path `other`, B. Raises as an evaluation.
 
     With results, the runs of the configuration are ranked under both at its deepest cutoff.
@@ -35,4 +33,4 @@ def compare_judgments(
                 results = check_tables(*sources_of(engine, config), config).pruned_results
             cutoff, convention = config.cutoffs[-1], config.convention
             a, b = judgments
-            return api.compare_judgments(a, b, results, cutoff, convention, dataset=config.dataset)
+            return agreement.compare_judgments(a, b, results, cutoff, convention, dataset=config.dataset)

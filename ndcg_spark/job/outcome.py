@@ -38,19 +38,19 @@ class EvaluationOutcome:
     seconds: dict[str, float]
     #: The requested measures, each with its cutoff, such as precision@5; empty for NDCG alone.
     measures: list[str] = dataclasses.field(default_factory=list)
-    #: Whether the bounds of NDCG were requested.
-    bounds: bool = False
     #: The verdict on each night; empty without a gate.
     verdicts: Sequence[Verdict] = ()
     #: What the runs are ordered by, such as ndcg@10.
     headline: str | None = None
     #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which are of all queries.
     slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    #: The datasets that are judged but have no results, and so no scores.
+    datasets_without_results: list[str] = dataclasses.field(default_factory=list)
 
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it was computed."""
-        return measure_set_of(self.measures, self.bounds, self.headline)
+        return measure_set_of(self.measures, self.headline)
 
     @property
     def exit_code(self) -> int:
@@ -81,10 +81,10 @@ def outcome_of(
         output,
         context.clock.with_total(),
         config.measures,
-        config.bounds,
         verdicts,
         config.headline,
         means[1],
+        checked.datasets_without_results,
     )
 
 
@@ -103,6 +103,7 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
         "options": config.convention.options(),
         "formula": config.convention.formula,
         "datasets": [config.dataset if name is None else name for name in checked.datasets],
+        "datasets_without_results": checked.datasets_without_results,
         "engine": context.engine.name,
         "versions": {
             "ndcg_spark": ndcg_spark.__version__,
@@ -120,8 +121,6 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
             for source, counts in zip(context.sources, checked.both_counts, strict=True)
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
-        # The smallest and the largest grade of each dataset, to bound what judging more documents could change.
-        "grades": {dataset or config.dataset: both for dataset, both in checked.judgment_counts.grades.items()},
         "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
         "seconds": context.clock.with_total(),

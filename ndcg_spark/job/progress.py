@@ -90,6 +90,7 @@ def warn_of_input(
         _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention), report_step)
     returned = checked.result_counts
     for sentence in (
+        plausibility.of_datasets(checked.judgment_counts, checked.datasets_without_results),
         plausibility.of_unjudged_runs(returned),
         plausibility.of_ties(returned, config.convention),
         plausibility.of_ranks(returned, config.convention),

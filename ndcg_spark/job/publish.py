@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -36,22 +36,16 @@ from ndcg_spark.nights.sink import Sink
 from ndcg_spark.nights.table_outputs import is_of_tables
 from ndcg_spark.nights.table_publication import TablePublication
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes, list_sizes
+from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import (
     Evaluation,
     dataset_scores,
-    kept_judgments,
     ranked_documents,
     rejected_rows,
 )
 from ndcg_spark.scoring.ideal import judged_documents
 
-if TYPE_CHECKING:
-    from ndcg_spark.gate.lists import ComparedLists
-
 _LIST = ["dataset", "run", "query_id"]
-#: How many queries of each run keep their documents if only the queries that lost most do.
-_MOST_LOST = 50
 
 
 def publish(context: Context, checked: CheckedTables, output: str) -> tuple[MeansOf, list[Verdict]]:
@@ -68,25 +62,19 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
             counts = checked.counts(len(evaluation.cutoffs))
             means = _stage(context, checked, publication, counts)
             refuse_scores(context, checked, means)
-            lists: Mapping[str, ComparedLists] = {}
-            if config.documents == "lists":
-                from ndcg_spark.job.list_changes import stage_list_changes
-
-                with context.clock.step("lists", "comparing the lists with those of an earlier night"):
-                    lists = stage_list_changes(context, checked, publication, output, means[0])
             if config.gate is not None:
                 # Imported here, because an evaluation without a gate need not wait for statistics.
                 from ndcg_spark.job.gate import gate_staged
 
                 with context.clock.step("compare", "comparing with the baselines of the gate"):
-                    worst = _MOST_LOST if config.documents == "worst" else 0
-                    verdicts, of_records, lost = gate_staged(
-                        config.gate, context, checked, publication, output, means[0], worst, lists
+                    most = config.documents if isinstance(config.documents, int) else 0
+                    verdicts, of_records, changed = gate_staged(
+                        config.gate, context, checked, publication, output, means[0], most
                     )
-                if lost:
-                    with context.clock.step("documents", "keeping the documents of the queries that lost most"):
-                        _stage_documents(publication, checked, evaluation, session, _lists_table(lost, session))
-                    context.report_step("documents", f"kept for {len(lost):,} lists, of the queries that lost most")
+                if changed:
+                    with context.clock.step("documents", "keeping the documents of the queries that changed most"):
+                        _stage_documents(publication, checked, evaluation, session, _lists_table(changed, session))
+                    context.report_step("documents", f"kept for {len(changed):,} lists that changed most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         scores += f", {len(means[1]):,} slice scores" if means[1] else ""
         context.report_step("scored", scores)
@@ -150,10 +138,9 @@ def _stage(context: Context, checked: CheckedTables, publication: Publication, c
         publication.stage("dataset_scores", dataset_scores(staged, runs, evaluation, context.slices.of_queries))
         means = sorted_rows(publication.rows("dataset_scores", DATASET_SCORES), shown_columns(context))
         publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
-    if context.config.documents in ("top", "lists"):
+    if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):
-            every = context.config.documents == "lists"
-            (_stage_lists if every else _stage_documents)(publication, checked, evaluation, session)
+            _stage_documents(publication, checked, evaluation, session)
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
             publication.stage("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
@@ -203,20 +190,6 @@ def _stage_documents(
         scores = scores.join(lists, on=_LIST, how="left_semi")
     rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
     publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
-
-
-def _stage_lists(
-    publication: Publication, checked: CheckedTables, evaluation: Evaluation, session: SparkSession
-) -> None:
-    """As `_stage_documents`, with the lists of all queries, judged or not; and stage the table KEPT_JUDGMENTS."""
-    # Only for judged queries is it proved that the results which the check leaves out do not matter.
-    judgments, key = checked.published_judgments, query_key(checked.judgments.columns)
-    publication.stage("ranked_documents", ranked_documents(judgments, checked.results, evaluation))
-    sizes = list_sizes(checked.results, key, evaluation.convention, evaluation.deepest_finite)
-    rows = sizes.agg(F.sum("ranks")).collect()[0][0] or 0
-    publication.verify("ranked_documents", rows + _ideal_rows(judgments, evaluation))
-    publication.stage("judgments", kept_judgments(judgments, evaluation))
-    publication.verify("judgments", judgments.count())
 
 
 def _ideal_rows(judgments: DataFrame, evaluation: Evaluation) -> int:

@@ -1,1 +1,1 @@
-"""What other programs are given about a night after it is published: a metrics file, a command, an MLflow server."""
+"""What other programs are given about a night after it is published: a metrics file, a command."""

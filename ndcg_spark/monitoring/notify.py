@@ -7,16 +7,13 @@ from pathlib import Path
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import first_line
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.monitoring import mlflow, prometheus, verdict_command
+from ndcg_spark.monitoring import prometheus, verdict_command
 
 
-def notify(
-    config: EvaluationConfig, outcome: EvaluationOutcome, report: Path | None, warn: Callable[[str], None]
-) -> None:
-    """Write the metrics file, run the command and fill the MLflow experiments, as far as each is configured.
+def notify(config: EvaluationConfig, outcome: EvaluationOutcome, warn: Callable[[str], None]) -> None:
+    """Write the metrics file and run the command, as far as each is configured.
 
-    `report` is a file to keep with the MLflow run. `warn` is called with a sentence for each one that fails; the others
-    still run.
+    `warn` is called with a sentence for each one that fails; the other still runs.
     """
     programs: dict[str, Callable[[], None]] = {}
     if config.metrics_file is not None:
@@ -24,8 +21,6 @@ def notify(
         programs["metrics-file"] = functools.partial(prometheus.write, file, outcome)
     if config.on_verdict is not None:
         programs["on-verdict"] = functools.partial(verdict_command.run, config.on_verdict, outcome)
-    if config.sinks.mlflow is not None:
-        programs["mlflow"] = functools.partial(mlflow.log, config.sinks.mlflow, outcome, report)
     for name, tell in programs.items():
         try:
             tell()

@@ -39,8 +39,7 @@ def read_scores(
     output : str or path
         The folder with the published scores, as the engine names it.
     table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `list_changes`, `ranked_documents`, `judgments`,
-        `rejected_rows` or `evaluations`.
+        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `rejected_rows` or `evaluations`.
     session : SparkSession, optional
         The session to read with; by default the running one.
     date : date or str, optional

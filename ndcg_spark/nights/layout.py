@@ -23,10 +23,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs.storage import HDFS, storage
 from ndcg_spark.masking import masked
 
-TABLES = (
-    *("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "judgments", "comparisons"),
-    *("list_changes", "evaluations"),
-)
+TABLES = ("query_scores", "dataset_scores", "rejected_rows", "ranked_documents", "comparisons", "evaluations")
 RECORDS = "_evaluations"
 STAGING = "_staging"
 

@@ -243,10 +243,6 @@ class NightRows:
         """The rows of COMPARISONS, which the gate has compared; none without a gate."""
         return self._rows("comparisons")
 
-    def list_changes(self, run: str, cutoff: int) -> list[Row]:
-        """The rows of LIST_CHANGES of a run at a cutoff, if there are any."""
-        return self._rows("list_changes", None, {"run": [run], "cutoff": [cutoff]})
-
     def queries(self) -> list[str]:
         """Every query that has scores."""
         return list(read_rows([self._night], "query_scores", ["query_id"])["query_id"].unique().to_pylist())

@@ -89,7 +89,8 @@ class CommittedNight:
         """
         findings = (self.record.get("verdict") or {}).get("findings") or ()
         measured = [each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive" for each in findings]
-        return self.is_good or (bool(measured) and all(measured))
+        # If there is no verdict and nothing is inconclusive, nothing was measured: all checks only warn.
+        return self.is_good or (all(measured) and any(each["outcome"] == "inconclusive" for each in findings))
 
     def with_record(self, record: Mapping[str, Any]) -> "CommittedNight":
         """The same night as if it had this record."""

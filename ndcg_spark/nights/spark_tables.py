@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import functools
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ class SparkTables:
             return running
         until_exit = contextlib.ExitStack()
         atexit.register(until_exit.close)
-        return until_exit.enter_context(open_engine("spark")).session
+        return until_exit.enter_context(open_engine("spark", os.environ.get("SPARK_REMOTE"))).session
 
     def absent(self, names: Sequence[str]) -> list[str]:
         """See `TableFormat`."""

@@ -1,6 +1,5 @@
 """The commands for published nights as functions, for Python and notebooks; `explain` also takes tables."""
 
-import dataclasses
 import datetime
 import os
 from collections.abc import Mapping
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
-from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
+from ndcg_spark.comparison.trend_data import TrendRequest, lines
 from ndcg_spark.config import NOT_READ, load_gate, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
@@ -19,7 +18,6 @@ from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import graded_judgments, results_with_runs, session_of
 from ndcg_spark.report.baseline import Baseline
-from ndcg_spark.report.charts import drawing, trend_chart
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.reports import write_report
 from ndcg_spark.report.trends import trend_view
@@ -49,8 +47,8 @@ def trend(
     Returns
     -------
     View
-        Tables for `print` and a notebook, with a chart where the extra `report` is installed; `to_pandas` and
-        `to_arrow` have a row per dataset, run, measure, cutoff and night, in the columns of ``--format csv``.
+        Tables for `print` and a notebook; `to_pandas` and `to_arrow` have a row per dataset, run, measure, cutoff and
+        night, in the columns of ``--format csv``.
 
     Raises
     ------
@@ -61,7 +59,7 @@ def trend(
     """
     request = TrendRequest(dataset, run, (), measures, last, _text(since), max_drop, floor)
     found = lines(str(output), request)
-    return dataclasses.replace(trend_view(found), page=lambda: _chart(found))
+    return trend_view(found)
 
 
 def report_night(
@@ -75,13 +73,12 @@ def report_night(
     baseline: str | None = None,
     baseline_date: _Date = None,
     slices: str | None = None,
-    png: _Path | None = None,
 ) -> View:
     """The report of a night as a page, as the command `report` writes it. Needs the extra `report`.
 
-    It is written to the HTML `file`, and its plots to the folder `png`, if these are given. Other arguments are the
-    options of the command: by default the newest night, compared as its gate did, else with the newest comparable one;
-    `slices` is a file of attributes, and needs a baseline.
+    It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
+    newest night, compared as its gate did, else with the newest comparable one; `slices` is a file of attributes, and
+    needs a baseline.
 
     Returns
     -------
@@ -97,9 +94,8 @@ def report_night(
     requested = Baseline(baseline, _text(baseline_date), slices)
     if slices and not requested.is_named:
         raise ConfigurationError("slices: they need a comparison; give baseline or baseline_date too")
-    html, folder = (None if path is None else Path(path) for path in (file, png))
-    view, _ = write_report(str(output), html, _text(date), dataset, run, measure, requested, folder)
-    return view
+    html = None if file is None else Path(file)
+    return write_report(str(output), html, _text(date), dataset, run, measure, requested)
 
 
 def gate_night(
@@ -192,14 +188,6 @@ def explain(
         Source(table, name, "a table", []) for table, name in zip(tables, ("judgments", "results"), strict=True)
     )
     return explanation_view(explain_query(config, request, _quiet, (judgments, results)))
-
-
-def _chart(found: list[TrendLine]) -> str:
-    try:
-        return drawing(trend_chart(found), "trend")
-    except ConfigurationError:
-        # The extra is not installed, and the table says the same.
-        return ""
 
 
 def _text(date: _Date) -> str | None:

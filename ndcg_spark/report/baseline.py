@@ -58,8 +58,8 @@ class NightComparison:
     warnings: Sequence[str] = ()
     #: What the gate has found about these rows, as its record has it; none if the gate did not compare them.
     findings: Sequence[Row] = ()
-    #: The rows of CHANGE_PARTS.
-    change_parts: Sequence[Row] = ()
+    #: If the baseline is the mean of several nights: the date of the first one, and how many; `date` is the last one.
+    mean_of: tuple[str, int] | None = None
 
     def by_run(self, place: Place) -> dict[str, Row]:
         """The comparison of every run that has one by this measure, on all queries, without weights."""
@@ -78,8 +78,15 @@ class NightComparison:
         return next((-float(limit) for limit in limits if limit is not None), None)
 
     def baseline_of(self, run: str) -> str:
-        """What a run is compared with, in words."""
+        """What the queries of a run are shown beside, in words."""
         return f"{self.run or run}{f' of {self.date}' if self.date else ''}"
+
+    def against(self, run: str) -> str:
+        """What a run is compared with, in words."""
+        if self.mean_of is None:
+            return self.baseline_of(run)
+        first, nights = self.mean_of
+        return f"its mean of {nights} nights, {first} to {self.date}"
 
     def is_baseline(self, run: str) -> bool:
         """Whether a run is the baseline itself."""
@@ -122,15 +129,14 @@ def comparison_of(
             return None
         baseline = dataclasses.replace(baseline, date=before.evaluated_on)
     found = baseline.found or _compare(output, night, baseline, place, report_step)
-    rows, transitions, parts = (
-        [row for row in of if row["dataset"] == night.dataset]
-        for of in (found.rows, found.transitions, found.change_parts)
+    rows, transitions = (
+        [row for row in of if row["dataset"] == night.dataset] for of in (found.rows, found.transitions)
     )
     then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
     other = _night_of(then, night, nights)
     warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
     once = list(dict.fromkeys(warnings))
-    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once, change_parts=parts)
+    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once)
 
 
 def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> NightComparison | None:
@@ -154,7 +160,9 @@ def gate_comparison(night: CommittedNight, nights: Iterable[CommittedNight]) -> 
         if then and date and then.evaluation_id != baseline["evaluation_id"]:
             then = None
         run, warnings = (None, _limits(baseline, then is not None)) if date else (own[0]["baseline"], [])
-        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops)
+        nights_of_mean = baseline.get("nights") or 1
+        mean_of = (baseline["first_night"], nights_of_mean) if nights_of_mean > 1 else None
+        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops, mean_of=mean_of)
     return None
 
 

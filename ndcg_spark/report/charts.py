@@ -184,15 +184,6 @@ def histogram(bins: Sequence[Mapping[str, Any]], title: str) -> Chart:
     return _chart(bins, mark=mark, encoding={"x": x, "y": y}, width=_WIDTH, height=180)
 
 
-def picture(chart: Chart, style: str) -> bytes:
-    """The chart as `png` or `svg`, drawn without a browser and without a network."""
-    import vl_convert
-
-    if style == "svg":
-        return str(vl_convert.vegalite_to_svg(chart)).encode()
-    return bytes(vl_convert.vegalite_to_png(chart, scale=2))
-
-
 def drawing(chart: Chart, title: str) -> str:
     """The chart as an element of SVG for a page, in its colours. Every name in it is escaped.
 

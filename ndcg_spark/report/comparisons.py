@@ -1,8 +1,6 @@
 """How comparisons are printed: alone, and beside the scores of an evaluation."""
 
 import dataclasses
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +12,6 @@ from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
 from ndcg_spark.tables.comparison_notes import notes_of_test
 from ndcg_spark.tables.comparisons import (
-    PLAIN_SIGNS,
-    SIGNS,
-    change_table,
     comparison_table,
     differing_slices_table,
     query_table,
@@ -94,15 +89,10 @@ def _tables(
     found: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
 ) -> list[TextTable]:
     """The comparisons of all queries and of slices, the extreme queries, what changes of status do to the means."""
-    # Bars are drawn with what stdout can show.
-    is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
-    signs = (SIGNS if is_utf8 else PLAIN_SIGNS) if style == "table" else None
-    # None where stdout is not a terminal and COLUMNS is not set.
-    width = (shutil.get_terminal_size((0, 0)).columns or None) if style == "table" else None
 
     def table(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str] = ()) -> TextTable:
-        how = (options.correction, options.alpha, signs)
-        return comparison_table(rows, *how, width=width, order=order, top=top, warnings=warnings, wanted=options.wanted)
+        how = (options.correction, options.alpha)
+        return comparison_table(rows, *how, order=order, top=top, warnings=warnings, wanted=options.wanted)
 
     sliced = [row for row in found.rows if row["attribute"] is not None]
     tables = [table([row for row in found.rows if row["attribute"] is None], found.warnings)]
@@ -110,5 +100,4 @@ def _tables(
     tables += [table(sliced)] if sliced else []
     tables += [query_table(found.queries)] if found.queries else []
     changed = transition_table(found.transitions)
-    tables += [change_table(found.change_parts)] if found.change_parts else []
     return [*tables, *([changed] if changed else [])]

@@ -13,7 +13,7 @@ import click
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.interrupts import is_published, outcome_so_far, wait_for_exit
 from ndcg_spark.tables.table import TextTable
-from ndcg_spark.tables.writers import CSV, as_json, html_page, latex, markdown, print_csv, text
+from ndcg_spark.tables.writers import as_json, html_page, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
@@ -76,8 +76,8 @@ def print_result(
     with printing():
         if style == "json":
             print(as_json(value()))
-        elif style in CSV:
-            print_csv(columns, rows, style)
+        elif style == "csv":
+            print_csv(columns, rows)
         elif style == "html":
             print(html_page(tables()))
         else:

@@ -1,4 +1,4 @@
-"""How an explained query is printed: rank by rank, then what was lost, what would help, and what is unjudged."""
+"""How an explained query is printed: rank by rank, then what was lost, and what is unjudged."""
 
 import dataclasses
 import math
@@ -45,16 +45,10 @@ def explanation_tables(
     lines = _first(_RANKS, explanation.lines, most_ranks, **about)
     lost = math.fsum(each.loss for each in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
-    best, worst = (
-        f"ndcg with grade {'-' if each is None else f'{each.relevance:g}'}" for each in (facts.best, facts.worst)
-    )
-    unjudged = [name("document", "doc_id"), _RANK]
-    unjudged += [number(best, "ndcg_if_best"), number(worst, "ndcg_if_worst")]
     parts: list[tuple[str, list[str], Sequence[TextColumn], Sequence[Any]]] = [
         ("Losses by document", [words], _LOSSES, explanation.losses),
         ("Relevant documents outside the cutoff", [], _ABSENT, explanation.absent),
-        ("Most helpful changes", ["one document at its ideal rank"], _HELP, explanation.would_help),
-        ("Unjudged documents, and how they could change the score", [], unjudged, explanation.unjudged),
+        ("Unjudged documents", [], [_DOCUMENT, _RANK], explanation.unjudged),
     ]
     tables = [_first(columns, rows, most, title=t, sentences=s) for t, s, columns, rows in parts if rows]
     if baseline is not None:
@@ -128,10 +122,6 @@ _RANKS = [
 ]
 _LOSSES = [_DOCUMENT, _GRADE, name("where"), _IDEAL_RANK, _GAIN, number("loss", form=_difference)]
 _ABSENT = [_DOCUMENT, _GRADE, _GAIN, name("where")]
-_HELP = [
-    *(_DOCUMENT, _GRADE, number("from rank", "rank", _rank), number("to rank", "ideal_rank", _rank)),
-    *(number("ndcg"), _CHANGE),
-]
 _CHANGES = [
     *(_DOCUMENT, _GRADE, number("rank before", "baseline_rank", _rank), _RANK, number("moved", lambda c: c, _move)),
     *(number("added before", "baseline_contribution"), number("adds", "contribution"), _CHANGE),
@@ -146,10 +136,8 @@ def _value(explanation: Explanation, baseline: Facts | None) -> dict[str, Any]:
         "convention": facts.convention.label,
         "formula": facts.convention.formula,
         "ideal_known": explanation.ideal_known,
-        "best_grade": facts.best and facts.best.relevance,
-        "worst_grade": facts.worst and facts.worst.relevance,
     }
-    for field in ("lines", "losses", "absent", "would_help", "unjudged"):
+    for field in ("lines", "losses", "absent", "unjudged"):
         value[field] = [dataclasses.asdict(each) for each in getattr(explanation, field)]
     if baseline is not None:
         value["baseline"] = {"run": baseline.run, **dataclasses.asdict(baseline.score)}

@@ -21,7 +21,7 @@ _MOST_RUNS = 40
 class Figure:
     """A plot, and the tables behind it; none if a table of the page has its numbers."""
 
-    #: What a file of it is called, and its place on a page.
+    #: Its place on a page.
     name: str
     title: str
     words: str
@@ -40,8 +40,6 @@ def details(data: NightData) -> list[Figure]:
     # Where no query changed, there is nothing to draw.
     if data.baseline is not None and any(abs(each.difference or 0.0) > TIE for each in data.queries):
         shown += [_differences(data), _pairs(data), _histogram(data)]
-    if data.lists:
-        shown.append(_lists(data))
     if any(len(line.points) > 1 for line in data.trend):
         shown.append(_trend(data))
     return shown
@@ -145,45 +143,6 @@ def _histogram(data: NightData) -> Figure:
     words = "How many queries changed by how much; those that did not change stand apart."
     table = text_table([name("difference", "label"), number("queries", form=counted)], shown)
     return Figure("histogram", "How large the differences are", words, chart, [table])
-
-
-def _lists(data: NightData) -> Figure:
-    """How much the lists changed, beside the scores if these are compared with those of the same night and run."""
-    night, cutoff = data.lists[0]["baseline_night"].isoformat(), data.lists[0]["cutoff"]
-    found = data.comparison
-    is_same = found is not None and (found.date, found.run or data.run, data.place[1]) == (night, data.run, cutoff)
-    differences = {each.query_id: each.difference for each in data.queries} if is_same else {}
-    labels = ["the same", *(f"{n / 10:.1f} to {(n + 1) / 10:.1f}" for n in range(10))]
-    of_bins: list[list[float | None]] = [[] for _ in labels]
-    for row in data.lists:
-        # The last bin has 1 too.
-        place = 0 if row["same_order"] else 1 + min(int(row["moved_discount"] * 10), 9)
-        of_bins[place].append(differences.get(row["query_id"]))
-    bins: list[dict[str, Any]] = []
-    for label, inside in zip(labels, of_bins, strict=True):
-        known = [each for each in inside if each is not None]
-        moved = sum(abs(each) > TIE for each in known)
-        mean = sum(known) / len(known) if known else None
-        scores = {"mean": mean, "other_score": moved, "same_score": len(known) - moved}
-        bins.append({"label": label, "queries": len(inside), **scores})
-    unjudged = sum(not row["judged"] for row in data.lists)
-    words = (
-        f"Of the first {cutoff} documents of each query, the share of the discount that moved since {night}, which is "
-        "the largest change of DCG that any judgments could find. Lists that stayed as they were stand apart. "
-        f"{unjudged:,} of {len(data.lists):,} queries are not judged."
-    )
-    columns = [name("moved", "label"), number("queries", form=counted)]
-    if differences:
-        same, judged = sum(each["same_score"] for each in bins[1:]), bins[0]["other_score"]
-        words += (
-            f" {counted(same)} have another list and the same score; {counted(judged)} have the same list and another "
-            "score, so their judgments changed."
-        )
-        columns += [number(each, form=counted) for each in ("other score", "same score")]
-        columns.append(number("mean change of the score", "mean", signed))
-    chart = charts.histogram(bins, f"moved since {night}")
-    table = text_table(columns, bins, is_whole=True)
-    return Figure("lists", "How much the lists changed", words, chart, [table])
 
 
 def _trend(data: NightData) -> Figure:

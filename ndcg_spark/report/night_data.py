@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from ndcg_spark.agreement.dead_judgments import DeadJudgments, dead_judgments
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
@@ -15,7 +14,7 @@ from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
-from ndcg_spark.nights.records import CommittedNight, committed
+from ndcg_spark.nights.records import CommittedNight
 from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs, without_slices
@@ -62,11 +61,8 @@ class NightData:
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
     trend: Sequence[TrendLine]
-    dead: DeadJudgments
     #: The rows of DATASET_SCORES of the run at the cutoff of each slice, by attribute and value; otherwise as `means`.
     slices: Sequence[Row]
-    #: The rows of LIST_CHANGES of the run at the cutoff; of the whole ranking, at the cutoff nearest to 10.
-    lists: Sequence[Row] = ()
 
     @property
     def measure(self) -> str:
@@ -77,12 +73,13 @@ class NightData:
     def against(self) -> str | None:
         """What the run is compared with, in words, whether its scores are still there or not."""
         found = self.comparison
-        return found.baseline_of(self.run) if found and not found.is_baseline(self.run) else None
+        return found.against(self.run) if found and not found.is_baseline(self.run) else None
 
     @property
     def baseline(self) -> str | None:
-        """What the run is compared with, in words, if its scores are there."""
-        return self.against if self.comparison and self.comparison.night else None
+        """What the queries of the run are shown beside, in words, if its scores are there."""
+        found = self.comparison
+        return found.baseline_of(self.run) if found and found.night and not found.is_baseline(self.run) else None
 
 
 def headline(night: CommittedNight, measure: str | None) -> Place:
@@ -171,9 +168,7 @@ def night_data(
         transitions=_transitions(comparison, chosen, place, scores, theirs),
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
-        dead=dead_judgments(night, committed(output), column, cutoff),
         slices=_with_intervals(_slices(night, chosen, cutoff), column),
-        lists=NightRows(night).list_changes(chosen, ranks) if ranks else [],
     )
 
 

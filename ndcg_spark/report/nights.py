@@ -12,7 +12,6 @@ from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, text_table
 from ndcg_spark.tables.verdicts import in_words
-from ndcg_spark.tables.writers import CSV
 
 #: The dataset scores of each night.
 NightScores = Sequence[Sequence[Mapping[str, Any]]]
@@ -22,7 +21,7 @@ def shown_measures(measures: str | None, style: str) -> MeasureSet:
     """The measures that a table of nights shows, at 10 where they name no cutoff; ConfigurationError for csv, json."""
     if measures is None:
         return NDCG_ONLY
-    if style in (*CSV, "json"):
+    if style in ("csv", "json"):
         raise ConfigurationError(f"arguments: --measures chooses what a table shows, and {style} has all; give one")
     return parse_measures(measures, None, (10,)).measure_set
 

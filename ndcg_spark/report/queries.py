@@ -53,7 +53,7 @@ def with_documents(
         of_run, *others = (facts.get((*side, query.query_id)) for side in sides)
         if of_run is None:
             return query
-        explanation, before = explain(of_run, MOST_ROWS), others[0] if others else None
+        explanation, before = explain(of_run), others[0] if others else None
         # With a baseline whose documents are not kept, nothing is known of what changed.
         cause = cause_of(explanation, before) if before or not others else None
         return dataclasses.replace(query, explanation=explanation, baseline_facts=before, cause=cause)

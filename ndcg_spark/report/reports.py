@@ -19,7 +19,7 @@ from ndcg_spark.nights.records import committed, read_again_if_replaced
 from ndcg_spark.nights.selection import missing_datasets, select_nights
 from ndcg_spark.report import figures, night_tables, summary
 from ndcg_spark.report.baseline import Baseline, comparison_of
-from ndcg_spark.report.charts import Chart, drawing, picture, require_extra
+from ndcg_spark.report.charts import Chart, drawing, require_extra
 from ndcg_spark.report.explanations import explanation_tables
 from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.night_data import NightData, headline, night_data
@@ -42,10 +42,9 @@ def write_report(
     run: str | None = None,
     measure: str | None = None,
     baseline: Baseline = _ANY_BASELINE,
-    png: Path | None = None,
     report_step: ReportStep = lambda *_: None,
-) -> tuple[View, list[Path]]:
-    """The report of a night, the newest if no date is named, and the files that it was written to, if to any.
+) -> View:
+    """The report of a night, the newest if no date is named; it is written to the file `html`, if that is given.
 
     Without a named baseline, the night is shown beside what its gate has compared it with, if it had one, else beside
     the newest earlier night with the same judgments and convention.
@@ -55,13 +54,11 @@ def write_report(
     ConfigurationError
         There is no such night, dataset, run, measure or baseline, or the extra `report` is not installed.
     StorageError
-        The output cannot be read, a file cannot be written, or there is no such night to compare with.
+        The output cannot be read, the file cannot be written, or there is no such night to compare with.
     """
     require_extra()
     if html is not None:
         refuse_unwritable("html", html)
-    if png is not None:
-        refuse_unwritable("png", png / "runs.png")
 
     def read() -> tuple[list[NightData], str | None]:
         known = committed(output)
@@ -76,12 +73,10 @@ def write_report(
     nights, absent = read_again_if_replaced(read)
     if absent:
         report_step("note", absent)
-    pictures = [] if png is None else _pictures(png, nights)
     page = _page(nights, absent)
-    files = [*([] if html is None else [(html, page.encode())]), *pictures]
-    for path, content in files:
-        write_file("report", path, content)
-    return _view(nights, page), [path for path, _ in files]
+    if html is not None:
+        write_file("report", html, page.encode())
+    return _view(nights, page)
 
 
 def _view(nights: Sequence[NightData], page: str) -> View:
@@ -137,7 +132,7 @@ def evaluated_with_report(
     scratch = Scratch()
     try:
         folder = str(scratch.folder())
-        outcome = evaluate(config.model_copy(update={"output": folder, "documents": "top"}), quiet)
+        outcome = evaluate(config.model_copy(update={"output": folder, "documents": "all"}), quiet)
         set_outcome(NOTHING_PUBLISHED)
         yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
@@ -190,11 +185,3 @@ def _anchor(query: str, night: int) -> str:
     # An address has its limits.
     short = name if len(name) <= _LONGEST_ANCHOR else hashlib.sha256(query.encode()).hexdigest()
     return f"q{night or ''}-{short}"
-
-
-def _pictures(folder: Path, nights: Sequence[NightData]) -> list[tuple[Path, bytes]]:
-    return [
-        (folder / f"{figure.name}{number or ''}.png", picture(figure.chart, "png"))
-        for number, data in enumerate(nights)
-        for figure in (figures.overview(data), *figures.details(data))
-    ]

@@ -16,7 +16,7 @@ from ndcg_spark.tables.scores import paper_table, preset_tables, score_table, sl
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.tables.table import TextTable, cells, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
-from ndcg_spark.tables.writers import CSV, aligned, as_json, print_csv
+from ndcg_spark.tables.writers import aligned, as_json, print_csv
 from ndcg_spark.text import message
 
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
@@ -77,8 +77,8 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, measures: 
     """
     shown = measure_first(QUERY_SCORES, measures)
     with printing():
-        if style in CSV:
-            print_csv(shown, rows, style)
+        if style == "csv":
+            print_csv(shown, rows)
             return
         scores = [number(score) for score in ("ndcg", *measures, "dcg", "ideal_dcg")]
         counts = [number(count, form=counted) for count in ("returned", "judged")]

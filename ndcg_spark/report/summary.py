@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from ndcg_spark.agreement.dead_judgments import dead_in_words
 from ndcg_spark.comparison.comparability import fingerprint
 from ndcg_spark.comparison.statistics import queries_needed
 from ndcg_spark.report.baseline import NightComparison, Row
@@ -12,7 +11,7 @@ from ndcg_spark.report.causes import causes_in_words
 from ndcg_spark.report.night_data import TIE, NightData
 from ndcg_spark.report.queries import QueryScore
 from ndcg_spark.tables.comparison_notes import FLAGS
-from ndcg_spark.tables.comparisons import change_in_words, interval, p_value
+from ndcg_spark.tables.comparisons import interval, p_value
 from ndcg_spark.tables.table import counted, rounded, signed
 
 #: A difference of this size is worth seeing where no gate says what may be lost.
@@ -39,7 +38,7 @@ def answer(data: NightData) -> str:
         own = next(each for each in data.means if each["run"] == data.run)
         mean = f"{data.measure} of {data.run} is {rounded(own.get(data.place[0]))}"
         return f"{mean}; there is nothing to compare it with."
-    against = data.comparison.baseline_of(data.run)
+    against = data.comparison.against(data.run)
     if row["difference"] is None:
         return f"{data.run} cannot be compared with {against}."
     if "unchanged" in row["flags"]:
@@ -58,7 +57,6 @@ def points(data: NightData) -> list[Point]:
         shown.append(Point("In the trend", f"{'; '.join(unusual[:_NAMED])}{more}."))
     elif any(line.points[-1].band for line in data.trend):
         shown.append(Point("In the trend", f"Nothing stands out on {data.night.evaluated_on}."))
-    shown.append(Point("The judgments", dead_in_words(data.dead)))
     return [*shown, Point("Next", _next(data, row), data.worst[:1])]
 
 
@@ -73,7 +71,7 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
         largest = data.worst[:_NAMED]
         words = f"{counted(row['wins'])} won, {counted(row['losses'])} lost, {counted(row['ties'])} tied"
         shown.append(Point("Which queries?", f"{words}{'; the largest losses: ' if largest else '.'}", largest))
-        shown.append(Point("Why?", f"{_of_judgments(data, found)}{_why(data)}"))
+        shown.append(Point("Why?", _why(data)))
     nights = [night for night in (data.night, found.night) if night]
     judgments = [fingerprint(night.record, "judgments", data.night.dataset) for night in nights]
     if found.date and len(set(judgments)) == 1 < len(judgments):
@@ -81,12 +79,6 @@ def _compared_points(data: NightData, row: Row, found: NightComparison) -> list[
     elif found.warnings:
         shown.append(Point("Comparable?", " ".join(f"{each[:1].upper()}{each[1:]}." for each in found.warnings)))
     return shown
-
-
-def _of_judgments(data: NightData, found: NightComparison) -> str:
-    """What part of the change is due to other judgments, as a sentence; empty where that is not known."""
-    own = (row for row in found.change_parts if row["run"] == data.run and data.place == ("ndcg", row["cutoff"]))
-    return "".join(f"Of the mean's change {change_in_words(row).removeprefix('of ')}. " for row in own)
 
 
 def _direction(row: Row, found: NightComparison) -> str:
@@ -165,5 +157,5 @@ def _next(data: NightData, row: Row | None) -> str:
     if not data.worst:
         return "Nothing needs to be opened: no query lost."
     if all(query.explanation is None for query in data.worst):
-        return "Evaluate the night again with --documents top, so that a query shows its documents; then open "
+        return "Evaluate the night again with --documents all, so that a query shows its documents; then open "
     return "Open "

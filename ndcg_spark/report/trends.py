@@ -1,4 +1,4 @@
-"""How trends are printed: a line of blocks per run, unusual nights and why; rows for programs; pictures."""
+"""How trends are printed: a line of blocks per run, unusual nights and why; rows for programs."""
 
 import dataclasses
 import itertools
@@ -9,8 +9,7 @@ from typing import Any
 from ndcg_spark.comparison.trend import Level, Point, last_stretch
 from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import print_result, printing
+from ndcg_spark.report.console import print_result
 from ndcg_spark.scores import View
 from ndcg_spark.tables.sorting import best_first
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
@@ -32,11 +31,7 @@ _COLUMNS = (
 
 
 def print_trends(lines: Sequence[TrendLine], style: str) -> None:
-    """Print the trends. A picture is written to stdout as it is."""
-    if style in ("png", "svg"):
-        with printing():
-            _print_picture(lines, style)
-        return
+    """Print the trends."""
     view = trend_view(lines)
     print_result(style, view.tables, view.json, view.columns, view.rows())
 
@@ -209,13 +204,3 @@ def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
             "verdict": verdict,
             "notes": "; ".join(notes),
         }
-
-
-def _print_picture(lines: Sequence[TrendLine], style: str) -> None:
-    from ndcg_spark.report.charts import picture, trend_chart
-
-    if style == "png" and sys.stdout.isatty():
-        raise ConfigurationError("format: a PNG is not text; write it to a file, as in --format png > trend.png")
-    content = picture(trend_chart(lines), style)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS, NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, MeasureSet
 from ndcg_spark.slices import Slices
 
 _KEY = ["dataset", "evaluated_on", "run", "cutoff"]
@@ -44,19 +44,15 @@ def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Sli
 
 
 def _of_measures(measures: MeasureSet) -> list[Column]:
-    """The means of the measures besides NDCG, and how many queries they cover; the means of the bounds."""
-    averages = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
-    if measures.columns:
-        # The bounds are averaged over the queries in the mean of NDCG.
-        counted = {name: F.when(F.col("ndcg").isNotNull(), F.col(name)) for name in BOUNDS}
-        averages = [F.avg(counted.get(name, F.col(name))).alias(name) for name in COLUMNS]
+    """The means of the measures besides NDCG, and how many queries they cover."""
     if not measures.beside_ndcg:
-        return [F.lit(None).cast("bigint").alias("relevant_queries"), *averages]
+        nothing = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
+        return [F.lit(None).cast("bigint").alias("relevant_queries"), *nothing]
     # All computed measures leave out the same queries, so they have one count, the largest.
     counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
     most = F.greatest(*counts) if len(counts) > 1 else counts[0]
     is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
-    return [F.when(is_computed, most).alias("relevant_queries"), *averages]
+    return [F.when(is_computed, most).alias("relevant_queries"), *(F.avg(name).alias(name) for name in COLUMNS)]
 
 
 def _is_computed(measures: MeasureSet, at: Column) -> Column:

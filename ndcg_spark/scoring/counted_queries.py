@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, column_at
-from ndcg_spark.convention.measures import BOUNDS, COLUMNS, MeasureSet
-from ndcg_spark.scoring import bounds, lists
+from ndcg_spark.convention.measures import COLUMNS, MeasureSet
+from ndcg_spark.scoring import lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 
@@ -46,8 +46,6 @@ def scores_of_pairs(
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:
         table = _with_measures(table, run_key, convention, measures)
-    if measures.bounds:
-        table = bounds.with_bounds(table, convention, cutoffs)
     long = table.select(
         *run_key,
         "judgments_hash",
@@ -127,8 +125,6 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
     """
     judged, dcg, ideal_dcg, cg = (column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
     columns = beside_ndcg.columns_at(cutoff, measures)
-    if measures.bounds:
-        columns |= {name: column_at(name, cutoff) for name in BOUNDS}
     values = (
         f", coalesce({columns[name]}, {_NOTHING}) as {name}" if name in columns else f", {_NOTHING} as {name}"
         for name in COLUMNS

@@ -51,17 +51,6 @@ def refuse_returned_twice(documents: DataFrame, run_key: list[str]) -> DataFrame
     return documents.withColumn("rank", F.when(copies > 1, refused).otherwise(F.col("rank")))
 
 
-def list_sizes(results: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """One row per run and query, in no order: its key, and ranks, how many documents are on its list down to `depth`.
-
-    For conventions that remove no document by its judgment.
-    """
-    run_key = ["run", *query_key]
-    ranks = F.count_if(ranking.is_listed(convention))
-    within = ranks if depth is None else F.least(ranks, F.lit(depth))
-    return lists.with_listed(results, run_key, convention).groupBy(*run_key).agg(within.alias("ranks"))
-
-
 def ideal_sizes(judged: DataFrame, query_key: list[str], depth: int | None) -> DataFrame:
     """One row per judged query, in no order: its key, and ranks, how many rows `ideal_documents` has for it."""
     ranks = F.count("gain") if depth is None else F.least(F.count("gain"), F.lit(depth))

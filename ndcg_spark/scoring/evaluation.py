@@ -15,16 +15,16 @@ from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import (
     DATASET_SCORES,
-    KEPT_JUDGMENTS,
     QUERY_SCORES,
     RANKED_DOCUMENTS,
     REJECTED_ROWS,
     TO_JUDGE,
     query_key,
 )
-from ndcg_spark.scoring import aggregation, bounds, counted_queries, documents, ideal, lists
+from ndcg_spark.scoring import aggregation, counted_queries, documents, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
+from ndcg_spark.scoring.refusals import MERGED, refusal
 from ndcg_spark.slices import Slices
 
 
@@ -47,8 +47,6 @@ class Evaluation:
     def __post_init__(self) -> None:
         refuse_cutoffs(self.convention, self.cutoffs)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
-        if self.measures.bounds:
-            bounds.refuse_unbounded(self.convention)
 
     def under(self, convention: Convention) -> Self:
         """The same evaluation under another convention."""
@@ -82,7 +80,6 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     of_documents = beside_ndcg.of_documents(convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, of_documents)
     of_ranks, of_lists = beside_ndcg.of_ranks(convention, measures), beside_ndcg.of_lists(convention, measures)
-    of_lists |= bounds.of_lists(convention) if measures.bounds else {}
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_ranks, of_lists)
     of_queries = beside_ndcg.of_queries(convention) if measures.beside_ndcg else {}
     queries = ideal.of_queries(judged, key, None if None in cutoffs else depth, of_queries)
@@ -93,8 +90,6 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     elif convention.ideal != "retrieved":
         ranking = ideal.ideal_ranking(queries, key, convention, kept)
         queries = ideal.ideal_scores(ranking, key, cutoffs, convention, kept)
-    if measures.bounds:
-        queries = queries.join(bounds.of_queries(judged, key, convention, depth), on=key, how="inner")
     table = counted_queries.scores_of_pairs(
         runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures
     )
@@ -143,11 +138,6 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
     return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 
 
-def kept_judgments(judgments: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table KEPT_JUDGMENTS, in no order."""
-    return _with_evaluation(judgments, judgments.columns, evaluation).select(*KEPT_JUDGMENTS.names)
-
-
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
     """The table REJECTED_ROWS from tables as `contract.rows.rejected_rows` returns them, in no order.
 
@@ -162,11 +152,23 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     return _with_evaluation(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
-def count_unjudged_queries(judgments: DataFrame, results: DataFrame) -> DataFrame:
-    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged."""
+def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
+    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged.
+
+    With a `convention` that ranks by scores, `run` fails with MERGED where ranks show that a list is two.
+    """
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
-    queries = results.select("run", *key).distinct().join(judged, on=key, how="left")
+    lists = results.select("run", *key).distinct()
+    if convention is not None and convention.order == "score" and "rank" in results.columns:
+        top = F.when(F.col("rank") == 1, F.col("score"))
+        # Where all ranks are 1, nobody has given any.
+        facts = {"least": F.min(top), "most": F.max(top), "tops": F.count(top), "rows": F.count("*")}
+        counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in facts.items()))
+        is_merged = (F.col("least") < F.col("most")) & (F.col("tops") < F.col("rows"))
+        run = F.when(is_merged, refusal(MERGED, ["run", *key]).cast("string")).otherwise(F.col("run"))
+        lists = counted.select(run.alias("run"), *key)
+    queries = lists.join(judged, on=key, how="left")
     run_key = ["run", *key[:-1]]
     return queries.groupBy(*run_key).agg(F.count_if(F.col("judged").isNull()).alias("unjudged_queries"))
 

@@ -116,7 +116,10 @@ def _joins_first(convention: Convention) -> bool:
 
 
 def _with_judgments(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
-    return table.join(judged, on=[*query_key, "doc_id"], how="left")
+    # The embedded engine takes a column that is constant before an outer join, such as the gain of gain=judged or the
+    # grade of --relevance, for constant after it too, and does not sort by it.
+    not_constant = {name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in ("relevance", "gain")}
+    return table.join(judged.withColumns(not_constant), on=[*query_key, "doc_id"], how="left")
 
 
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:

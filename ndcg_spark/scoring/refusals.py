@@ -6,7 +6,7 @@ code; the sentence is for people.
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.casting import named_by_user
 from ndcg_spark.rules import TWICE, Broken
+from ndcg_spark.schemas import WRITTEN
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
 
@@ -40,6 +41,11 @@ RETURNED_TWICE = Refusal(
 RANK_TWICE = Refusal(
     rules.RANK_TWICE.code, "results: a rank with two documents", "number each list from 1, or set order=score"
 )
+MERGED = Refusal(
+    "two_lists_in_one",
+    "results: a list with two results of rank 1 and different scores",
+    "give each run a name of its own, or drop the column rank if scores alone decide",
+)
 NO_RELEVANT = Refusal(
     "no_relevant", "judgments: a query without a relevant document", "judge one, or set no_relevant=skip"
 )
@@ -50,11 +56,6 @@ MEAN_WITHOUT_GAIN = Refusal(
     "mean_without_gain",
     "judgments: the mean of a document's grades has no finite gain",
     "set another gain, or set judgment_duplicates=max",
-)
-NEGATIVE_IN_BOUNDS = Refusal(
-    "negative_in_bounds",
-    "judgments: a negative gain, for which bounds are not defined",
-    "set negative=as_unjudged, or leave bounds out",
 )
 NOT_FINITE = Refusal(
     "dcg_is_not_finite", "convention: a DCG that is not a finite number", "correct the gains or the discounts"
@@ -75,15 +76,19 @@ def refused(error: BaseException) -> Refused | None:
     return Refused(match["code"], match["sentence"].strip()) if match else None
 
 
-def refusal(why: Refusal, key: Sequence[str]) -> Column:
+def refusal(why: Refusal, key: Iterable[str]) -> Column:
     """A column of double that fails when it is computed, with the `key` columns of the row as the example."""
     return failure(why, key).cast("double")
 
 
-def failure(why: Refusal, key: Sequence[str]) -> Column:
-    """The same as `refusal` without a type, so that it can be cast to any type."""
+def failure(why: Refusal, key: Iterable[str], written: Container[str] = ()) -> Column:
+    """The same as `refusal` without a type, so that it can be cast to any type; `written` are columns of WRITTEN."""
+    shown = {name: WRITTEN[name] if WRITTEN.get(name) in written else name for name in key}
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
-    row = (f"'{name}=' || coalesce(cast({name} as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key)
+    row = (
+        f"'{name}=' || coalesce(cast(`{column}` as string), '{'all' if name == 'cutoff' else 'null'}')"
+        for name, column in shown.items()
+    )
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
     message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
     return F.raise_error(message)
@@ -93,14 +98,15 @@ def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataF
     """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
     For tables that were not checked. A row is refused only for the columns that are used, and for the first rule that
-    it breaks; a rule for the whole row counts as one for its document. A filter would be shorter, but the embedded
+    it breaks; a rule for the whole row counts for each that has one. A filter would be shorter, but the embedded
     engine evaluates all branches of a condition in a filter, and would fail at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(broken)):
-        column = rule.column or "doc_id"
         why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
-        failing = refusal(why, columns).cast(kinds[column])
-        guarded[column] = F.when(breaks, failing).otherwise(guarded.get(column, F.col(column)))
+        failing = failure(why, columns, kinds)
+        for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
+            kept = guarded.get(column, F.col(column))
+            guarded[column] = F.when(breaks, failing.cast(kinds[column])).otherwise(kept)
     return table.withColumns(guarded).select(*columns)

@@ -72,13 +72,12 @@ def counts(rows: Rows) -> str:
     return f"{names}: {listed}" if names else listed
 
 
-def comparison_notes(rows: Rows, correction: str, alpha: float, reach: float = 0.0) -> list[str]:
-    """Notes on the rows that are shown; `reach` is the end of the line that intervals are drawn on."""
+def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """Notes on the rows that are shown."""
     notes = notes_of_test(rows, correction)
-    scale = f", on a line from -{reach:.4f} to +{reach:.4f}" if reach else ""
     if any(row["interval_low"] is not None for row in rows):
         level = f"{100 * (1 - alpha):g} %"
-        notes.append(f"interval: {level} of the mean difference over the queries that both have, each by itself{scale}")
+        notes.append(f"interval: {level} of the mean difference over the queries that both have, each by itself")
     flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
     return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
 

@@ -1,7 +1,7 @@
-"""Comparisons as tables: a row per run, measure, cutoff and slice, the interval drawn as a bar."""
+"""Comparisons as tables: a row per run, measure, cutoff and slice."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
@@ -10,27 +10,13 @@ from ndcg_spark.tables.sorting import Order, sort_value
 from ndcg_spark.tables.table import (
     TextColumn,
     TextTable,
-    cells,
     counted,
     name,
     number,
-    rounded,
     signed,
     text_table,
 )
-from ndcg_spark.text import printable
 
-#: How many characters a bar has; no difference is in the middle.
-_WIDTH = 25
-_HALF = _WIDTH // 2
-#: What a bar is drawn with: the interval, the difference, no difference.
-SIGNS, PLAIN_SIGNS = "─●│", "-o|"
-
-#: The columns that are dropped, in this order, if a table is too wide for its terminal. Names, the difference, its
-#: adjusted p value, who won and the flags stay.
-_LEAVING = ("needed", "could see", "mean", "baseline", "ties", "p", "queries", "interval")
-#: Below the first number of characters a comparison takes two lines, below the second its interval is in numbers.
-_NARROW, _WIDE = 100, 120
 #: By what the rows of a comparison can be sorted.
 SORT_COLUMNS = (
     *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
@@ -42,9 +28,7 @@ def comparison_table(
     rows: Rows,
     correction: str,
     alpha: float,
-    signs: str | None = SIGNS,
     *,
-    width: int | None = None,
     order: Order | None = None,
     warnings: Sequence[str] = (),
     wanted: float = 0.01,
@@ -52,61 +36,16 @@ def comparison_table(
 ) -> TextTable:
     """One row per comparison below a count of conclusions and the warnings, those of the primary measure first.
 
-    The `top` ones in the `order`, by default the worst difference first. The interval is drawn with the `signs`, or
-    stands in numbers where there are none. `wanted` is the difference that `queries_needed` is for. If the table is
-    wider than `width`, columns are dropped in a fixed order, and a note names them; below 100 characters every
-    comparison has two lines.
+    The `top` ones in the `order`, by default the worst difference first. `wanted` is the difference that
+    `queries_needed` is for.
     """
     shown = _in_order(rows, order)[:top]
-    ends = [abs(row[end]) for row in shown for end in ("interval_low", "interval_high") if row[end] is not None]
-    reach = max(ends, default=0.0)
-    if rounded(reach) == rounded(0.0):
-        # Rounding errors of sums are not drawn.
-        reach = 0.0
-    is_drawn = signs is not None and (width is None or width >= _WIDE)
-    columns = _columns(rows, lambda row: _bar(row, reach, signs) if is_drawn and signs else interval(row))
-    leaving = [heading for heading in _LEAVING if heading in {each.heading for each in columns}]
-    below: list[str] = []
-    if width is not None and width < _NARROW:
-        below, moved = list(map(_second_line, shown)), {*leaving, "wins", "losses", "flags"}
-        gone = [heading for heading in leaving if heading not in ("queries", "interval", "ties")]
-    else:
-        gone = _too_wide(columns, leaving, shown, width)
-        moved = set(gone)
-    notes = comparison_notes(shown, correction, alpha, reach if is_drawn and "interval" not in moved else 0.0)
+    notes = comparison_notes(shown, correction, alpha)
     if top is not None and len(rows) > top:
         notes.insert(0, f"and {len(rows) - top:,} more without --top")
-    if "needed" not in moved:
-        needed = f"needed: about how many queries it takes to find {wanted:g}"
-        notes.append(f"could see: what is found in 4 of 5 cases; {needed}")
-    if gone:
-        notes.append(f"no room for: {', '.join(gone)}; a wider terminal and --format json show them")
-    columns = [each for each in columns if each.heading not in moved]
-    return text_table(columns, shown, notes, title=counts(rows), sentences=warnings, below=list(map(printable, below)))
-
-
-def _too_wide(columns: Sequence[TextColumn], leaving: Sequence[str], rows: Rows, width: int | None) -> list[str]:
-    """The headings of the columns without which the table is not wider than `width`."""
-    if width is None:
-        return []
-    from rich.cells import cell_len
-
-    every = [cells(columns, row) for row in rows]
-    widths = {
-        column.heading: 2 + max(map(cell_len, [column.heading, *(row[place] for row in every)]))
-        for place, column in enumerate(columns)
-    }
-    gone: list[str] = []
-    for heading in leaving:
-        if sum(widths.values()) - 2 > width:
-            gone.append(heading)
-            del widths[heading]
-    return gone
-
-
-def _second_line(row: Row) -> str:
-    counts = f"{counted(row['queries'])} queries: {row['wins']:,} won, {row['ties']:,} tied, {row['losses']:,} lost"
-    return "  " + "  ".join([*([interval(row)] if row["interval_low"] is not None else []), counts, *row["flags"]])
+    needed = f"needed: about how many queries it takes to find {wanted:g}"
+    notes.append(f"could see: what is found in 4 of 5 cases; {needed}")
+    return text_table(_columns(rows), shown, notes, title=counts(rows), sentences=warnings)
 
 
 def _in_order(rows: Rows, order: Order | None) -> list[Row]:
@@ -141,20 +80,19 @@ def _key(row: Row) -> tuple[Any, ...]:
 def run_comparison_table(rows: Rows, family: Rows, correction: str, alpha: float) -> TextTable:
     """The comparisons of one run, without its name, with the stars behind p, and intervals in numbers."""
     left_out = ("dataset", "run", "", "p", "could see", "needed")
-    columns = [each for each in _columns(family, interval) if each.heading not in left_out]
+    columns = [each for each in _columns(family) if each.heading not in left_out]
     starred = number("p", lambda row: f"{p_value(row['p_adjusted'])}{stars(row)}", str)
-    replaced = {"adjusted": starred, "interval": number("interval", interval, str)}
-    columns = [replaced.get(each.heading, each) for each in columns]
+    columns = [starred if each.heading == "adjusted" else each for each in columns]
     return text_table(columns, rows, comparison_notes(rows, correction, alpha))
 
 
-def _columns(rows: Rows, drawn: Callable[[Row], str]) -> list[TextColumn]:
+def _columns(rows: Rows) -> list[TextColumn]:
     sliced = any(row["attribute"] is not None for row in rows)
     return [
         *(*_runs(rows), name("measure", _measure)),
         *([name("slice", _slice)] * sliced),
         *(number("queries", form=counted), number("mean"), number("baseline", "baseline_mean")),
-        *(number("difference", form=signed), name("", stars), name("interval", drawn)),
+        *(number("difference", form=signed), name("", stars), number("interval", interval, str)),
         *(number("p", "p_value", p_value), number("adjusted", "p_adjusted", p_value)),
         # Stars and the sign of the difference say the rest.
         *([name("conclusion", form=CONCLUSIONS.__getitem__)] * any(row["conclusion"] == "same" for row in rows)),
@@ -208,26 +146,6 @@ def transition_table(rows: Rows) -> TextTable | None:
     return text_table(columns, shown, [note]) if shown else None
 
 
-def change_table(rows: Rows) -> TextTable:
-    """What other lists, judgments and queries made of the change of each mean, and a sentence on the largest."""
-    parts = (number(f"other {part}", f"of_{part}", signed) for part in ("lists", "judgments", "queries"))
-    columns = [name("measure", _ndcg), number("queries", form=counted), number("change", form=signed)]
-    datasets = _datasets(rows)
-    largest = max(rows, key=lambda row: abs(row["change"]))
-    of = f"{largest['dataset']} " if datasets else ""
-    note = f"{of}{largest['run']} {_ndcg(largest)}: {change_in_words(largest)}"
-    return text_table([*datasets, name("run"), *columns, *parts], rows, [note])
-
-
-def change_in_words(row: Row) -> str:
-    """What part of a change is due to other judgments."""
-    return f"of {signed(row['change'])}, {signed(row['of_judgments'])} are other judgments"
-
-
-def _ndcg(row: Row) -> str:
-    return _measure({**row, "measure": "ndcg"})
-
-
 def status(value: str | None) -> str:
     """The status of a query, which may be missing."""
     return value or "not there"
@@ -253,17 +171,3 @@ def interval(row: Row) -> str:
     """The confidence interval of a difference in numbers, a dash if there is none."""
     low, high = row["interval_low"], row["interval_high"]
     return "-" if low is None else f"{signed(low)} to {signed(high)}"
-
-
-def _bar(row: Row, reach: float, signs: str) -> str:
-    """The interval on a line whose ends are -reach and reach."""
-    line, point, zero = tuple(signs)
-    if row["interval_low"] is None or not reach:
-        return ""
-    low, here, high = (
-        round(_HALF * (1 + row[name] / reach)) for name in ("interval_low", "difference", "interval_high")
-    )
-    drawn = [line if low <= place <= high else " " for place in range(_WIDTH)]
-    drawn[_HALF] = zero
-    drawn[here] = point
-    return "".join(drawn)

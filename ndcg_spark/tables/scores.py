@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
+from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
 from ndcg_spark.tables.comparison_notes import notes_of_test, stars
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
@@ -137,7 +137,7 @@ def _pairs(rows: Rows, measure_set: MeasureSet) -> Sequence[tuple[str, int | Non
 
 
 def _scores(rows: Rows, measure_set: MeasureSet, with_error: bool = False) -> list[TextColumn]:
-    """A column per measure and cutoff; that of NDCG with its bounds, if they were requested.
+    """A column per measure and cutoff.
 
     The standard error stands beside the headline, if that is NDCG and any run has one.
     """
@@ -148,8 +148,6 @@ def _scores(rows: Rows, measure_set: MeasureSet, with_error: bool = False) -> li
         columns.append(number(written(measure, cutoff), _score(MEASURES[measure].column, cutoff)))
         if (measure, cutoff) == headline and measure == "ndcg" and has_errors:
             columns.append(number("std error", _score("ndcg_stderr", cutoff)))
-        bounds = ("low", "high") if measure == "ndcg" and measure_set.bounds else ()
-        columns += [number(f"{bound}@{format_cutoff(cutoff)}", _score(f"ndcg_{bound}", cutoff)) for bound in bounds]
     return columns
 
 

@@ -17,8 +17,6 @@ class TextTable:
     numbers: Collection[int]
     #: Sentences below the table.
     notes: Sequence[str] = ()
-    #: A line below each row, if there are any; only text shows them.
-    below: Sequence[str] = ()
     #: Above the table, and sentences below the title.
     title: str = ""
     sentences: Sequence[str] = ()
@@ -36,7 +34,7 @@ class TextTable:
         if more <= 0 or self.is_whole:
             return self
         notes = [f"and {more:,} more {where}", *self.notes]
-        return dataclasses.replace(self, rows=self.rows[:most], below=self.below[:most], notes=notes)
+        return dataclasses.replace(self, rows=self.rows[:most], notes=notes)
 
 
 def rounded(value: float | None) -> str:

@@ -34,11 +34,6 @@ _LATEX = {
 #: How many rows determine the widths of the columns of aligned text.
 _MEASURED_ROWS = 500
 
-#: The formats of comma-separated values: as they are, and for a spreadsheet.
-CSV = ("csv", "spreadsheet")
-#: How a text begins that a spreadsheet takes for a formula, in any language.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  # wide ones are meant
-
 
 class _Lines:
     """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both; here each ends in a newline."""
@@ -68,10 +63,9 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
 def text(table: TextTable) -> list[str]:
     """The lines of a table with aligned columns, below its title; the notes follow after a blank line."""
     lines = [table.title, *table.sentences] if table.title else []
-    headings, *rows = aligned(table.headings, table.rows, table.numbers)
-    below = [[line] for line in table.below] or [[]] * len(rows)
-    lines += [headings, *(line for row, more in zip(rows, below, strict=True) for line in (row, *more))]
-    return [*lines, *(["", *table.notes] if table.notes else [])]
+    lines += aligned(table.headings, table.rows, table.numbers)
+    # Titles and sentences contain names as they are.
+    return [printable(line) for line in (*lines, *(["", *table.notes] if table.notes else []))]
 
 
 def markdown(table: TextTable) -> list[str]:
@@ -121,18 +115,12 @@ def rendered(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**values)
 
 
-def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], style: str = "csv") -> None:
-    """Print a header and the rows (RFC 4180, lines end in a newline); None is empty, and `all` for a cutoff.
-
-    As a `spreadsheet` it begins with a byte order mark, and text that would be a formula begins with an apostrophe.
-    """
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print a header and the rows (RFC 4180, lines end in a newline); None is empty, and `all` for a cutoff."""
     # A name could control a terminal; files and pipes get every name as it is.
     plain = printable if sys.stdout.isatty() else str
-    guarded = _guarded if style == "spreadsheet" else str
-    if style == "spreadsheet" and (sys.stdout.encoding or "").lower().startswith("utf"):
-        sys.stdout.write("\ufeff")
     writer = csv.writer(_Lines())
-    every_row = ([_csv_cell(column, row.get(column), guarded) for column in columns] for row in rows)
+    every_row = ([_csv_cell(column, row.get(column)) for column in columns] for row in rows)
     for cells in itertools.chain([columns], every_row):
         writer.writerow(map(plain, cells))
 
@@ -146,16 +134,10 @@ def as_json(value: Any) -> str:
     )
 
 
-def _csv_cell(column: str, value: Any, guarded: Any) -> str:
+def _csv_cell(column: str, value: Any) -> str:
     if column == "cutoff":
         return format_cutoff(value)
-    if isinstance(value, str):
-        return str(guarded(value))
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
 def _markdown(cell: str) -> str:

@@ -1,1 +1,1 @@
-"""The benchmark: data, programs, measurement, scenarios, report. README.md shows how to run it, and its results."""
+"""The benchmark: data, programs, scenarios, measurement, and the cost of evaluations. README.md shows how to run it."""

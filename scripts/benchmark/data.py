@@ -1,40 +1,41 @@
-"""Seeded judgments and results of any size, as Parquet, written in chunks of queries within little memory.
+"""Seeded judgments and results: Parquet of any size, and TREC runs. The same parameters give the same rows.
 
-The same parameters give the same rows, whatever the chunks. In every run
+Parquet: 100 results and 20 judgments a query, half of which are of returned documents. Of 100 queries one has no
+results, two are not judged, and one has nothing relevant. Grades are 0 to 3, and better ones tend to be returned
+earlier. No two scores of a list are equal and `rank` is their order from 1, so all conventions agree. The rows of a
+query are together, in random order.
 
-* one query in 100 has no results (100 n + 7) and two more in 100 are returned but not judged (100 n + 11, 100 n + 57);
-* one query in 100 has judgments but nothing relevant (100 n + 23);
-* half of the judged documents are returned; the others, and most of what is returned, are unjudged or not returned;
-* grades are 0 to 3, in the shares 0.4, 0.3, 0.2 and 0.1, and better ones tend to be returned earlier;
-* no two scores of a list are equal, even as floats, and `rank` is their order from 1, so that all conventions agree.
-
-Ids are text. A file has whole queries, each query's documents in random order: what a job wrote, not a sorted table.
+Text has the shape of TREC-COVID's first round: two thirds of the lists have 1,000 documents, the others fewer. Scores
+have many digits or few, so that some are equal. Half the runs separate their fields by tabs; one run in ten counts its
+ranks from 0; in one list in 100 the first two ranks are exchanged.
 """
 
-import dataclasses
-import functools
+import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-#: Documents there are, more than any list has: prime, so that the steps of a query's walk through them never meet.
-DOCUMENTS = (1_000_003, 10_002_007)
-#: The queries of the usual data: 9.6 million results.
-QUERIES = 96_000
-#: Files of a table.
-FILES = 16
-#: Results made at a time.
-CHUNK_ROWS = 1_000_000
-
-_TEXT = pa.string()
-JUDGMENTS = pa.schema({"query_id": _TEXT, "doc_id": _TEXT, "relevance": pa.float64()})
-RESULTS = pa.schema({"run": _TEXT, "query_id": _TEXT, "doc_id": _TEXT, "score": pa.float64(), "rank": pa.int32()})
+#: Documents of the Parquet data: prime, so that the steps of a query's walk through them never meet.
+DOCUMENTS = 1_000_003
+FILES, RETURNED, JUDGED = 16, 100, 20
+#: Of text: the documents that a query's lists are drawn from, and how many of them are judged.
+CANDIDATES, TEXT_JUDGED = 3_000, 290
+SCORES = ("{!r}", "{:.6f}", "{:.4f}", "{:.2f}")
+#: The files that have all runs: their first line, and what a line is of TREC's six fields.
+ONE_FILE = {
+    "one.txt": ("", "{} {} {} {} {} {}\n"),
+    "aligned.txt": ("", "{:<8} {:<8} {:<16} {:>8} {:>24}   {:<16}\n"),
+    "crlf.txt": ("", "{} {} {} {} {} {}\r\n"),
+    "one.csv": ("query_id,doc_id,rank,score,run\n", "{0},{2},{3},{4},{5}\n"),
+    "one.tsv": ("query_id\tdoc_id\trank\tscore\trun\n", "{0}\t{2}\t{3}\t{4}\t{5}\n"),
+    "one.jsonl": ("", '{{"query_id": "{0}", "doc_id": "{2}", "rank": {3}, "score": {4}, "run": "{5}"}}\n'),
+}
 
 
 class Files(NamedTuple):
@@ -44,144 +45,115 @@ class Files(NamedTuple):
     results: Path
 
 
-@dataclasses.dataclass(frozen=True)
-class Size:
-    """How much data; what is cached goes by it."""
+class Setting(NamedTuple):
+    """Where data is kept, what the sizes of all of it are multiplied by, and its seed."""
 
-    queries: int = QUERIES
-    results: int = 100
-    judgments: int = 20
-    runs: int = 1
+    cache: Path
+    scale: float = 1.0
     seed: int = 0
-    #: Runs but the first answer one query in so many.
-    thin: int = 1
 
-    @property
-    def documents(self) -> int:
-        """How many documents there are."""
-        return next(number for number in DOCUMENTS if number >= self.results + self.judgments)
+    def parquet(self, queries: int) -> tuple[Files, Files]:
+        """Data of so many queries, and the same without ranks, where only a sort can tell the order of a list."""
+        folder = self._made(_write_parquet, max(20, round(queries * self.scale)))
+        return Files(folder / "judgments", folder / "results"), Files(folder / "judgments", folder / "unranked")
 
+    def text(self, runs: int, queries: int) -> dict[str, Files]:
+        """So many TREC runs gzipped, plain (a file each), and in every shape of ONE_FILE."""
+        folder = self._made(_write_text, max(2, round(runs * self.scale)), queries)
+        return {shape: Files(folder / "qrels.txt", folder / shape) for shape in ("gzipped", "plain", *ONE_FILE)}
 
-class Data(NamedTuple):
-    """Judgments and results, and the same without ranks: only a sort can tell the order of a list."""
-
-    ranked: Files
-    unranked: Files
-
-
-def cached(folder: Path, write: Callable[[Path], None]) -> Path:
-    """The folder with what `write` puts there, unless it is there already from beginning to end."""
-    if not (folder / "done").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        write(folder)
-        (folder / "done").touch()
-    # Read once, so that no program is the one that pays for the disk.
-    for path in filter(Path.is_file, folder.rglob("*")):
-        path.read_bytes()
-    return folder
+    def _made(self, write: Callable[..., None], *size: int) -> Path:
+        """The folder with what `write` puts there, unless it is there already from beginning to end."""
+        folder = self.cache / "-".join(map(str, (write.__name__.lstrip("_"), *size, self.seed)))
+        if not (folder / "done").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            write(folder, self.seed, *size)
+            (folder / "done").touch()
+        # Read once, so that no program is the one that pays for the disk.
+        for path in filter(Path.is_file, folder.rglob("*")):
+            path.read_bytes()
+        return folder
 
 
-def make(size: Size, cache: Path) -> Data:
-    """The data of this size, made unless the cache has it."""
-    name = "-".join(f"{name}{value}" for name, value in dataclasses.asdict(size).items())
-    folder = cached(cache / name, functools.partial(_write, size))
-    return Data(*(Files(folder / "judgments", folder / results) for results in ("results", "unranked")))
-
-
-def in_folders(data: Data, runs: int) -> Data:
+def link_runs(files: Files, runs: int) -> Files:
     """The results as those of so many runs, each a folder of links to the same files."""
-    made = []
-    for files in data:
-        root = files.results.parents[1] / f"{files.results.parent.name}-of-{runs}" / files.results.name
-        for number in range(runs):
-            folder = root / f"run=run-{number:03d}"
-            folder.mkdir(parents=True, exist_ok=True)
-            for file in files.results.iterdir():
-                (folder / file.name).unlink(missing_ok=True)
-                (folder / file.name).symlink_to(file)
-        made.append(files._replace(results=root))
-    return Data(*made)
+    root = files.results.parents[1] / f"{files.results.parent.name}-of-{runs}" / files.results.name
+    for number in range(runs):
+        folder = root / f"run=run-{number:03d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files.results.iterdir():
+            (folder / file.name).unlink(missing_ok=True)
+            (folder / file.name).symlink_to(file)
+    return files._replace(results=root)
 
 
-def _write(size: Size, folder: Path) -> None:
+def _write_parquet(folder: Path, seed: int, queries: int) -> None:
     for table in ("judgments", "results", "unranked"):
         (folder / table).mkdir()
     for file in range(FILES):
-        name = f"part-{file:05d}.parquet"
-        judgments, results = folder / "judgments" / name, folder / "results" / name
-        with pq.ParquetWriter(judgments, JUDGMENTS) as of_judgments, pq.ParquetWriter(results, RESULTS) as of_results:
-            mine = np.arange(file, size.queries, FILES)
-            length = max(1, CHUNK_ROWS // (size.results * size.runs))
-            for start in range(0, len(mine), length):
-                queries = mine[start : start + length]
-                of_judgments.write_table(_judgments(size, queries[~np.isin(queries % 100, (11, 57))]))
-                # Runs share a row group, as they would in any file that is meant to be read.
-                of_results.write_table(pa.concat_tables(_results(size, run, queries) for run in range(size.runs)))
-        pq.write_table(pq.read_table(results).drop_columns("rank"), folder / "unranked" / name)
+        name, chance = f"part-{file:05d}.parquet", np.random.default_rng([seed, file])
+        mine = np.arange(file, queries, FILES)
+        grades = np.searchsorted([0.4, 0.7, 0.9], chance.random((len(mine), JUDGED)), side="right")
+        grades[mine % 100 == 23] = 0
+        places = np.concatenate([np.arange(JUDGED // 2), RETURNED + np.arange(JUDGED // 2)])
+        judged = ~np.isin(mine % 100, (11, 57))
+        relevance = pa.array(grades[judged].ravel().astype(np.float64))
+        judgments = pa.table({**_ids(mine[judged], places), "relevance": relevance})
+        pq.write_table(judgments, folder / "judgments" / name)
+
+        noise = chance.random((len(mine), RETURNED))
+        merit = noise + 0.2 * np.pad(grades[:, : JUDGED // 2], ((0, 0), (0, RETURNED - JUDGED // 2)))
+        # Shuffled within a query, so that no program finds the lists sorted.
+        places = np.argsort(chance.random(noise.shape), axis=1)
+        rank = np.take_along_axis(np.argsort(np.argsort(-merit, axis=1), axis=1) + 1, places, axis=1)
+        score, answered = 20.0 - (rank - noise / 2) * (19.0 / RETURNED), mine % 100 != 7
+        columns = {
+            "run": pa.repeat("run-00", rank[answered].size),
+            **_ids(mine[answered], places[answered]),
+            "score": pa.array(score[answered].ravel()),
+            "rank": pa.array(rank[answered].ravel().astype(np.int32)),
+        }
+        pq.write_table(pa.table(columns), folder / "results" / name)
+        pq.write_table(pa.table(columns).drop_columns("rank"), folder / "unranked" / name)
 
 
-def _noise(size: Size, queries: np.ndarray, columns: int, stream: int) -> np.ndarray:
-    """Numbers from 0 up to 1, which depend on the seed, the query and the column alone: splitmix64 of all three."""
-    wide = np.uint64(2**32)
-    with np.errstate(over="ignore"):
-        number = queries.astype(np.uint64)[:, None] * wide + np.arange(columns, dtype=np.uint64)[None, :]
-        number += np.uint64((size.seed * 1_000_003 + stream) * 0x9E3779B97F4A7C15 % 2**64)
-        number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        number ^= number >> np.uint64(31)
-    return (number >> np.uint64(11)).astype(np.float64) / 2**53
+def _ids(queries: np.ndarray, places: np.ndarray) -> dict[str, pa.Array]:
+    """The query of every row, and the document at each of the places of the query's walk."""
+    start, step = queries[:, None] * 7919 % DOCUMENTS, 1 + queries[:, None] * 104_729 % (DOCUMENTS - 1)
+    documents = pa.array(((start + step * places) % DOCUMENTS).ravel()).cast(pa.string())
+    names = pa.array([f"query-{query:07d}" for query in queries], pa.string())
+    of_rows = np.repeat(np.arange(len(queries)), places.shape[-1])
+    return {"query_id": names.take(pa.array(of_rows)), "doc_id": pc.binary_join_element_wise("doc-", documents, "")}
 
 
-def _grades(size: Size, queries: np.ndarray) -> np.ndarray:
-    """A grade for every document a query is judged with, the returned ones first; unjudged queries have some too."""
-    grades = np.searchsorted([0.4, 0.7, 0.9], _noise(size, queries, size.judgments, 0), side="right")
-    return np.where((queries % 100 == 23)[:, None], 0, grades)
-
-
-@functools.cache
-def _document_ids(number: int) -> pa.Array:
-    return pc.binary_join_element_wise("doc-", pa.array(np.arange(number)).cast(pa.string()), "")
-
-
-def _documents(size: Size, queries: np.ndarray, places: np.ndarray) -> pa.Array:
-    """The document at each place of each query's walk."""
-    start, step = queries * 7919 % size.documents, 1 + queries * 104_729 % (size.documents - 1)
-    walk = (start[:, None] + step[:, None] * places) % size.documents
-    return _document_ids(size.documents).take(pa.array(walk.ravel()))
-
-
-def _query_ids(queries: np.ndarray, times: int) -> pa.Array:
-    ids = pa.array([f"query-{number:07d}" for number in queries], pa.string())
-    return ids.take(pa.array(np.repeat(np.arange(len(queries)), times)))
-
-
-def _judgments(size: Size, queries: np.ndarray) -> pa.Table:
-    returned = min(size.judgments // 2, size.results)
-    places = np.concatenate([np.arange(returned), size.results + np.arange(size.judgments - returned)])
-    grades = _grades(size, queries)
-    columns = [
-        _query_ids(queries, size.judgments),
-        _documents(size, queries, np.broadcast_to(places, grades.shape)),
-        pa.array(grades.ravel().astype(np.float64)),
-    ]
-    return pa.table(columns, schema=JUDGMENTS)
-
-
-def _results(size: Size, run: int, queries: np.ndarray) -> pa.Table:
-    queries = queries[(queries % 100 != 7) & ((queries % size.thin == 0) if run else True)]
-    noise = _noise(size, queries, size.results, 2 * run + 1)
-    judged, merit = min(size.judgments // 2, size.results), noise.copy()
-    merit[:, :judged] += 0.2 * _grades(size, queries)[:, :judged]
-    rank = np.argsort(np.argsort(-merit, axis=1), axis=1) + 1
-    # Shuffled within a query, so that no program finds the lists sorted.
-    places = np.argsort(_noise(size, queries, size.results, 2 * run + 2), axis=1)
-    rank = np.take_along_axis(rank, places, axis=1)
-    columns = [
-        pa.repeat(f"run-{run:02d}", rank.size),
-        _query_ids(queries, size.results),
-        _documents(size, queries, places),
-        pa.array((20.0 - (rank - noise / 2) * (19.0 / size.results)).ravel()),
-        pa.array(rank.ravel().astype(np.int32)),
-    ]
-    return pa.table(columns, schema=RESULTS)
+def _write_text(folder: Path, seed: int, runs: int, queries: int) -> None:
+    chance = np.random.default_rng(seed)
+    # Different ones, as the factor is odd.
+    ids = np.array([f"{at * 2_654_435_761 % 2**32:08x}" for at in range(queries * CANDIDATES)]).reshape(queries, -1)
+    grades = np.searchsorted([0.7, 0.85], chance.random((queries, TEXT_JUDGED)), side="right")
+    qrels = (f"{query + 1} 0 {ids[query, at]} {grade}\n" for (query, at), grade in np.ndenumerate(grades))
+    (folder / "qrels.txt").write_text("".join(qrels), encoding="ascii")
+    for shape in ("gzipped", "plain"):
+        (folder / shape).mkdir()
+    for name, (header, _) in ONE_FILE.items():
+        (folder / name).write_text(header, encoding="ascii")
+    for run in range(runs):
+        rows: list[tuple[Any, ...]] = []
+        for query in range(queries):
+            merit = chance.random(CANDIDATES)
+            merit[:TEXT_JUDGED] += 0.2 * grades[query]
+            best = np.argsort(-merit)[: 1_000 if (run + query) % 3 else chance.integers(1, 1_000)]
+            scores = map(SCORES[run % len(SCORES)].format, merit[best].tolist())
+            ranks = (np.arange(len(best)) + (run % 10 != 7)).tolist()
+            if (run * 31 + query) % 100 == 0:
+                ranks[:2] = reversed(ranks[:2])
+            for document, rank, score in zip(ids[query, best], ranks, scores, strict=True):
+                rows.append((query + 1, "Q0", document, rank, score, f"run-{run:03d}"))
+        text = "".join(("\t" if run % 2 else " ").join(map(str, row)) + "\n" for row in rows)
+        (folder / "plain" / f"run-{run:03d}.txt").write_text(text, encoding="ascii")
+        # Without the time, so that the same seed gives the same bytes.
+        (folder / "gzipped" / f"run-{run:03d}.gz").write_bytes(gzip.compress(text.encode(), 6, mtime=0))
+        for name, (_, line) in ONE_FILE.items():
+            with (folder / name).open("a", encoding="ascii", newline="") as file:
+                file.writelines(line.format(*row) for row in rows)

@@ -13,7 +13,6 @@ from commands import command_line
 from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables import comparisons
 from ndcg_spark.tables.comparison_notes import FLAGS, comparison_notes, mark
 from ndcg_spark.tables.comparisons import comparison_table
 
@@ -84,8 +83,6 @@ def test_a_night_is_compared_with_one_of_its_runs(folder):
     assert count == "ndcg@3: 1 not told apart"
     assert heading.split()[:6] == ["run", "measure", "queries", "mean", "baseline", "difference"]
     assert row.split()[:3] == ["new", "ndcg@3", "12"]
-    assert "│" in row
-    assert "●" in row
     assert row.endswith("few_changed skewed")
     assert row.split()[-7:-4] == ["9", "1", "2"]
     assert "baseline: old" in rest
@@ -184,7 +181,7 @@ def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
 def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_newest(folder, tmp_path):
     shutil.copytree(folder / "out", tmp_path / "out")
     web = ("--dataset", "web")
-    done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "top", *web)
+    done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "all", *web)
     assert done.returncode == 0, done.stderr
     said = "1 dataset(s) have no night of 2026-11-20 and are left out: web (its last is of 2026-11-18)"
     found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--format", "json")
@@ -343,10 +340,6 @@ def test_an_evaluation_with_an_output_compares_what_it_published(folder, tmp_pat
     [
         (["--baseline", "odl"], "baseline: no run is called 'odl' (did you mean 'old'?); there are new, old"),
         (["--baseline", "old", "--per-query"], "--per-query prints queries and --baseline compares runs"),
-        (
-            ["--baseline", "old", "--explain-plan"],
-            "--explain-plan prints text and computes nothing; omit --format, --per-query, --baseline",
-        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -385,19 +378,6 @@ def row(**more):
     family = {"family": "primary", "family_size": 1, "conclusion": "better"}
     planned = {"minimum_detectable": 0.36, "queries_needed": 780}
     return {**names, **numbers, **interval, **rest, **family, **planned, **more}
-
-
-def test_a_bar_is_drawn_to_scale_with_no_difference_in_its_middle():
-    rows = [
-        row(run="a"),
-        row(run="b", difference=0.15, interval_low=0.0, interval_high=0.3),
-        row(run="c", difference=0.2, interval_low=None, p_adjusted=None, conclusion=None),
-    ]
-    drawn = [cells[7] for cells in comparison_table(rows, "holm", 0.05, comparisons.PLAIN_SIGNS).rows]
-    # 25 characters from -0.30 to 0.30: one for every 0.025.
-    assert drawn[0] == " " * 12 + "|" + " " + "--o--" + " " * 6
-    assert drawn[1] == " " * 12 + "|-----o------"
-    assert drawn[2] == ""
 
 
 def test_significance_is_marked_and_explained():

@@ -69,3 +69,10 @@ def test_text_without_the_names_of_its_columns_is_refused(engine, tmp_path, name
     (tmp_path / name).write_text("q1 de\n", encoding="utf-8")
     with pytest.raises(InputError, match="has no ending of a format"):
         read_attributes(engine, [str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("line", [r'{"query_id": "q1", "lang\ud800": "de"}', r'{"query_id": "q1", "lang": "\ud800"}'])
+def test_half_of_a_surrogate_pair_breaks_its_line(engine, tmp_path, line):
+    (tmp_path / "a.jsonl").write_text(f'{{"query_id": "q1", "lang": "de"}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"1 line\(s\) of .* that are not rows, e\.g\. .*ud800"):
+        read_attributes(engine, [str(tmp_path / "a.jsonl")])

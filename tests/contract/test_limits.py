@@ -100,6 +100,9 @@ def test_runs_whose_results_are_judged_less_than_wanted_are_refused_by_the_worst
     refuse_unjudged({"bm25": 0.5, "none": None}, 10, 0.5)
     with pytest.raises(InputError, match=r"2 run\(s\) with a judged_rate@10 below .*=0\.5, e\.g\. run=b with 0\.2000"):
         refuse_unjudged({"a": 0.4, "b": 0.2, "c": 0.9}, 10, 0.5)
+    for rates, advice in (({"a": 0.1}, "judge more"), ({"a": 0.1, "b": 0.0}, "write document ids alike")):
+        with pytest.raises(InputError, match=advice):
+            refuse_unjudged(rates, 10, 0.5)
 
 
 @pytest.mark.parametrize("percent", [29, 57, 58])

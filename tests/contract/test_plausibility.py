@@ -8,6 +8,7 @@ from tables import result, table
 from ndcg_spark import Convention
 from ndcg_spark.config import validate
 from ndcg_spark.contract import aggregates, ambiguity, plausibility
+from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.contract.limits import refuse_breaches
 from ndcg_spark.contract.scan import count_results, with_empty_runs
@@ -94,9 +95,8 @@ def told(judged=None, runs=(), measures=None, **settings):
     config = validate({**given, "measures": measures} if measures else given, "test")
     # As results without scores and measures that know the highest grade change it.
     config = config.model_copy(update={"convention": config.convention.replace(max_grade=3.0, order="rank")})
-    checked = SimpleNamespace(
-        judgment_counts=judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0), result_counts=returned(*runs)
-    )
+    counts = judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0)
+    checked = CheckedTables(None, None, counts, returned(*runs))
     said = []
     sources = [Source(None, name, "trec", []) for name in ("judgments", "results")]
     warn_of_input(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
@@ -187,18 +187,50 @@ def test_a_rank_that_a_list_has_twice_is_told_where_scores_are_the_order():
     assert told.startswith("1 run(s) have the rank 1 twice in a list, e.g. run=b in 3 of its lists; scores decide")
 
 
-def ranked_counts(session, *lists):
-    """The counts of lists of (rank, score), each of a query of its own, of the run r."""
-    rows = [
+def rows_of_pairs(lists):
+    return [
         result(f"d{at}", score, f"q{number}", rank=rank)
         for number, pairs in enumerate(lists)
         for at, (rank, score) in enumerate(pairs)
     ]
-    read = table(session, rows, "run string, query_id string, doc_id string, score double")
+
+
+def ranked_counts(session, *lists):
+    """The counts of lists of (rank, score), each of a query of its own, of the run r."""
+    read = table(session, rows_of_pairs(lists), "run string, query_id string, doc_id string, score double")
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
     judged = session.createDataFrame([("q0",)], "query_id string")
     (run,) = count_results(read, reason, judged, further=[aggregates.ranks_beside_scores(read, reason)]).runs
     return run.ranked_lists, run.reversed_lists, run.repeated_lists, run.counting_lists
+
+
+def merged_counts(session, files, *lists):
+    """How many of these lists are two, and the query of one; both for tables of so many files."""
+    read = table(session, rows_of_pairs(lists), "run string, query_id string, doc_id string, score double")
+    reason = reason_of(broken_results(dict(read.dtypes), Convention()))
+    judged = session.createDataFrame([("q0",)], "query_id string")
+    (run,) = count_results(read, reason, judged, further=[aggregates.ranks_beside_scores(read, reason, files)]).runs
+    return run.merged_lists, run.merged_query
+
+
+@pytest.mark.parametrize(
+    ("pairs", "files", "merged"),
+    [
+        ([(1, 9.0), (2, 8.0), (1, 7.0)], 1, True),
+        ([(1, 9.0), (2, 8.0), (1, 7.0), (2, 6.0)], 2, True),
+        ([(0, 9.0), (1, 8.0), (0, 7.0), (1, 6.0)], 2, True),
+        ([(1, 9.0), (2, 8.0), (1, 9.0)], 2, False),
+        ([(0, 7.0), (1, 8.0), (1, 8.0)], 2, False),
+        ([(1, 9.0), (2, 8.0), (2, 7.0)], 2, False),
+        ([(1, 9.0), (1, None), (2, 8.0)], 2, False),
+        # Ranks that nobody has given, or the first results of two files.
+        ([(1, 9.0), (1, 8.0)], 1, False),
+        ([(1, 9.0), (1, 8.0)], 2, True),
+    ],
+)
+def test_a_list_with_two_scores_of_rank_1_is_two(session, pairs, files, merged):
+    found = merged_counts(session, files, [(1, 2.0), (2, 1.0)], pairs)
+    assert found == ((1, "q1") if merged else (0, None))
 
 
 @pytest.mark.parametrize(

@@ -1,178 +1,116 @@
-import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-
-from ndcg_spark import evaluate
+import servers
 
 # The scripts are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ndcg_spark.convention.measures import COLUMNS
 from scripts.benchmark import __main__ as benchmark
-from scripts.benchmark import data, programs, report, setting
-from scripts.benchmark.measure import Measurement, ProgramError, measure
+from scripts.benchmark import data
+from scripts.benchmark.measure import measure
+from scripts.benchmark.scenarios import Program
 
-SIZE = data.Size(queries=200, results=12, judgments=6, runs=2, seed=3)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return data.make(SIZE, tmp_path_factory.mktemp("cache"))
-
-
-def measurement(wall, **printed):
-    return Measurement(wall, 2 * wall, 0.5, 0.0, printed)
+#: The programs of every scenario that need no Java.
+QUICK = {
+    "peers": ["embedded", "embedded, no ranks", "duckdb", "duckdb_checked", "embedded, pytrec_eval", "pytrec_eval"],
+    "text": ["gzipped", "plain", *data.ONE_FILE, "zcat", "pytrec_eval, gzipped", "pytrec_eval, plain"],
+    "runs": ["10 runs", "10 runs, no ranks", "duckdb_checked, 10 runs"],
+    "library": ["embedded"],
+}
 
 
-def queries_of(path, **where):
-    rows = pq.read_table(path).to_pylist()
-    return {row["query_id"] for row in rows if all(row[name] == value for name, value in where.items())}
-
-
-def number(query):
-    return int(query.removeprefix("query-"))
-
-
-def test_the_same_seed_gives_the_same_data_and_another_seed_other_data(made, tmp_path):
-    again = data.make(SIZE, tmp_path)
-    other = data.make(data.Size(queries=200, results=12, judgments=6, runs=2, seed=4), tmp_path)
-    for mine, same, another in zip(made.ranked, again.ranked, other.ranked, strict=True):
-        assert pq.read_table(mine).equals(pq.read_table(same))
-        assert not pq.read_table(mine).equals(pq.read_table(another))
-
-
-def test_the_data_does_not_depend_on_how_much_is_made_at_a_time(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "CHUNK_ROWS", 24)
-    chunked = data.make(SIZE, tmp_path)
-    key = [("run", "ascending"), ("query_id", "ascending"), ("rank", "ascending")]
-    assert pq.read_table(made.ranked.results).sort_by(key).equals(pq.read_table(chunked.ranked.results).sort_by(key))
-
-
-def test_the_data_has_missing_unjudged_and_irrelevant_queries_as_documented(made):
-    judged, returned = queries_of(made.ranked.judgments), queries_of(made.ranked.results, run="run-01")
-    assert {number(query) for query in judged - returned} == {7, 107}
-    assert {number(query) for query in returned - judged} == {11, 57, 111, 157}
-    graded = pq.read_table(made.ranked.judgments)
-    relevant = set(graded.filter(pc.field("relevance") > 0)["query_id"].to_pylist())
-    assert {number(query) for query in judged - relevant} >= {23, 123}
-    assert set(graded["relevance"].to_pylist()) == {0.0, 1.0, 2.0, 3.0}
-
-
-def test_a_list_has_each_document_once_distinct_float_scores_and_ranks_in_their_order(made):
-    lists = {}
-    for row in pq.read_table(made.ranked.results).to_pylist():
-        lists.setdefault((row["run"], row["query_id"]), []).append(row)
-    assert len(lists) == 2 * 198
-    for rows in lists.values():
-        by_rank = sorted(rows, key=lambda row: row["rank"])
-        assert [row["rank"] for row in by_rank] == list(range(1, 13))
-        assert len({row["doc_id"] for row in rows}) == 12
-        scores = pc.cast([row["score"] for row in by_rank], "float").to_pylist()
-        assert scores == sorted(set(scores), reverse=True)
-
-
-def test_half_of_the_judged_documents_are_returned(made):
-    judged = {(row["query_id"], row["doc_id"]) for row in pq.read_table(made.ranked.judgments).to_pylist()}
-    rows = pq.read_table(made.ranked.results).filter(pc.field("run") == "run-00").to_pylist()
-    returned = {(row["query_id"], row["doc_id"]) for row in rows}
-    assert len(judged) == 196 * 6
-    assert len(judged & returned) == 194 * 3
-
-
-@pytest.fixture(scope="module")
-def ours(spark, made):
-    """Both tables that the library gives, in memory."""
-    scores = evaluate(*(spark.read.parquet(str(path)) for path in made.ranked), [5])
-    return {name: getattr(scores, name).toArrow() for name in ("query_scores", "dataset_scores")}
-
-
-@pytest.mark.parametrize("name", ["duckdb", "duckdb, checked", "polars"])
-def test_a_peer_that_writes_gives_our_numbers_and_our_columns(name, ours, made, tmp_path):
-    pytest.importorskip(programs.PEER_PROGRAMS[name][0])
-    command = [str(tmp_path) if part == "OUTPUT" else part for part in programs.peer(name, made.ranked, None).command]
-    command[-1] = "5"
-    printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    means = {}
-    for row in ours["dataset_scores"].to_pylist():
-        means.setdefault(str(row["cutoff"]), []).append(row["ndcg"])
-    assert printed["ndcg"] == pytest.approx({cutoff: sum(of) / len(of) for cutoff, of in means.items()}, abs=1e-9)
-    for table, mine in ours.items():
-        written = pq.read_table(tmp_path / table, partitioning="hive")
-        # Neither measures beside NDCG nor slices were asked for, and the hash of the judgments is for the gate.
-        beside = {*COLUMNS, "relevant_queries", "judgments_hash", "attribute", "value"}
-        assert sorted(written.column_names) == sorted({*mine.column_names} - beside)
-        assert written.num_rows == mine.num_rows
-    counts = ["missing_queries", "no_relevant_queries", "unjudged_queries", "queries", "judged_rate", "ndcg_pooled"]
-    key = ["run", "cutoff", *counts]
-    theirs, mine = (sorted(tuple(row[k] for k in key) for row in table.to_pylist()) for table in (written, mine))
-    assert theirs == [pytest.approx(row) for row in mine]
-
-
-def test_a_process_is_measured_with_everything_it_starts():
-    work = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'x = bytearray(300_000_000)'])"
-    found = measure([sys.executable, "-c", work + "; print('{\"ndcg\": {}}')"], {}, 60)
-    assert found.peak_gb > 0.3
-    assert found.cpu_seconds > 0
-    assert found.printed == {"ndcg": {}}
+def run(scenario, programs, capsys, tmp_path):
+    """What the rows of the scenario's table begin with, on tiny data; its exit code is 0."""
+    size = ["--scale", "0.002", "--rounds", "1", "--cache", str(tmp_path)]
+    code = benchmark.main(["--scenario", scenario, "--only", *programs, *size])
+    out = capsys.readouterr().out
+    assert code == 0, out
+    return {line.split("  ")[0] for line in out.splitlines()}
 
 
 @pytest.mark.slow
-def test_what_making_the_data_took_does_not_count_as_memory_of_a_program(tmp_path):
-    held = b"x" * 1_500_000_000
-    assert benchmark.main(["--scenario", "example", "--rounds", "1", "--output", str(tmp_path)]) == 0
-    found = json.loads((tmp_path / "benchmark.json").read_text(encoding="utf-8"))
-    assert found["scenarios"]["example"]["rounds"]["example"][0]["peak_gb"] < len(held) / 1e9
+@pytest.mark.parametrize("scenario", QUICK)
+def test_a_scenario_runs_and_peers_give_our_numbers(scenario, capsys, tmp_path):
+    pytest.importorskip("pytrec_eval")
+    assert run(scenario, QUICK[scenario], capsys, tmp_path) >= {*QUICK[scenario]}
 
 
-def test_a_process_that_fails_or_does_not_end_is_a_program_error():
-    with pytest.raises(ProgramError, match="exit code 3"):
-        measure([sys.executable, "-c", "raise SystemExit(3)"], {}, 60)
-    with pytest.raises(ProgramError, match="exit code -9"):
-        measure([sys.executable, "-c", "import time; time.sleep(60)"], {}, 0.3)
+@pytest.mark.spark
+def test_mllib_gives_our_numbers(capsys, tmp_path, monkeypatch):
+    for name, value in servers.QUICK_SPARK.items():
+        monkeypatch.setenv(name, value)
+    assert run("peers", ["embedded, mllib_binary", "mllib"], capsys, tmp_path) >= {"mllib"}
+
+
+def says(name, code, like=None):
+    return Program(name, [sys.executable, "-c", code], like)
+
+
+def test_programs_take_turns_and_those_that_fail_or_differ_are_told():
+    programs = [
+        says("ours", 'print(\'{"dataset_scores": [{"ndcg": 0.25}, {"ndcg": 0.75}]}\')'),
+        says("same", "print('{\"ndcg\": 0.5000000005}')", "ours"),
+        says("other", "print('{\"ndcg\": 0.500000002}')", "ours"),
+        says("silent", "", "ours"),
+        says("broken", "raise SystemExit(3)"),
+    ]
+    with ThreadPoolExecutor(1) as measuring:
+        rows, problems = benchmark.run_rounds(programs, 2, measuring)
+    assert [row["program"] for row in rows] == ["ours", "same", "other", "silent", "ours", "same"]
+    assert [problem.split()[0] for problem in problems] == ["other", "silent", "broken:"]
 
 
 def test_the_table_has_medians_and_multiples_of_the_first():
-    rows = report.medians({"b": [measurement(1.5)], "a": [measurement(2.0), measurement(9.0), measurement(3.0)]})
-    lines = report.table(rows)
-    assert lines[2] == "| b | 1.50 | 1.00 | 3.00 | 0.50 | 1 |"
-    assert lines[3] == "| a | 3.00 | 2.00 | 6.00 | 0.50 | 3 |"
+    rows = [("b", 1.5), ("a", 2.0), ("a", 9.0), ("a", 3.0), ("c", 1.0)]
+    table = benchmark.medians([{"program": name, "seconds": seconds} for name, seconds in rows])
+    assert table["seconds"].to_dict() == {"c": 1.0, "b": 1.5, "a": 3.0}
+    assert table["times b"].to_dict() == {"c": 0.67, "b": 1.0, "a": 2.0}
 
 
-def test_what_is_measured_inside_a_process_leaves_out_the_first_and_is_shown_apart():
-    rows = report.medians({"warm": [measurement(9.0, inside={"evaluation": [8.0, 2.0, 4.0], "sort": [5.0, 1.0, 3.0]})]})
-    assert rows["evaluation"]["seconds"] == 3.0
-    assert rows["evaluation, first"]["seconds"] == 8.0
-    assert rows["sort"]["seconds"] == 2.0
+def test_a_process_is_measured_with_what_it_starts_and_its_failure_is_told():
+    work = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'x = bytearray(300_000_000)'])"
+    took, printed = measure([sys.executable, "-c", work + "; print('{\"ndcg\": 1}')"], {})
+    assert took["memory, GB"] > 0.3
+    assert min(took.values()) > 0
+    assert printed == {"ndcg": 1}
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        measure([sys.executable, "-c", "raise SystemExit('no')"], {})
+    assert (failed.value.returncode, failed.value.stderr.strip()) == (1, "no")
 
 
-def test_a_target_is_met_missed_or_not_measured():
-    rows = report.medians({"a": [measurement(2.0)], "b": [measurement(1.0)]})
-    targets = [
-        setting.Target("a", 2.0, "b"),
-        setting.Target("b", 0.4, "a"),
-        setting.Target("a", 0.6, figure="peak_gb"),
-        setting.Target("a", 0.4, figure="busy"),
-        setting.Target("a", 1.0, "c"),
-    ]
-    said = {what: (row["measured"], row["verdict"]) for what, row in report.verdicts(targets, rows).items()}
-    assert said == {
-        "a: seconds, against b": (2.0, "met"),
-        "b: seconds, against a": (0.5, "missed"),
-        "a: peak gb": (0.5, "met"),
-        "a: busy": (0.5, "missed"),
-        "a: seconds, against c": (None, "not measured"),
-    }
+def content(cache, seed):
+    """The bytes of all data by the name of its file."""
+    setting = data.Setting(cache, seed=seed)
+    setting.parquet(200)
+    setting.text(2, 3)
+    files = [path for path in cache.rglob("*") if path.is_file() and path.name != "done"]
+    return {path.relative_to(cache).parts[1:]: path.read_bytes() for path in files}
 
 
-def test_programs_that_differ_are_told():
-    like = [programs.Program("ours", []), programs.Program("peer", [], "ours")]
-    scenario = setting.Scenario("t", like)
-    ours = [measurement(1.0, dataset_scores=[{"cutoff": 10, "ndcg": 0.25}, {"cutoff": 10, "ndcg": 0.75}])]
-    assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0, ndcg={"10": 0.5})]}) == []
-    assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0, ndcg={"10": 0.5001})]})
-    assert report.disagreements(scenario, {"ours": ours, "peer": [measurement(1.0)]})
+def test_the_same_seed_gives_the_same_data_and_another_seed_other_data(tmp_path):
+    made, again, other = (content(tmp_path / str(at), seed) for at, seed in enumerate((3, 3, 4)))
+    assert made == again
+    assert made.keys() == other.keys()
+    assert all(made[name] != other[name] for name in made)
+
+
+def test_the_data_is_as_documented(tmp_path):
+    ranked, unranked = data.Setting(tmp_path).parquet(200)
+    judgments, results = (pq.read_table(path) for path in ranked)
+    assert pq.read_table(unranked.results).equals(results.drop_columns("rank"))
+    judged, returned = ({*table["query_id"].to_pylist()} for table in (judgments, results))
+    assert judged - returned == {"query-0000007", "query-0000107"}
+    assert returned - judged == {f"query-{number:07d}" for number in (11, 57, 111, 157)}
+    relevant = judgments.filter(pc.field("relevance") > 0)
+    assert judged - {*relevant["query_id"].to_pylist()} == {"query-0000023", "query-0000123"}
+    lists = results.to_pandas().sort_values("rank").groupby("query_id")
+    assert all(of["rank"].to_list() == [*range(1, 101)] and of["score"].is_monotonic_decreasing for _, of in lists)
+    assert lists["doc_id"].nunique().eq(100).all()
+    assert lists["score"].nunique().eq(100).all()
+    assert judgments.join(results, ["query_id", "doc_id"], join_type="inner").num_rows == 194 * 20 / 2

@@ -1,24 +1,19 @@
 """The recipes: what their page shows is run as it stands there."""
 
+import contextlib
+import dataclasses
+import io
 import json
-import re
+import math
 import shlex
 import subprocess
 import sys
 import types
-from pathlib import Path
 
+import gates
 import pytest
 from commands import command_line
-
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "ndcg_spark/RECIPES.md").read_text(encoding="utf-8")
-
-
-def block(section, language):
-    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-    (found,) = re.findall(rf"^```{language}\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE)
-    return found
+from pages import recipe
 
 
 class DagsterError(Exception):
@@ -44,7 +39,7 @@ def materialize(monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "dagster", dagster)
     names = {}
-    exec(block("Dagster", "python"), names)  # noqa: S102  # our own page
+    exec(recipe("Dagster", "python"), names)  # noqa: S102  # our own page
 
     def result(code, **night):
         printed = json.dumps({"dataset_scores": [], **night}).encode()
@@ -77,11 +72,11 @@ def test_a_dagster_asset_retries_what_a_retry_can_cure(materialize, code, is_ret
 
 def test_a_pull_request_gets_the_scores_and_the_verdict_as_its_comment(tmp_path):
     yaml = pytest.importorskip("yaml")
-    steps = yaml.safe_load(block("GitHub Actions", "yaml"))["jobs"]["ndcg"]["steps"]
+    steps = yaml.safe_load(recipe("GitHub Actions", "yaml"))["jobs"]["ndcg"]["steps"]
     (command,) = (step["run"] for step in steps if step.get("run", "").startswith("ndcg-spark"))
     program, *arguments = shlex.split(command.removesuffix(" >comment.md"))
     assert program == "ndcg-spark"
-    (tmp_path / "ndcg.toml").write_text(block("GitHub Actions", "toml"), encoding="utf-8")
+    (tmp_path / "ndcg.toml").write_text(recipe("GitHub Actions", "toml"), encoding="utf-8")
     (tmp_path / "runs").mkdir()
     queries = range(50)
     lines = {
@@ -98,3 +93,60 @@ def test_a_pull_request_gets_the_scores_and_the_verdict_as_its_comment(tmp_path)
     assert "| main | 1.0000 | 0.0000 | 50 |" in done.stdout
     assert "| branch | 0.4307 | 0.0000 | 50 |" in done.stdout
     assert "\nfail: ndcg@10 of branch" in done.stdout
+
+
+@pytest.mark.parametrize(("arrives", "naps"), [(0, 0), (2, 2), (9, 3)])
+def test_late_files_are_waited_for_and_then_the_night_begins_in_any_case(tmp_path, arrives, naps):
+    programs = {
+        "date": "echo 2026-11-20",
+        # The file arrives at the end of a nap.
+        "sleep": f'echo "$1" >> naps; [ $(wc -l < naps) -lt {arrives} ] || echo x > results/2026-11-20/_SUCCESS',
+        "nightly.sh": 'echo "$@" > begun',
+    }
+    (tmp_path / "results/2026-11-20").mkdir(parents=True)
+    (tmp_path / "scripts").mkdir()
+    if not arrives:
+        (tmp_path / "results/2026-11-20/_SUCCESS").write_text("x", encoding="utf-8")
+    for name, text in programs.items():
+        (tmp_path / "scripts" / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (tmp_path / "scripts" / name).chmod(0o755)
+    shell = {"PATH": f"{tmp_path}/scripts:/usr/bin:/bin", "MOST_TRIES": "3"}
+    subprocess.run(["/bin/sh", "-c", recipe("Files that arrive late", "sh")], cwd=tmp_path, env=shell, check=True)
+    slept = tmp_path / "naps"
+    assert (slept.read_text(encoding="utf-8").split() if slept.exists() else []) == ["60"] * naps
+    assert (tmp_path / "begun").read_text(encoding="utf-8") == "2026-11-20 nightly.toml\n"
+
+
+def test_a_night_is_logged_to_mlflow(tmp_path, monkeypatch):
+    said = []
+
+    @contextlib.contextmanager
+    def start_run(run_name, tags):
+        said.append((run_name, tags))
+        yield
+
+    mlflow = types.SimpleNamespace(set_experiment=said.append, start_run=start_run)
+    mlflow.log_metrics = lambda metrics, step: said.append((metrics, step))
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
+    (tmp_path / "run.txt").write_text("q1 Q0 b 1 2.0 bm25\nq1 Q0 a 2 1.0 bm25\n", encoding="utf-8")
+    arguments = ("evaluate", "qrels.txt", "run.txt", "--cutoffs", "1,all", "--date", "1970-01-03", "--format", "json")
+    printed = command_line(*arguments, cwd=tmp_path).stdout
+    (tmp_path / "night.json").write_text(printed, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(recipe("MLflow", "python"), {})  # noqa: S102  # our own page
+    run = ("bm25", {"evaluation_id": json.loads(printed)["evaluation_id"]})
+    first = {"ndcg_at_1": 0.0, "judged_rate_at_1": 0.0, "queries_at_1": 1.0}
+    whole = {"ndcg_at_all": pytest.approx(1 / math.log2(3)), "judged_rate_at_all": 0.5, "queries_at_all": 1.0}
+    assert said == ["ndcg_spark/default", run, (first, 2), "ndcg_spark/default", run, (whole, 2)]
+
+
+@pytest.mark.parametrize(("previous", "lines"), [("fail", 1), ("pass", 0), (None, 0)])
+def test_two_failures_in_a_row_are_told(monkeypatch, capsys, previous, lines):
+    failed = gates.verdict(
+        gates.gate(), gates.row(gates.spread(-0.1, 0.01)), tonight=dataclasses.replace(gates.night(), previous=previous)
+    )
+    content = json.dumps({"verdicts": [failed.as_json()]})
+    monkeypatch.setattr(sys, "stdin", io.StringIO(content))
+    exec(recipe("Two failures in a row", "python"), {})  # noqa: S102  # our own page
+    assert len(capsys.readouterr().out.splitlines()) == lines

@@ -6,13 +6,14 @@ import json
 import numpy as np
 import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, minimums, night, row, spread, verdict
+from kept_nights import committed_night
 
 from ndcg_spark.comparison.comparability import ChangedJudgments
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.baseline import Baseline, Night, key_of, refused_baseline, refused_judgments
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.rules import allowed_drop
-from ndcg_spark.gate.verdict import check_key, exit_code_of
+from ndcg_spark.gate.verdict import exit_code_of
 from ndcg_spark.tables.verdicts import verdict_table
 
 #: Differences of 100 queries: far below what is allowed and sure of it; below, and not sure; a little, sure or not.
@@ -173,35 +174,22 @@ def test_what_is_detectable_fails_in_four_of_five_nights(checks):
     assert 300 <= failed <= 345
 
 
-def test_a_night_is_warned_of_where_nights_differ_by_more_than_half_of_what_is_allowed():
-    noise = {("hybrid", "ndcg", 10): 0.006}
-    found = verdict(gate(), row(LITTLE), tonight=night(noise=noise))
-    assert (found.verdict, found.findings[0].noise) == ("pass", 0.006)
-    assert found.warnings[0].startswith(
-        "1 check(s) allow less than twice the usual change, e.g. ndcg@10 of hybrid 0.0100, where nights "
-        "differ by 0.0060"
-    )
-    assert verdict(gate({"max_drop": 0.012}), row(LITTLE), tonight=night(noise=noise)).warnings == ()
-
-
-def test_a_gate_that_wants_a_failure_confirmed_fails_in_the_second_night():
-    twice = gate(confirm=2)
-    first = verdict(twice, row(FAR))
-    assert (first.verdict, first.code, first.exit_code) == ("none", "not_confirmed", 6)
-    assert first.reason.endswith("0.0100 is allowed; the gate fails if this happens in 2 nights in a row")
-    failed = {check_key(finding) for finding in first.as_json()["findings"]}
-    assert verdict(twice, row(FAR), tonight=night(failed_before=failed)).exit_code == 5
-    assert verdict(twice, row(LITTLE), tonight=night(failed_before=failed)).exit_code == 0
-    # Of another check.
-    other = gate({"max_drop": 0.01, "cutoff": 5}, confirm=2)
-    assert verdict(other, row(FAR, cutoff=5), tonight=night(failed_before=failed)).code == "not_confirmed"
-
-
 def test_a_gate_of_which_all_checks_warn_has_no_verdict_where_nothing_was_measured():
     warns = gate({"max_drop": 0.01, "severity": "warn"})
     assert verdict(warns, row(FAR)).verdict == "pass"
     for found in (verdict(warns, night=None), decide_absent(warns, "shop", TONIGHT, YESTERDAY)):
         assert (found.verdict, found.exit_code) == ("none", 6)
+
+
+def test_a_night_of_which_nothing_was_measured_is_no_baseline_even_where_all_checks_only_warn():
+    def counts(*rows, **more):
+        found = verdict(gate({"max_drop": 0.01, "severity": more.pop("severity")}), *rows, **more)
+        return committed_night("web", TONIGHT, {"verdict": found.as_json()}).is_not_worse
+
+    assert not counts(severity="warn", night=None)
+    assert not counts(severity="fail", night=None)
+    assert counts(row(FAR), severity="warn")
+    assert counts(row(UNSURE), severity="fail")
 
 
 def test_queries_of_unequal_weights_are_as_many_as_they_come_down_to():
@@ -648,6 +636,7 @@ def test_the_share_of_unchanged_queries_is_told():
         "baseline": "last_good",
         "night": YESTERDAY,
         "nights": 1,
+        "first_night": None,
         "evaluation_id": f"id of {YESTERDAY}",
         "judged_queries": 125,
         "queries_with_other_judgments": 25,

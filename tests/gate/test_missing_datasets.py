@@ -6,7 +6,7 @@ import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, gate, night, verdict
 from kept_nights import committed_night
 
-from ndcg_spark.comparison.baselines import expected_datasets
+from ndcg_spark.comparison.baselines import arrived, expected_datasets
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.history import History
 from ndcg_spark.gate.run import run_gate, run_gate_on_absent
@@ -120,7 +120,20 @@ def test_a_dataset_is_not_forgotten_where_another_of_its_night_is_evaluated_agai
 
 def test_a_dataset_that_was_evaluated_before_on_its_own_date_is_there_tonight():
     history = History([kept("shop", TONIGHT), kept("web", YESTERDAY, "shop")], None)
-    assert history.known_of(night(datasets=["web"]), ["ndcg"], 1).datasets == ["shop", "web"]
+    assert history.known_of(night(datasets=["web"])).datasets == ["shop", "web"]
+
+
+def test_a_night_of_the_same_date_from_before_its_dataset_had_no_results_is_no_arrival():
+    history = History([kept("shop", TONIGHT)], None)
+    assert history.known_of(night(datasets=["web"], without_results=["shop"])).datasets == ["web"]
+
+    def datasets(shop_at, web_at):
+        lacking = {"datasets_without_results": ["shop"], "committed_at": web_at}
+        nights = [committed_night("shop", TONIGHT, {"committed_at": shop_at}), committed_night("web", TONIGHT, lacking)]
+        return arrived(nights, TONIGHT)
+
+    assert datasets("2026-11-20T01:00:00+00:00", "2026-11-20T02:00:00+00:00") == {"web"}
+    assert datasets("2026-11-20T03:00:00+00:00", "2026-11-20T02:00:00+00:00") == {"shop", "web"}
 
 
 def test_a_night_knows_the_datasets_of_its_record():

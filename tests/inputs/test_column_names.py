@@ -8,7 +8,6 @@ from ndcg_spark.inputs.column_names import (
     is_known,
     is_of_quepid,
     of_attributes,
-    refuse_list_as_text,
     resolve,
 )
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
@@ -16,9 +15,7 @@ from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESUL
 BASIC = ["query", "docid", "rating"]
 DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
 SNAPSHOT = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID", "Doc Position", "rating", "brand"]
-RAGAS = ["user_input", "retrieved_context_ids", "reference_context_ids", "response", "reference"]
 BEIR = ["query-id", "corpus-id", "score"]
-UBI = ["application", "query_id", "client_id", "user_query", "query", "query_response_hit_ids", "timestamp"]
 
 
 def found(table, has, given=()):
@@ -30,13 +27,12 @@ def found(table, has, given=()):
     [
         (BASIC, {"query_id": "query", "doc_id": "docid", "relevance": "rating"}),
         (DETAILED, {"query_id": "Query Text", "doc_id": "Doc ID", "relevance": "Rating"}),
-        (RAGAS, {"query_id": "user_input", "doc_id": "reference_context_ids"}),
         (BEIR, {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}),
         (["qid", "docno", "score", "rank"], {"query_id": "qid", "doc_id": "docno"}),
         (["qid", "docno", "score", "Tag"], {"query_id": "qid", "doc_id": "docno"}),
         (["text", "title"], {}),
     ],
-    ids=["Quepid's basic export", "its detailed export", "RAGAS", "BEIR", "beside ranks", "beside runs", "none"],
+    ids=["Quepid's basic export", "its detailed export", "BEIR", "beside ranks", "beside runs", "none"],
 )
 def test_judgments_of_the_field_are_found_under_their_names(has, columns):
     assert found(JUDGMENTS, has) == columns
@@ -50,12 +46,10 @@ def test_judgments_of_the_field_are_found_under_their_names(has, columns):
             SNAPSHOT,
             {"run": "Snapshot Name", "query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"},
         ),
-        (RAGAS, {"query_id": "user_input", "doc_id": "retrieved_context_ids"}),
-        (UBI, {"query_id": "query_id", "doc_id": "query_response_hit_ids"}),
         (["user_query", "doc-id", "position"], {"query_id": "user_query", "doc_id": "doc-id", "rank": "position"}),
         (["QUERY TEXT", "Doc-ID", "Score"], {"query_id": "QUERY TEXT", "doc_id": "Doc-ID", "score": "Score"}),
     ],
-    ids=["Quepid's detailed export", "Quepid's snapshot", "RAGAS", "UBI", "positions", "any case"],
+    ids=["Quepid's detailed export", "Quepid's snapshot", "positions", "any case"],
 )
 def test_results_of_the_field_are_found_under_their_names(has, columns):
     assert found(RESULTS, has) == columns
@@ -70,7 +64,6 @@ def test_results_of_the_field_are_found_under_their_names(has, columns):
         ("topic query docno score position", {"query_id": "topic", "doc_id": "docno", "score": "score"}),
         ("user item rating position", {"query_id": "user", "doc_id": "item", "score": "rating"}),
         ("user item rank position", {"query_id": "user", "doc_id": "item", "rank": "rank"}),
-        ("qid docno score retrieved_context_ids", {"query_id": "qid", "doc_id": "docno", "score": "score"}),
     ],
     ids=[
         "PyTerrier",
@@ -79,7 +72,6 @@ def test_results_of_the_field_are_found_under_their_names(has, columns):
         "position beside a score",
         "beside a rating",
         "beside a rank",
-        "a list beside ids",
     ],
 )
 def test_a_second_name_never_counts_beside_a_first_one(has, columns):
@@ -106,18 +98,11 @@ def test_the_text_of_a_query_names_it_only_where_documents_are_listed(table):
     assert "query_id" not in found(table, ["id", "query", "lang"])
 
 
-def test_a_list_of_one_table_is_none_of_the_other():
-    assert "doc_id" not in found(JUDGMENTS, ["query_id", "query_response_hit_ids", "relevance"])
-    assert "doc_id" not in found(RESULTS, ["user_input", "reference_context_ids", "score"])
-
-
 @pytest.mark.parametrize(
     ("name", "column"),
     [
         ("query_id", "User Input"),
         ("rank", "Doc Position"),
-        ("doc_id", "query_response_hit_ids"),
-        ("doc_id", "reference_context_ids"),
     ],
 )
 def test_every_name_that_may_count_is_known(name, column):
@@ -129,15 +114,8 @@ def test_what_may_be_another_thing_is_not_known():
     assert not is_known("rank", "query")
 
 
-def test_lists_are_refused_where_a_field_is_text():
-    with pytest.raises(InputError, match=r"results: r\.csv: retrieved_context_ids has a list of documents, which CSV"):
-        refuse_list_as_text(found(RESULTS, RAGAS), "results: r.csv")
-    refuse_list_as_text(found(RESULTS, SNAPSHOT), "results: r.csv")
-    refuse_list_as_text({}, "results: r.csv")
-
-
 def test_only_exports_of_quepid_have_rows_for_what_is_not_there():
-    others = (["query", "doc_id", "rating"], ["Query", "DocID", "Rating"], [*BASIC, "judge"], SNAPSHOT, RAGAS)
+    others = (["query", "doc_id", "rating"], ["Query", "DocID", "Rating"], [*BASIC, "judge"], SNAPSHOT)
     assert all(map(is_of_quepid, (BASIC, DETAILED, [*DETAILED[:5], "Rating"])))
     assert not any(map(is_of_quepid, others))
 

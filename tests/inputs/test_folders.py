@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from commands import command_line
 from input_files import documents, judged, returned, written
+from pyarrow import csv as pa_csv
 from pyarrow import parquet as pq
 
 from ndcg_spark.errors import InputError
@@ -108,3 +109,50 @@ def test_a_file_without_a_byte_changes_nothing_beside_others_and_is_told(tmp_pat
 def test_a_name_with_a_colon_is_read(no_engine, tmp_path):
     written(tmp_path / "a:b.run", "q1 Q0 d1 1 2.5 r\n")
     assert documents(returned(no_engine, tmp_path / "a:b.run")) == ["d1"]
+
+
+#: Rows of two runs, and the same in every format.
+ROWS = {"run": ["a", "b"], "query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}
+BY_KIND = {
+    "run": "q1 Q0 d1 1 2 a\nq1 Q0 d2 1 1 b\n",
+    "csv": "run,query_id,doc_id,score\na,q1,d1,2\nb,q1,d2,1\n",
+    "jsonl": "".join(f"{json.dumps(dict(zip(ROWS, row, strict=True)))}\n" for row in zip(*ROWS.values(), strict=True)),
+    "json": '{"a": {"q1": {"d1": 2}}, "b": {"q1": {"d2": 1}}}',
+    "parquet": None,
+}
+
+
+@pytest.mark.parametrize(("folder", "other"), [("run=a", "run=b"), ("query_id=q2", "query_id=q1"), ("score=2", "1.0")])
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_a_folder_that_says_something_else_than_the_rows_is_refused(engine, tmp_path, kind, folder, other):
+    file = written(tmp_path / folder / f"p.{kind}", BY_KIND[kind] or "")
+    if kind == "parquet":
+        pq.write_table(pa.table(ROWS), file)
+    with pytest.raises(InputError, match=rf"{file} has rows with .*{other}, and its folder is {folder}; correct one"):
+        returned(engine, tmp_path)
+    assert documents(returned(engine, tmp_path / folder)) == ["d1", "d2"]
+
+
+@pytest.mark.parametrize("columns", [{"query_id": ["007", None]}, {"query_id": [7, 7], "score": [2, 2]}])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind, columns):
+    table = pa.table({**ROWS, **columns})
+    query = next(iter(columns["query_id"]))
+    file = written(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", "")
+    table = table if "score" in columns else table.drop_columns("score")
+    pq.write_table(table, file) if kind == "parquet" else pa_csv.write_csv(table, file)
+    rows = returned(engine, tmp_path).table.selectExpr("string(query_id) as query", "double(score) as score").collect()
+    assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
+
+
+@pytest.mark.parametrize(("named", "run"), [({"run_from": "file"}, "p"), ({"run": "mine"}, "mine")])
+def test_a_run_that_is_named_by_its_file_or_the_user_need_not_be_that_of_its_folder(engine, tmp_path, named, run):
+    written(tmp_path / "run=nightly" / "p.csv", BY_KIND["csv"])
+    config = ResultsConfig(path=[str(tmp_path)], **named)
+    assert {row["run"] for row in read_results(engine, config, config.path).table.collect()} == {run}
+
+
+def test_a_folder_below_another_of_its_name_is_refused(no_engine, tmp_path):
+    written(tmp_path / "run=a" / "run=b" / "p.run", BY_KIND["run"])
+    with pytest.raises(InputError, match="run and run"):
+        returned(no_engine, tmp_path)

@@ -37,7 +37,9 @@ DOC_IDS = {
     "'d'": BROKEN,
     '"a\tb"': BROKEN,
     "1 /* one */": BROKEN,
-    '"a", "doc_id": "b"': "b",
+    '"a", "doc_id": "b"': BROKEN,
+    '"a", "doc\\u005fid": "a"': BROKEN,
+    '"a", "z": 1, "z": 2': "a",
 }
 
 #: Whole lines, and the doc_id that is read.
@@ -101,6 +103,19 @@ def test_a_line_with_a_column_that_the_first_lines_lack_is_broken(no_engine, tmp
     late = '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}'
     source = judged(no_engine, written(tmp_path / "a.jsonl", "\n".join([*[GOOD] * 250, late])))
     assert rows(source, FAULT, LINE) == [(BROKEN, late), *[(None, None)] * 250]
+
+
+def test_a_line_with_a_column_twice_is_broken(no_engine, tmp_path):
+    twice = '{"query_id": "q", "doc_id": "d", "relevance": 0, "relevance": 3}'
+    source = judged(no_engine, written(tmp_path / "a.jsonl", f"{GOOD}\n{twice}\n{GOOD}\n"))
+    assert rows(source, FAULT, LINE) == [(BROKEN, twice), (None, None), (None, None)]
+
+
+@pytest.mark.parametrize("other", ["Relevance", "DOC_ID"])
+@pytest.mark.parametrize("line", ['{"query_id": "q", "doc_id": "d", "relevance": 0, "%s": 3}', GOOD + '\n{"%s": 3}'])
+def test_keys_that_differ_only_in_case_are_refused(no_engine, tmp_path, other, line):
+    with pytest.raises(InputError, match=f"differ only in case, e.g. {other.lower()} and {other}; rename"):
+        judged(no_engine, written(tmp_path / "a.jsonl", line % other))
 
 
 def test_files_of_json_lines_are_found_by_any_of_their_names_and_gzipped(no_engine, tmp_path):

@@ -317,7 +317,7 @@ def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(t
     table = two_days(tmp_path)
     (tmp_path / "web.qrels").write_text("q1 0 x 1\n", encoding="utf-8")
     (tmp_path / "nightly.toml").write_text(
-        'judgments = "web.qrels"\n[results]\npath = "t"\nas_of = "{date}T12:00:00Z"\n', encoding="utf-8"
+        'judgments = "web.qrels"\n[results]\npath = "t"\nas_of = "{date:%Y-%m-%d}T12:00:00Z"\n', encoding="utf-8"
     )
     for date, runs in (("2001-09-09", {"a"}), ("2001-09-10", {"a", "b"})):
         done = command_line("evaluate", "--config", "nightly.toml", "--date", date, "--format", "json", cwd=tmp_path)

@@ -49,13 +49,16 @@ CASES = {
         {"a": 2, "c": 2},
     ),
     "strange folders": (
-        {f"run={name}/a.run": run_lines("x") for name in ("a%2Fb", "007", "é [1]{x}*", "%25", "a'b")},
+        {
+            f"run={name}/a.csv": "query_id,doc_id,score\nq1,d1,2\nq1,d2,1\n"
+            for name in ("a%2Fb", "007", "é [1]{x}*", "%25", "a'b")
+        },
         "",
         dict.fromkeys(("a/b", "007", "é [1]{x}*", "%", "a'b"), 2),
     ),
     "a null folder of trec": ({"run=__HIVE_DEFAULT_PARTITION__/a.run": run_lines("x")}, "", "no_run|without a run"),
     "a null folder of parquet": (
-        {"run=__HIVE_DEFAULT_PARTITION__/a.parquet": columns("x"), "run=b/a.parquet": columns("x")},
+        {f"run={run}/a.parquet": columns(None) for run in ("__HIVE_DEFAULT_PARTITION__", "b")},
         "",
         "no_run|without a run",
     ),

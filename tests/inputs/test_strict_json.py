@@ -13,8 +13,8 @@ VALUES = ["-1.5e+3", "0.10", "12", '"a \\" \\u00e9 \\ud83d\\ude00 \\\\"', "null"
 @pytest.mark.parametrize("piece", [1, 2, 3, 5, 1 << 20])
 def test_values_are_the_same_however_the_text_is_cut(monkeypatch, piece):
     def values():
-        stream = JsonStream(io.StringIO("\n[" + " ,\t".join(VALUES) + "]\r\n"))
-        return [stream.value() for _ in stream.entries()]
+        stream = JsonStream(io.StringIO("\n{" + " ,\t".join(f'"k" : {value}' for value in VALUES) + "}\r\n"))
+        return [stream.value() for _ in stream.members()]
 
     whole = values()
     monkeypatch.setattr(strict_json, "_PIECE", piece)
@@ -49,8 +49,8 @@ def test_what_is_no_json_is_noticed_before_all_of_it_is_read(monkeypatch):
 
 def test_memory_holds_one_entry(monkeypatch):
     monkeypatch.setattr(strict_json, "_PIECE", 10)
-    text = io.StringIO("[" + ", ".join(['{"a": 1}'] * 1000) + "]")
+    text = io.StringIO("{" + ", ".join(['"k": {"a": 1}'] * 1000) + "}")
     stream = JsonStream(text)
-    for _ in stream.entries():
+    for _ in stream.members():
         stream.value()
         assert len(stream._buffer) < 40

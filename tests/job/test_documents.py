@@ -13,12 +13,11 @@ from evaluations import configuration, on_embedded
 from programs import forked
 
 from ndcg_spark import config
-from ndcg_spark.errors import ConfigurationError, DuplicatesError
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.request import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
-from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.records import committed
 from ndcg_spark.schemas import RANKED_DOCUMENTS
 
@@ -47,7 +46,7 @@ def write_nights(folder):
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
     for name, convention in CONVENTIONS.items():
-        settings = {"output": str(folder / name), "documents": "top", "cutoffs": [1, 4, "all"]}
+        settings = {"output": str(folder / name), "documents": "all", "cutoffs": [1, 4, "all"]}
         on_embedded(configured(folder, convention=convention, **settings))
 
 
@@ -114,32 +113,15 @@ def test_what_a_night_explains_is_what_its_inputs_explain(nights):
     (of_inputs,) = json.loads(done.stdout)
     asked = ["--query", query, "--run", "one", "--cutoff", "4", "--format", "json"]
     (of_night,) = json.loads(command_line("explain", "standard", *asked, cwd=nights).stdout)
-    # A night does not tell where a document is that is not within the cutoff.
-    for each in (*of_inputs["would_help"], *of_night["would_help"]):
-        each.pop("rank")
-    for name in ("would_help", "unjudged", "best_grade", "worst_grade", "returned", "judged", "formula"):
+    for name in ("unjudged", "returned", "judged", "formula"):
         assert of_night[name] == of_inputs[name]
     for name in ("ndcg", "dcg", "ideal_dcg"):
         assert of_night[name] == pytest.approx(of_inputs[name], abs=1e-12)
 
 
-def test_a_night_knows_the_grades_of_all_judgments_and_not_only_of_what_it_keeps(tmp_path):
-    with_ = configuration(tmp_path)
-    # The best and the worst grade are of documents that nobody returned, and of another query.
-    (tmp_path / "qrels.txt").write_text("q1 0 a 2\nq1 0 b 1\nq2 0 c 4\nq2 0 d 0\n", encoding="utf-8")
-    (tmp_path / "run.txt").write_text("q1 Q0 x 1 3 r\nq1 Q0 a 2 2 r\n", encoding="utf-8")
-    settings = with_(cutoffs=[1], output=str(tmp_path / "out"), documents="top")
-    on_embedded(settings)
-    (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = explain_query(settings, ExplainRequest("q1"), _silently).explanations
-    assert of_night.facts.best.relevance == 4
-    assert (of_night.facts.best, of_night.facts.worst) == (of_inputs.facts.best, of_inputs.facts.worst)
-    assert of_night.unjudged == of_inputs.unjudged
-
-
 def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
     settings = configuration(tmp_path)(
-        cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="top"
+        cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="all"
     )
     on_embedded(settings)
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
@@ -161,14 +143,14 @@ def _explain_inputs(folder, query):
 def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
     with_ = configuration(tmp_path)
     output = str(tmp_path / "out")
-    job.evaluate(with_(output=output, documents="top"), lambda *_: None)
+    job.evaluate(with_(output=output, documents="all"), lambda *_: None)
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
     on_embedded(with_(output=output))
     assert not list((tmp_path / "out" / "ranked_documents").rglob("*.parquet"))
     assert len(committed(output)) == 1
-    with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents top"):
+    with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents all"):
         explain_night(output, None, ExplainRequest("q1"))
 
 
@@ -176,62 +158,7 @@ def test_documents_without_an_output_are_refused(tmp_path):
     with pytest.raises(
         ConfigurationError, match="documents: they are kept in the output, but there is none; give --output"
     ):
-        configuration(tmp_path)(documents="top")
-
-
-def test_a_night_that_keeps_lists_has_the_first_documents_of_every_query_judged_or_not(tmp_path):
-    with_ = configuration(tmp_path)
-    # The ranks of q9, which is unjudged, are not the order of its scores.
-    lines = [f"q9 Q0 d{place} {10 - place} {place}.0 bm25\n" for place in range(1, 7)]
-    (tmp_path / "run.txt").write_text("q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\n" + "".join(lines), encoding="utf-8")
-    on_embedded(with_(output=str(tmp_path / "out"), documents="lists"))
-    kept = {
-        (row["query_id"], row["rank"]): row["doc_id"]
-        for row in rows(tmp_path / "out", "ranked_documents")
-        if row["run"]
-    }
-    assert kept == {("q1", 1): "a", ("q1", 2): "b", ("q9", 1): "d6", ("q9", 2): "d5", ("q9", 3): "d4"}
-    assert {row["query_id"] for row in rows(tmp_path / "out", "query_scores")} == {"q1", "q2"}
-
-
-def test_a_night_that_keeps_lists_has_the_judgments_that_it_was_scored_with(tmp_path):
-    columns = ("dataset", "query_id", "doc_id", "relevance")
-    judged = [("web", "q1", "a", 2), ("web", "q1", "a", 1), ("web", "q2", "c", -1), ("web", "q2", None, 1)]
-    returned_ = ("web", "r", "q1", "a", 1)
-    # Nobody has results for the other dataset, so it has no night.
-    for name, names, lines in (
-        ("j", columns, [*judged, ("shop", "q1", "a", 1)]),
-        ("r", ("dataset", "run", "query_id", "doc_id", "score"), [returned_]),
-    ):
-        text = "".join(json.dumps(dict(zip(names, line, strict=True))) + "\n" for line in lines)
-        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    for kept in ("lists", "top"):
-        night = ("--output", kept, "--documents", kept, "--date", "2026-11-20", "--max-rejected-fraction", "0.5")
-        merged = ("--set", "judgment_duplicates=max", "--engine", "embedded")
-        done = command_line("evaluate", "j.jsonl", "r.jsonl", *night, *merged, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        (night,) = committed(str(tmp_path / kept))
-        assert night.dataset == "web"
-    (night,) = committed(str(tmp_path / "lists"))
-    found = read_rows([night], "judgments", columns).to_pylist()
-    assert sorted(tuple(row.values()) for row in found) == sorted(judged[:3])
-    assert not (tmp_path / "top" / "judgments").exists()
-
-
-def test_a_document_twice_in_the_list_of_an_unjudged_query_is_refused_where_lists_are_kept(tmp_path):
-    with_ = configuration(tmp_path)
-    with (tmp_path / "run.txt").open("a", encoding="utf-8") as run:
-        run.write("q9 Q0 c 2 0.5 bm25\n")
-    output = str(tmp_path / "out")
-    on_embedded(with_(output=output, documents="top"))
-    with pytest.raises(DuplicatesError, match="run=bm25 query_id=q9"):
-        on_embedded(with_(output=output, documents="lists"))
-
-
-def test_lists_are_not_kept_where_judgments_decide_what_is_on_them(tmp_path):
-    for option in ("unjudged", "negative"):
-        with pytest.raises(ConfigurationError, match=f"lists are kept as they were returned, and {option}=drop"):
-            configuration(tmp_path)(output="out", documents="lists", convention={option: "drop"})
+        configuration(tmp_path)(documents="all")
 
 
 @pytest.mark.parametrize(

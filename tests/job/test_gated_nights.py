@@ -81,6 +81,9 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     assert [record["verdict"]["verdict"] for record in kept.values()] == [
         *("none", "pass", "fail", "none", "none", "pass", "none", "fail", "none")
     ]
+    assert [record["verdict"]["previous"] for record in kept.values()] == [
+        *(None, "none", "pass", "fail", "none", "none", "pass", "none", "fail")
+    ]
     assert kept["2026-11-01"]["accepted"]["reason"] == "the first night"
     # The night that failed is published whole, with what its verdict rests on.
     (row,) = rows(tmp_path, "comparisons", "2026-11-03")
@@ -93,6 +96,23 @@ def test_a_week_of_nights_each_beside_the_last_good_one(tmp_path):
     assert row["evaluation_id"] == kept["2026-11-03"]["evaluation_id"]
     assert kept["2026-11-03"]["verdict"]["findings"][0]["value"] == row["difference"]
     assert len(rows(tmp_path, "query_scores", "2026-11-03")) == 2 * QUERIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("baseline", "check"), [([], {"min_value": 0.1}), ([{"run": "bm25"}], {"max_drop": 0.9})])
+def test_a_gate_that_compares_no_nights_misses_a_run_until_a_night_without_it_is_accepted(tmp_path, baseline, check):
+    gate = {"baseline": baseline, "check": [{"cutoff": 3, **check}]}
+    runs = ["bm25", "dense"]
+    found = evaluated(
+        tmp_path,
+        settings(tmp_path, "2026-11-01", gate, runs=["hybrid", *runs]),
+        settings(tmp_path, "2026-11-02", gate, runs=runs),
+        {**settings(tmp_path, "2026-11-03", gate, runs=runs), "accepted": "hybrid was given up"},
+        settings(tmp_path, "2026-11-04", gate, runs=runs),
+    )
+    assert [(night["code"], night["exit_code"]) for night in found] == [
+        *(("passed", 0), ("missing_run", 6), ("missing_run", 0), ("passed", 0))
+    ]
 
 
 @pytest.mark.slow
@@ -168,15 +188,20 @@ GATE_OF_ALL = (
 )
 
 
-def of_datasets(folder, date, *datasets, gate=None, **worse):
-    """The settings of a night of these datasets, so many queries of each worse; files with a column `dataset`."""
+def of_datasets(folder, date, *datasets, gate=None, absent=None, **worse):
+    """The settings of a night of these datasets, so many queries of each worse; files with a column `dataset`.
+
+    The dataset `absent` is judged but has no results.
+    """
     columns = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
     lines = {name: [header] for name, header in columns.items()}
     for dataset in datasets:
         for n in range(QUERIES):
             documents = ["x", "a"] if n < worse.get(dataset, 0) else ["a", "x"]
             lines["judgments"].append(f"{dataset},q{n},a,1")
-            lines["results"] += [f"{dataset},r,q{n},{doc},{rank}" for rank, doc in enumerate(documents, 1)]
+            lines["results"] += (
+                [] if dataset == absent else [f"{dataset},r,q{n},{doc},{rank}" for rank, doc in enumerate(documents, 1)]
+            )
     for name, text in lines.items():
         (folder / f"{date}-{name}.csv").write_text("\n".join(text), encoding="utf-8")
     paths = {name: {"path": str(folder / f"{date}-{name}.csv")} for name in columns}
@@ -215,6 +240,29 @@ def test_a_dataset_that_does_not_arrive_has_no_verdict_until_somebody_accepts_th
     (night,) = in_a_session(_codes_of_nights, tmp_path, of_datasets(tmp_path, "2026-11-04", "shop"))
     assert night == [["shop", "passed"]]
     assert program(tmp_path, *judge).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_dataset_that_is_judged_but_has_no_results_has_no_verdict_even_where_its_date_is_evaluated_again(tmp_path):
+    first = {**of_datasets(tmp_path, "2026-11-01", "shop", "web"), "accepted": "the first night"}
+    in_a_session(_codes_of_nights, tmp_path, first, of_datasets(tmp_path, "2026-11-02", "shop", "web"))
+    again = of_datasets(tmp_path, "2026-11-02", "shop", "web", absent="web")
+    (rerun,) = in_a_session(_codes_of_nights, tmp_path, again)
+    assert rerun == [["shop", "missing_dataset"], ["web", "missing_dataset"]]
+    (tmp_path / "gate.toml").write_text(GATE_OF_ALL, encoding="utf-8")
+    for only in ([], ["--dataset", "shop"], ["--dataset", "web"]):
+        judged = program(tmp_path, "gate", "out", "--config", "gate.toml", "--format", "json", *only)
+        verdicts = [[each["dataset"], each["code"]] for each in json.loads(judged.stdout)]
+        assert (judged.returncode, verdicts) == (6, [each for each in rerun if each[0] in (only or each)])
+    # A dataset that nobody knew before, and a gate that compares no nights.
+    alone = {"baseline": [], "check": [{"cutoff": "all", "min_value": 0.1}]}
+    (new,) = in_a_session(
+        _codes_of_nights, tmp_path, of_datasets(tmp_path, "2026-11-03", "shop", "new", absent="new", gate=alone)
+    )
+    assert new == [["shop", "passed"], ["new", "missing_dataset"]]
+    (night,) = [each for each in committed(str(tmp_path / "out")) if each.evaluated_on == "2026-11-03"]
+    assert (night.dataset, night.record["verdict"]["verdict"]) == ("shop", "pass")
+    assert night.record["datasets_without_results"] == ["new"]
 
 
 @pytest.mark.slow

@@ -31,6 +31,19 @@ def test_counts_say_what_was_read_and_what_came_out(configured):
     assert [step for step, _ in told] == ["engine", "read", "read", "note"]
 
 
+def test_a_dataset_that_is_judged_but_has_no_results_is_told(configured, tmp_path):
+    (tmp_path / "qrels.csv").write_text("dataset,query_id,doc_id,relevance\nd,q1,a,1\ne,q1,a,1\ne,q2,a,1\n")
+    (tmp_path / "run.csv").write_text("dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n")
+    settings = configured(judgments={"path": f"{tmp_path}/qrels.csv"}, results={"path": f"{tmp_path}/run.csv"})
+    outcome, told = on_embedded(settings)
+    found, told_by_check = checked_on_embedded(settings)
+    assert outcome.datasets_without_results == found["datasets_without_results"] == ["e"]
+    for warnings in ([words for step, words in steps if step == "warning"] for steps in (told, told_by_check)):
+        assert [words.split(";")[0] for words in warnings] == [
+            "1 dataset(s) judged but without results, e.g. e with 2 queries"
+        ]
+
+
 def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, tmp_path):
     printed, _ = on_embedded(configured())
     published, _ = on_embedded(configured(output=str(tmp_path / "out")))

@@ -23,9 +23,12 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
     counted = SimpleNamespace(rows=1, fingerprint="f", fingerprints={})
     checked = SimpleNamespace(
-        both_counts=(counted, counted), breaches=[], counts=lambda _: {"results": 1}, datasets=[None]
+        both_counts=(counted, counted),
+        breaches=[],
+        counts=lambda _: {"results": 1},
+        datasets=[None],
+        datasets_without_results=[],
     )
-    checked.judgment_counts = SimpleNamespace(grades={None: (0.0, 3.0)})
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
     clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
@@ -36,4 +39,4 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"
     assert record["inputs"]["judgments"]["files"] == [{"path": "s3://***@bucket/qrels.txt", "size": 7}]
     assert record["datasets"] == ["default"]
-    assert (record["seconds"], record["grades"]) == ({"read": 0.5}, {"default": [0.0, 3.0]})
+    assert record["seconds"] == {"read": 0.5}

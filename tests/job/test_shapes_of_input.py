@@ -8,7 +8,6 @@ import pytest
 from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.job import evaluate as job
 
 
 def at(outcome, cutoff):
@@ -70,7 +69,6 @@ def test_excluded_documents_leave_the_lists_before_these_are_ranked(configured, 
     assert excluded["files"] == [{"path": path, "size": len("user_id,item_id\nq1,a\nq1,a\nq7,b\n")}]
     settings = settings.model_copy(update={"engine": "embedded"})
     assert checked_on_embedded(settings)[0]["counts"]["excluded_results"] == 1
-    assert "anti" in job.explain_plan(settings).lower()
 
 
 def test_ranks_do_not_cut_a_list_before_documents_leave_it(configured, tmp_path):
@@ -88,6 +86,17 @@ def test_a_run_that_loses_all_its_documents_scores_0(configured, tmp_path):
     outcome, _ = on_embedded(configured(results={"path": [two, str(tmp_path / "run.txt")]}, exclude={"path": train}))
     scores = {row["run"]: (row["ndcg"], row["missing_queries"]) for row in outcome.dataset_scores if row["cutoff"] == 3}
     assert scores == {"bm25": (0.0, 2), "dense": (0.0, 1)}
+
+
+@pytest.mark.parametrize(("rows", "excluded"), [("q1,a\nq1,b\nq9,c\n", "3 of 3"), ("q1,a\nq1,b\n", "2 of 3")])
+def test_a_table_that_excludes_every_result_of_a_judged_query_is_named(configured, tmp_path, rows, excluded):
+    path = written(tmp_path, "train.csv", f"query_id,doc_id\n{rows}")
+    with pytest.raises(InputError, match=f"exclude: .*, {excluded} results are excluded"):
+        on_embedded(configured(exclude={"path": path}))
+    # It is not the reason where none was judged before.
+    other = written(tmp_path, "other.txt", "q8 0 a 2\n")
+    with pytest.raises(InputError, match="none of 2 queries"):
+        on_embedded(configured(judgments={"path": other}, exclude={"path": path}))
 
 
 def test_a_row_without_a_document_is_refused_in_what_is_excluded_too(configured, tmp_path):

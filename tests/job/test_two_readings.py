@@ -1,6 +1,7 @@
 """Input that may be read in two ways is asked about until the user says which; runs that arrive empty stay runs."""
 
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,6 +90,54 @@ def test_rows_that_share_a_rank_may_be_set_aside(evaluated):
     assert [(row["reason"], row["rows"]) for row in rejected] == [("rank_twice", 2)]
     # Of q1 only c is left, which nobody judged.
     assert (code, means["r"]) == (0, pytest.approx((0 + 1) / 2))
+
+
+MERGED = {
+    "a.run": "q1 Q0 x 1 9 r\nq1 Q0 a 2 8 r\nq2 Q0 a 1 3 r\n",
+    "b.run": "q1 Q0 y 1 9.5 r\nq1 Q0 b 2 8.5 r\n",
+    "c.run": "q1 Q0 a 1 9 s\nq1 Q0 b 2 8 s\n",
+}
+
+
+def typed(text):
+    """A file of TREC as columns."""
+    names = ("query_id", "Q0", "doc_id", "rank", "score", "run")
+    columns = dict(zip(names, zip(*(line.split() for line in text.splitlines()), strict=True), strict=True))
+    return {**columns, "rank": [int(rank) for rank in columns["rank"]], "score": [float(s) for s in columns["score"]]}
+
+
+@pytest.mark.parametrize("kind", ["run", "parquet"])
+@pytest.mark.parametrize("arguments", [(), ("--engine", "spark"), ("--cutoffs", "1"), ("--cutoffs", "all")], ids=str)
+def test_two_runs_under_one_name_are_refused_with_their_files(evaluated, kind, arguments):
+    files = {name.replace("run", kind): text if kind == "run" else typed(text) for name, text in MERGED.items()}
+    code, said, _ = evaluated(files, *arguments)
+    assert code == 3
+    assert "1 list(s) of 1 run(s) have two results of rank 1 with different scores, e.g. run=r query_id=q1: " in said
+    assert re.search(
+        rf"score 9\.5 in \S*/b\.{kind} and 9\.0 in \S*/a\.{kind}; .* --run-from file; .* order=score", said
+    )
+
+
+def test_whoever_says_what_names_or_orders_merged_lists_is_not_asked(evaluated):
+    code, _, means = evaluated(MERGED, "--run-from", "file")
+    assert (code, sorted(means)) == (0, ["a", "b", "c"])
+    code, said, means = evaluated(MERGED, "--set", "order=score")
+    assert (code, sorted(means), "have the rank 1 twice" in said) == (0, ["r", "s"], True)
+
+
+@pytest.mark.parametrize("name", ["r.run", "r.csv"])
+def test_a_file_that_holds_both_is_named_alone(evaluated, name):
+    rows = MERGED["a.run"] + MERGED["b.run"]
+    header = "query_id,Q0,doc_id,rank,score,run\n"
+    code, said, _ = evaluated({name: rows if name == "r.run" else header + rows.replace(" ", ",")})
+    assert code == 3
+    assert re.search(rf"scores 9\.5 and 9\.0 in \S*/{name}; if two runs share", said)
+
+
+def test_two_results_of_rank_1_with_one_score_are_told(evaluated):
+    code, said, _ = evaluated({"r.run": "q1 Q0 a 1 9 r\nq1 Q0 b 1 9 r\nq1 Q0 c 2 8 r\n"})
+    assert code == 0
+    assert "1 run(s) have the rank 1 twice in a list" in said
 
 
 NOTHING = pa.table({"query_id": pa.array([], pa.string()), "doc_id": pa.array([], pa.string()), "score": [0.0][:0]})

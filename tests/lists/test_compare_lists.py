@@ -1,9 +1,9 @@
-"""`compare-lists` and `compare --lists`: the whole way from files, and from nights, to what is printed."""
+"""`compare-lists`: the whole way from files to what is printed."""
 
 import json
 
 import pytest
-from staying import command_line
+from commands import command_line
 
 OLD = "q1 Q0 a 1 3 r\nq1 Q0 b 2 2 r\nq2 Q0 c 1 1 r\n"
 NEW = "q1 Q0 b 1 3 r\nq1 Q0 a 2 2 r\nq3 Q0 c 1 1 r\n"
@@ -18,7 +18,7 @@ def folder(tmp_path):
 
 
 def run(folder, *arguments):
-    return command_line(*arguments, "--engine", "embedded", cwd=folder)
+    return command_line(*arguments, cwd=folder)
 
 
 def found(folder, *arguments):
@@ -71,43 +71,3 @@ def test_what_compare_lists_cannot_do_is_refused(folder):
     assert "give NEW, or --baseline RUN" in run(folder, "compare-lists", "old.run").stderr
     done = run(folder, "compare-lists", "old.run", "new.run", "--set", "ties=average")
     assert (done.returncode, "ties=average orders tied documents by their judgments" in done.stderr) == (2, True)
-
-
-def evaluate(folder, day, name, *more, kept="lists"):
-    night = ("--output", "out", "--date", f"2026-11-{day}", "--documents", kept, "--cutoffs", "1,2")
-    assert run(folder, "evaluate", "qrels", f"{name}.run", *night, *more).returncode == 0
-
-
-def test_nights_are_compared_by_the_lists_that_they_keep(folder):
-    for day, name, kept in ((19, "old", "top"), (20, "old", "lists"), (21, "new", "lists")):
-        evaluate(folder, day, name, kept=kept)
-    compare = ("compare", "out", "--baseline-date", "2026-11-20", "--lists")
-    inputs = found(folder, "compare-lists", "old.run", "new.run", "--cutoffs", "1,2", "--persistence", "0.5")
-    compared = found(folder, *compare, "--persistence", "0.5")
-    for of_night, of_inputs in zip(compared["rows"], inputs["rows"], strict=True):
-        dates = {"evaluated_on": "2026-11-21", "baseline_night": "2026-11-20"}
-        assert of_night == pytest.approx({**of_inputs, **dates})
-    assert compared["rows"] != found(folder, *compare)["rows"]
-    # Only one of these is judged, and the inputs have no judgments.
-    most = found(folder, *compare, "--queries", "9")["queries"]
-    assert {row["query_id"]: row["judged"] for row in most} == {"q1": True, "q2": False, "q3": False}
-    for arguments, words in (
-        ((*compare[:3], "2026-11-19", "--lists"), 'does not keep its lists; evaluate it with documents = "lists"'),
-        ((*compare, "--alpha", "0.1"), "--alpha is for scores"),
-        ((*compare, "--baseline", "r", "--baseline", "s"), "one --baseline, but several are given"),
-        ((*compare, "--persistence", "1"), "persistence: 1.0 is not between 0 and 1"),
-        ((*compare[:4], "--persistence", "0.5"), "--persistence is for lists"),
-    ):
-        done = run(folder, *arguments)
-        assert (done.returncode, words in done.stderr) == (2, True), done.stderr
-
-
-def test_lists_that_follow_another_convention_are_not_compared(folder):
-    evaluate(folder, 20, "old")
-    evaluate(folder, 21, "new", "--set", "discount=position")
-    done = run(folder, "compare", "out", "--baseline-date", "2026-11-20", "--lists")
-    words = "the lists of 2026-11-20 follow another convention, discount=log2 there and position here"
-    assert (done.returncode, words in done.stderr) == (2, True), done.stderr
-    # What only weighs documents by their grades says nothing of lists.
-    evaluate(folder, 21, "new", "--set", "gain=linear")
-    assert found(folder, "compare", "out", "--baseline-date", "2026-11-20", "--lists")["rows"]

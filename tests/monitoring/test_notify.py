@@ -132,7 +132,7 @@ def test_a_failure_is_a_warning_and_the_others_are_told(tmp_path, monkeypatch, c
     monkeypatch.setattr(verdict_command, "_SECONDS", 0.2 if "sleep" in command else 60)
     warnings = []
     file = tmp_path / "{date}.prom"
-    notify(with_gate(tmp_path, on_verdict=command, metrics_file=str(file)), outcome(), None, warnings.append)
+    notify(with_gate(tmp_path, on_verdict=command, metrics_file=str(file)), outcome(), warnings.append)
     (warning,) = warnings
     assert warning.startswith("on-verdict: ")
     assert reason in warning
@@ -143,7 +143,7 @@ def test_a_metrics_file_that_cannot_be_written_is_a_warning(tmp_path):
     (tmp_path / "file").touch()
     warnings = []
     settings = configuration(tmp_path)(metrics_file=str(tmp_path / "file" / "x.prom"))
-    notify(settings, outcome(), None, warnings.append)
+    notify(settings, outcome(), warnings.append)
     assert [each.partition(":")[0] for each in warnings] == ["metrics-file"]
 
 
@@ -151,7 +151,6 @@ def test_a_metrics_file_that_cannot_be_written_is_a_warning(tmp_path):
     ("settings", "message"),
     [
         ({"on_verdict": "notify-send"}, "on_verdict: there is no gate to give a verdict"),
-        ({"sinks": {"mlflow": {"uri": "http://127.0.0.1:1"}}}, "sinks.mlflow: it gets published nights"),
         ({"on_verdict": " "}, "on_verdict: it does not name a program"),
         ({"on_verdict": "a 'b"}, "on_verdict: No closing quotation"),
     ],

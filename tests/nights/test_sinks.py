@@ -326,10 +326,10 @@ def test_an_output_that_lacks_a_table_of_this_version_is_refused_until_init_has_
     pytest.importorskip("deltalake")
     set_running_session(monkeypatch, None)
     assert len(Sink(f"delta:{tmp_path}").create()) == len(TABLES)
-    shutil.rmtree(tmp_path / "list_changes")
-    with pytest.raises(ConfigurationError, match=r"1 table\(s\).*list_changes.*ndcg-spark init"):
+    shutil.rmtree(tmp_path / "ranked_documents")
+    with pytest.raises(ConfigurationError, match=r"1 table\(s\).*ranked_documents.*ndcg-spark init"):
         Sink(f"delta:{tmp_path}").records()
-    assert Sink(f"delta:{tmp_path}").create() == ["list_changes"]
+    assert Sink(f"delta:{tmp_path}").create() == ["ranked_documents"]
     assert Sink(f"delta:{tmp_path}").records() == {}
 
 
@@ -404,7 +404,7 @@ def test_every_command_takes_an_output_of_tables(output, tmp_path):
     config.write_text(
         f"""judgments = "{GOLDEN}/tiny.qrels"
 results = "{GOLDEN}/tiny.run"
-documents = "top"
+documents = "all"
 [gate]
 [[gate.baseline]]
 night = "last_good"

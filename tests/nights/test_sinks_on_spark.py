@@ -55,7 +55,7 @@ class Lake:
         (folder / "night.toml").write_text(
             f'judgments = "{GOLDEN}/tiny.qrels"\nresults = "{GOLDEN}/tiny.run"\nstaging = "{folder}/staging"\n'
             f'output = "{self.table}"\n'
-            'documents = "top"\n[gate]\n[[gate.baseline]]\nnight = "last_good"\n'
+            'documents = "all"\n[gate]\n[[gate.baseline]]\nnight = "last_good"\n'
             "[[gate.check]]\ncutoff = 10\nmax_drop = 0.02\n",
             encoding="utf-8",
         )

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 import pytest
+from commands import command_line
 
 from ndcg_spark import interrupts
 from ndcg_spark.errors import StorageError
@@ -86,3 +87,65 @@ def test_whatever_fails_after_a_commit_the_message_says_that_the_night_stands(ca
         raise StorageError("output: scores cannot be read, run it again")
     said = "output: scores cannot be read, run it again; the night was published in out"
     assert capsys.readouterr().err == f"ndcg-spark: {said}\n"
+
+
+#: A name of a dataset, a run, a query, a document, an attribute or its value.
+HOSTILE = "n\x1b]0;x\x07\x1b[2J\r\n\t\x7f\x9b\u202e"
+#: Commands that print names, in a folder with tables and an output.
+PRINTING = [
+    "evaluate qrels.jsonl new.jsonl --slices attributes.jsonl",
+    "evaluate qrels.jsonl new.jsonl --baseline web",
+    "evaluate qrels.jsonl new.jsonl --per-query",
+    "check qrels.jsonl new.jsonl",
+    "judge-next qrels.jsonl new.jsonl",
+    "judgments qrels.jsonl other.jsonl --results new.jsonl",
+    pytest.param("conventions --compare qrels.jsonl new.jsonl", marks=pytest.mark.slow),
+    f"explain qrels.jsonl new.jsonl --dataset {HOSTILE} --query {HOSTILE} --run web --baseline {HOSTILE}",
+    f"explain out --dataset {HOSTILE} --query {HOSTILE}",
+    "compare out --baseline web --queries 3",
+    "compare out --baseline-date 2026-11-19 --slices attributes.jsonl",
+    "compare-lists old.jsonl new.jsonl",
+    "gate out --config gate.toml",
+    "gate out --config gate.toml --rehearse",
+    f"note out 2026-11-20 {HOSTILE}",
+    "trend out",
+    "nights out",
+    "expire out --keep-days 0 --dry-run",
+]
+
+
+def json_lines(file, rows):
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Tables whose every name is hostile, beside harmless ones, and an output with two nights of them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    lists = [{"dataset": dataset, "query_id": query} for dataset in ("web", HOSTILE) for query in ("q", HOSTILE)]
+    for name, relevant in (("qrels", HOSTILE), ("other", "d")):
+        grades = {relevant: 2, "e": 1}
+        rows = [{**each, "doc_id": doc, "relevance": grade} for each in lists for doc, grade in grades.items()]
+        json_lines(folder / f"{name}.jsonl", rows)
+    for name, documents in (("old", [HOSTILE, "d"]), ("new", ["d", HOSTILE])):
+        returned = {"web": documents, HOSTILE: [*documents, f"{HOSTILE}2", "e"]}
+        ranked = [(run, rank, doc) for run, docs in returned.items() for rank, doc in enumerate(docs, 1)]
+        rows = [{**each, "run": run, "doc_id": doc, "score": -rank} for each in lists for run, rank, doc in ranked]
+        json_lines(folder / f"{name}.jsonl", rows)
+    attributes = [{"query_id": each, "attribute": HOSTILE, "value": HOSTILE} for each in (HOSTILE, "q")]
+    json_lines(folder / "attributes.jsonl", attributes)
+    gate = '[gate]\nmin_queries = 2\nbaseline = [{night = "last_good"}]\ncheck = [{cutoff = 3, max_drop = 0.1}]\n'
+    (folder / "gate.toml").write_text(f'cutoffs = [3]\ndocuments = "all"\nengine = "embedded"\n{gate}')
+    night = ["evaluate", "--output", "out", "--config", "gate.toml", "--accept-baseline", HOSTILE]
+    for date, *tables in (("2026-11-19", "other.jsonl", "old.jsonl"), ("2026-11-20", "qrels.jsonl", "new.jsonl")):
+        done = command_line(*night, *tables, "--date", date, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("command", PRINTING)
+def test_no_name_that_is_printed_can_control_a_terminal(hostile, command):
+    done = command_line(*command.split(" "), cwd=hostile, NO_COLOR="1")
+    assert done.returncode in (0, 6), done.stderr
+    assert [line for line in (done.stdout + done.stderr).split("\n") if printable(line) != line] == []
+    assert printable(HOSTILE) in done.stdout

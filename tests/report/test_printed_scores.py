@@ -65,15 +65,6 @@ def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path, reader):
     assert b"\r\n" not in file.read_bytes().replace(b"a\r\nb", b"")
 
 
-def test_for_a_spreadsheet_no_name_is_a_formula_and_numbers_stay_numbers(capsys):
-    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\uff1d1", "bm25", "a=b"]
-    text = printed(capsys, "spreadsheet", *(score(name, ndcg=-0.5) for name in names))
-    assert text.startswith("\ufeffdataset,")
-    rows = read_csv(text.removeprefix("\ufeff"))
-    assert {row["run"] for row in rows} == {*(f"'{name}" for name in names[:7]), "bm25", "a=b"}
-    assert {row["ndcg"] for row in rows} == {"-0.5"}
-
-
 @pytest.mark.parametrize(
     ("style", "sort", "runs"),
     [

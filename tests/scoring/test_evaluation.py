@@ -1,6 +1,7 @@
 from itertools import chain
 from math import log2
 
+import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
@@ -192,12 +193,41 @@ BAD = [
 ]
 
 
+#: Values that no column of their type can have: how they are shown.
+AS_WRITTEN = [
+    ("rank", pa.array([1, 2**31]), r"rank\(s\) that are not whole numbers from 1 to 2147483647, .* rank=2147483648"),
+    ("rank", pa.array([1.0, 1.5]), "rank=1.5"),
+    ("score", pa.array(["1", "best"]), "score=best"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "told"), AS_WRITTEN)
+def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, name, values, told):
+    returned = pa.table({"query_id": ["q1"] * 2, "doc_id": ["d1", "d2"], name: values})
+    with pytest.raises(PySparkException, match=told):
+        evaluate(judgments(session, [judgment()]), returned, [1]).query_scores.collect()
+
+
 @pytest.mark.parametrize(("row", "options", "reason"), BAD)
 def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(session, row, options, reason):
     judged, returned = [judgment("d1")], [result("d2", **({"rank": 1} if "rank" in row else {}))]
     (returned if "run" in row else judged).append(row)
     with pytest.raises(PySparkException, match=reason):
         evaluated(session, judged, returned, [1], Convention(**options)).query_scores.collect()
+
+
+@pytest.mark.parametrize(("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])])
+def test_results_that_share_rank_1_are_one_list(session, ranks, scores):
+    judged = [judgment("a"), judgment("c")]
+    returned = [result(doc, score, rank=rank) for doc, rank, score in zip("abc", ranks, scores, strict=True)]
+    (row,) = queries(session, judged, returned, 1, "trec_eval").query_scores
+    assert row["cg"] == 1
+
+
+def test_results_of_rank_1_with_different_scores_are_refused(session):
+    returned = [result(doc, score, rank=rank) for doc, rank, score in [("a", 1, 9.0), ("b", 2, 8.0), ("c", 1, 7.0)]]
+    with pytest.raises(PySparkException, match=r"\[two_lists_in_one\] results: .* run=r query_id=q1; give each run"):
+        queries(session, [judgment("a")], returned, 1, "trec_eval")
 
 
 @pytest.mark.parametrize(

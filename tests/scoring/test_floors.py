@@ -147,7 +147,7 @@ def evaluated(session, folder, options, least_rows, cutoffs=(1, 5)):
         "engine": "embedded",
         "max_rejected_fraction": 0.01,
         "measures": "ndcg" if options.get("ties") == "average" else "ndcg,precision,rbp,err",
-        "documents": "top",
+        "documents": "all",
         "output": str(output),
     }
     floors.LEAST_ROWS, floors.LEAST_DEPTHS = least_rows, 1

@@ -1,5 +1,7 @@
 """What holds for any rankings: every value of every option is computed as plain Python has it (support/oracle.py)."""
 
+import collections
+import contextlib
 import random
 
 import pytest
@@ -11,7 +13,7 @@ from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.options import OPTIONS
-from ndcg_spark.convention.values import show
+from ndcg_spark.errors import ConventionError
 
 CUTOFFS = [1, 2, 5, None]
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
@@ -25,76 +27,87 @@ QUERIES = st.lists(QUERY, min_size=5, max_size=12)
 # The engine is one for all.
 few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
-#: The presets whose plans differ, with options that no preset has, so that every value of an option is here.
-CONVENTIONS = [
-    Convention.preset(preset).replace(**options)
-    for preset, options in [
-        ("ranx_burges", {"ties": "average", "discount": "position", "unjudged": 1, "judgment_duplicates": "max"}),
-        ("standard", {"unjudged": "drop", "negative": "keep", "gain": "linear", "no_relevant": "one"}),
-        ("trec_eval_9", {"min_relevance": 1, "missing_query": "zero", "ties": "worst"}),
-        ("beir", {"discount": "jarvelin", "duplicates": "best", "negative": "drop"}),
-        ("torchmetrics", {"discount": [1, 0.5]}),
-        ("xgboost", {"discount": "ln", "min_relevance": 2}),
-        ("catboost", {"gain": {-1: -0.5, 0: 0, 1: 1, 2: 5, 4: 7}, "judgment_duplicates": "min"}),
-        ("mllib_binary", {"ties": "doc_id_asc", "discount": "none", "ideal": "judged_capped"}),
-        ("recommenders", {"judgment_duplicates": "mean"}),
-        ("replay", {"ties": "doc_id_num_desc", "exclude_query_as_document": True}),
-        ("rectools", {}),
-        ("mllib", {"ties": "best"}),
-        ("standard", {"gain": "binary", "ideal": "k_relevant"}),
-        ("standard", {"gain": "python:numpy.square", "discount": "python:numpy.reciprocal", "ties": "rank"}),
-        ("standard", {"gain": "judged", "ties": "doc_id_num_asc", "score_precision": "float32"}),
-    ]
-]
-#: These fail a plan (test_evaluation.py), or are about measures beside NDCG (test_measures.py).
-ELSEWHERE = {("no_relevant", "error"), ("missing_query", "error")}
-OF_MEASURES = {"relevant_from", "rbp_persistence", "max_grade"}
+#: These fail a plan (test_evaluation.py).
+REFUSING = {("no_relevant", "error"), ("missing_query", "error")}
+#: The values of every option, but those that refuse queries which `random_lists` has.
+OPTION_VALUES = {
+    option: [value for value in known.words if (option, value) not in REFUSING]
+    + {
+        "gain": [{half / 2: half**2 - 1.0 for half in range(-2, 9)}, "python:numpy.expm1"],
+        "discount": [[1, 0.5, 0.25], "python:numpy.reciprocal"],
+        "unjudged": [1.0],
+        "min_relevance": [2.0],
+    }.get(option, [])
+    for option, known in OPTIONS.items()
+}
 
 
-def test_every_value_of_every_option_is_in_a_convention():
-    for option in OPTIONS.keys() - OF_MEASURES:
-        values = {show(getattr(convention, option)) for convention in CONVENTIONS}
-        assert OPTIONS[option].words.keys() <= values | {word for of, word in ELSEWHERE if of == option}, option
-        assert (values > OPTIONS[option].words.keys() & values) == bool(OPTIONS[option].other), option
+def conventions(count):
+    """Random conventions, so many or more, until every value of every option is in one of them."""
+    chance = random.Random(1)  # noqa: S311  # conventions that repeat are what is wanted
+    # Its gain is a constant that lists are sorted by.
+    yield Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")
+    unseen = {(option, str(value)) for option, values in OPTION_VALUES.items() for value in values}
+    while count > 0 or unseen:
+        options = {option: chance.choice(values) for option, values in OPTION_VALUES.items()}
+        has = {(option, str(value)) for option, value in options.items()}
+        # Most options contradict each other.
+        with contextlib.suppress(ConventionError):
+            if not unseen or has & unseen:
+                yield Convention(**options)
+                unseen, count = unseen - has, count - 1
 
 
-def random_lists(convention, count=40):
-    """By query, judgments and results with ties, and all that a convention takes: repeated rows, negative grades."""
-    chance = random.Random(11)  # noqa: S311  # it makes test data
+def random_lists(convention, seed, count=15):
+    """Rows of lists with ties, of two runs, and all that a convention takes: repeated rows, negative grades."""
+    chance = random.Random(seed)  # noqa: S311  # it makes test data
     grades = [0.0, 0.0, 1.0, 2.0, 4.0, *([] if convention.negative == "error" else [-1.0])]
     documents = [*"abcdé", "9", "10", "007", "12345678901234567890"]
-    found = {}
+    judged, returned = [], []
     for number in range(count):
         query = f"q{number}"
         pool = chance.sample([*documents, query], 6)
-        kinds = [0.0] if number % 7 == 0 else grades
-        judged = [(doc, chance.choice(kinds)) for doc in pool]
-        if convention.judgment_duplicates != "error":
-            judged += [(doc, chance.choice(kinds)) for doc in pool[:2]]
-        listed = chance.sample([*documents, query], chance.randint(0, 8))
-        listed += listed[:2] if convention.duplicates == "best" else []
-        ranks = chance.sample(range(1, 12), len(listed))
-        values = [chance.choice([-0.0, 0.0, 0.1, 0.1 + 1e-9, 2.0]) for _ in listed]
-        found[query] = judged, list(zip(listed, values, ranks, strict=True))
-    return found
+        pool += pool[:2] if convention.judgment_duplicates != "error" else []
+        judged += (judgment(doc, 0.0 if number % 7 == 0 else chance.choice(grades), query) for doc in pool)
+        for run in ("r", "s"):
+            listed = chance.sample([*documents, query], chance.randint(0, 8))
+            listed += listed[:2] if convention.duplicates == "best" else []
+            ranks = chance.sample(range(1, 12), len(listed))
+            values = [chance.choice([-0.0, 0.0, 0.1, 0.1 + 1e-9, 2.0]) for _ in listed]
+            returned += (result(d, s, query, run, rank=r) for d, s, r in zip(listed, values, ranks, strict=True))
+    chance.shuffle(returned)
+    return judged, returned
 
 
-@pytest.mark.parametrize("case", range(len(CONVENTIONS)), ids=[each.label for each in CONVENTIONS])
-def test_query_scores_are_those_of_plain_python(session, case):
-    # Without the whole ranking, lists are cut.
-    convention, cutoffs = CONVENTIONS[case], [1, 3, None] if case % 2 else [1, 3]
-    lists = random_lists(convention)
-    judged = [judgment(doc, grade, query) for query, (grades, _) in lists.items() for doc, grade in grades]
-    returned = [result(d, s, query, rank=rank) for query, (_, rows) in lists.items() for d, s, rank in rows]
-    random.Random(3).shuffle(returned)  # noqa: S311
-    found = queries(session, judged, returned, cutoffs, convention).query_scores
-    assert len(found) == len(lists) * len(cutoffs)
-    for row in found:
-        expected = scores(row["query_id"], *lists[row["query_id"]], row["cutoff"], convention)
-        assert {name: row[name] for name in expected} == {
-            name: pytest.approx(value, abs=1e-12) if isinstance(value, float) else value
-            for name, value in expected.items()
-        }, row
+def dealt(session, judged, returned):
+    """As tables whose rows are dealt out in turn, as they are without keys, so that a list is in several partitions."""
+    return judgments(session, judged).repartition(2), results(session, returned).repartition(3)
+
+
+@pytest.mark.slow
+def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitions_of_the_rows(session, thorough):
+    chance = random.Random(2)  # noqa: S311  # it chooses cutoffs
+    for seed, convention in enumerate(conventions(100 if thorough else 0)):
+        # Without the whole ranking, lists are cut.
+        cutoffs = chance.choice([[1, 3], [2, 8, None], [None], [20]])
+        judged, returned = random_lists(convention, seed)
+        given, listed = collections.defaultdict(list), collections.defaultdict(list)
+        for row in judged:
+            given[row["query_id"]].append(row)
+        for row in returned:
+            listed[row["run"], row["query_id"]].append(row)
+        found = evaluate(*dealt(session, judged, returned), cutoffs, convention).query_scores.collect()
+        assert len(found) == 2 * len(given) * len(cutoffs)
+        for row in found:
+            lists = given[row["query_id"]], listed[row["run"], row["query_id"]]
+            expected = scores(*lists, row["cutoff"], convention)
+            if 0 < abs(expected["ideal_dcg"]) < 1e-9 or 0 < abs(row["ideal_dcg"]) < 1e-9:
+                # Negative gains can sum to nearly 0, by which nothing is divided here.
+                del expected["status"], expected["ndcg"]
+            assert {name: row[name] for name in expected} == {
+                name: pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
+                for name, value in expected.items()
+            }, (convention.label, row)
 
 
 @few
@@ -114,9 +127,7 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
     ]
     chance.shuffle(judged)
     chance.shuffle(returned)
-    # Without keys, rows are dealt out in turn, so that a list is in several partitions.
-    tables = judgments(session, judged).repartition(2), results(session, returned).repartition(3)
-    rows = evaluate(*tables, CUTOFFS, Convention(gain=gain)).query_scores.collect()
+    rows = evaluate(*dealt(session, judged, returned), CUTOFFS, Convention(gain=gain)).query_scores.collect()
     found = {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
     assert len(found) == 3 * len(lists) * len(CUTOFFS)
     for number, query in enumerate(lists):

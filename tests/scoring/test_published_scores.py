@@ -49,7 +49,9 @@ def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
             (row["run"], name): float(row[name]) for row in csv.DictReader(file) for name in row if name in LEADERBOARD
         }
     measures = ["--measures", "nDCG@10 P@5 RBP(p=0.5) Bpref AP"]
-    rows = scores_of(folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", *measures)
+    # A run of these, sheikh_bm25_all, has two lists in one for 13 queries.
+    given = ("--convention", "trec_eval_9", "--set", "order=score")
+    rows = scores_of(folder / "qrels.txt", folder / "runs", *given, *measures)
     assert {row["convention"] for row in rows} == {"trec_eval_9 rbp_persistence=0.5 max_grade=2"}
     found = {(row["run"], row["cutoff"]): row for row in rows}
     ours = {(run, name): found[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]] for run, name in published}

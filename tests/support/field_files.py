@@ -1,4 +1,4 @@
-"""Files as Quepid, OpenSearch and RAGAS write them, with small invented content, and the rows that they hold.
+"""Files as Quepid, OpenSearch, UBI and RAGAS write them, with small invented content, and the rows that they hold.
 
 Every builder writes a file to a folder and returns its path. All judgments are GRADES and all results RETURNED, but
 where a builder says what else it holds; the texts of queries have a comma and quotes, and one query has no judgment.
@@ -15,11 +15,6 @@ TV, LAMP, NOTHING = "4k tv", 'lamp, "warm" light', "warp drive"
 GRADES: dict[str, dict[str, int]] = {TV: {"tv-1": 3, "tv-2": 0, "tv-3": 1}, LAMP: {"100": 2, "101": 1}}
 #: In their order; tv-9 and 107 are not judged, and a query was not found.
 RETURNED: dict[str, list[str]] = {TV: ["tv-3", "tv-1", "tv-9", "tv-2"], LAMP: ["107", "101", "100"]}
-
-JUDGED_ROWS = sorted((query, doc, str(grade)) for query, docs in GRADES.items() for doc, grade in docs.items())
-RETURNED_ROWS = sorted(
-    (query, doc, str(rank)) for query, docs in RETURNED.items() for rank, doc in enumerate(docs, start=1)
-)
 
 
 def _ruby_csv(rows: Iterable[Sequence[object]]) -> str:
@@ -108,49 +103,8 @@ def quepid_case(folder: Path) -> Path:
     return _written(folder / "Shop_case.json", json.dumps(case, indent=2))
 
 
-def quepid_older_case(folder: Path) -> Path:
-    """Ratings as an object, which is absent where there are none."""
-    rated = [{"query_text": query, "ratings": docs} for query, docs in GRADES.items()]
-    case = {"case_name": "Shop", "queries": [*rated, {"query_text": NOTHING, "options": {}}]}
-    return _written(folder / "Shop_older_case.json", json.dumps(case))
-
-
-def quepid_ratings(folder: Path) -> Path:
-    """The ratings alone, from the API."""
-    return _written(
-        folder / "12.json",
-        json.dumps({"queries": [{"query": query, "ratings": docs} for query, docs in GRADES.items()]}),
-    )
-
-
-def quepid_book(folder: Path) -> Path:
-    """Each document with what its judges said: one rating, or that it cannot be rated, or nothing yet."""
-    pairs = [
-        (query, doc, [{"rating": float(grade), "unrateable": False, "user_email": "a@b.example"}])
-        for query, docs in GRADES.items()
-        for doc, grade in docs.items()
-    ]
-    cannot = {"rating": None, "unrateable": True, "judge_later": False, "user_email": "a@b.example"}
-    pairs += [(TV, "tv-9", [cannot]), (LAMP, "107", [])]
-    book = {
-        "name": "Shop",
-        "show_rank": False,
-        "query_doc_pairs": [
-            {
-                "query_text": query,
-                "doc_id": doc,
-                "position": 1,
-                "document_fields": '{"a": [1]}',
-                "judgements": judgements,
-            }
-            for query, doc, judgements in pairs
-        ],
-    }
-    return _written(folder / "Shop_book.json", json.dumps(book))
-
-
-def opensearch_list(*, text: bool = True) -> dict[str, Any]:
-    """A judgment list as it is sent to OpenSearch, its ratings as text or as numbers."""
+def opensearch_list() -> dict[str, Any]:
+    """A judgment list as it is sent to OpenSearch, its ratings as text."""
     return {
         "name": "Imported Judgments",
         "description": "Judged elsewhere",
@@ -158,16 +112,19 @@ def opensearch_list(*, text: bool = True) -> dict[str, Any]:
         "judgmentRatings": [
             {
                 "query": query,
-                "ratings": [{"docId": doc, "rating": f"{grade}.000" if text else grade} for doc, grade in docs.items()],
+                "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()],
             }
             for query, docs in GRADES.items()
         ],
     }
 
 
-def found_by_opensearch(*documents: dict[str, Any], index: str = "search-relevance-judgment") -> dict[str, Any]:
+def found_by_opensearch(*documents: dict[str, Any]) -> dict[str, Any]:
     """What OpenSearch returns where it finds these documents."""
-    hits = [{"_index": index, "_id": f"id-{at}", "_score": 1.0, "_source": doc} for at, doc in enumerate(documents)]
+    hits = [
+        {"_index": "search-relevance-judgment", "_id": f"id-{at}", "_score": 1.0, "_source": doc}
+        for at, doc in enumerate(documents)
+    ]
     return {
         "took": 3,
         "timed_out": False,
@@ -178,10 +135,6 @@ def found_by_opensearch(*documents: dict[str, Any], index: str = "search-relevan
 
 def opensearch_sent(folder: Path) -> Path:
     return _written(folder / "sent.json", json.dumps(opensearch_list(), indent=2))
-
-
-def opensearch_sent_numbers(folder: Path) -> Path:
-    return _written(folder / "numbers.json", json.dumps(opensearch_list(text=False)))
 
 
 def opensearch_returned(folder: Path) -> Path:
@@ -216,24 +169,6 @@ def ubi_lines(folder: Path) -> Path:
     return _written(folder / "ubi_queries.jsonl", _lines(ubi_queries()))
 
 
-def ubi_returned(folder: Path) -> Path:
-    """What a search in the index returns."""
-    return _written(folder / "ubi.json", json.dumps(found_by_opensearch(*ubi_queries(), index="ubi_queries"), indent=2))
-
-
-def ubi_dumped(folder: Path) -> Path:
-    """The documents as they are in the index, one a line, as elasticdump writes them."""
-    return _written(
-        folder / "ubi_dump.json", _lines(found_by_opensearch(*ubi_queries(), index="ubi_queries")["hits"]["hits"])
-    )
-
-
-def ubi_bulk(folder: Path) -> Path:
-    """A bulk request: a line that says what to do before every document."""
-    lines = [line for query in ubi_queries() for line in ({"index": {"_index": "ubi_queries", "_id": "x"}}, query)]
-    return _written(folder / "ubi.ndjson", _lines(lines))
-
-
 def ragas_samples() -> list[dict[str, Any]]:
     """Samples of RAGAS; the references are the documents with a grade above 0, and have no grades themselves."""
     return [
@@ -252,15 +187,6 @@ def ragas_samples() -> list[dict[str, Any]]:
 def ragas_lines(folder: Path) -> Path:
     """As EvaluationDataset.to_jsonl writes it."""
     return _written(folder / "samples.jsonl", _lines(ragas_samples()))
-
-
-def ragas_csv(folder: Path) -> Path:
-    """As EvaluationDataset.to_csv writes it: lists are the text that Python has for them."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(ragas_samples()[0]))
-    writer.writeheader()
-    writer.writerows(ragas_samples())
-    return _written(folder / "samples.csv", text.getvalue())
 
 
 def _float(grade: int | None) -> float | None:

@@ -11,7 +11,6 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decision import decide
-from ndcg_spark.gate.lists import NO_LISTS, ComparedLists
 from ndcg_spark.gate.verdict import Verdict
 
 TONIGHT, YESTERDAY, ANCHOR = "2026-11-20", "2026-11-19", "2026-11-01"
@@ -108,9 +107,8 @@ def verdict(
     *rows: dict[str, Any],
     tonight: Night | None = None,
     own: dict[str, Any] | None = None,
-    lists: ComparedLists = NO_LISTS,
     **more: Any,
 ) -> Verdict:
-    """The verdict of a gate with one baseline that has these rows; `own` as for `minimums`, `lists` as for `decide`."""
+    """The verdict of a gate with one baseline that has these rows; `own` as for `minimums`."""
     baselines = [against(gate, *rows, tonight=tonight, **more)] if gate.baseline else []
-    return decide(gate, tonight or night(), baselines, minimums=minimums(gate, tonight, **(own or {})), lists=lists)
+    return decide(gate, tonight or night(), baselines, minimums=minimums(gate, tonight, **(own or {})))

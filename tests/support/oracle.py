@@ -1,110 +1,88 @@
-"""The scores of one query in plain Python: lists as the options of a convention say, with `ndcg_spark.reference`."""
+"""The scores of one query of one run from its rows, by `ndcg_spark.reference` and plain sorting."""
 
 import math
-import struct
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
+from tables import Row, judgment, result
 
 from ndcg_spark import Convention, reference
 from ndcg_spark.convention.options import TIES
 
-#: The document, its score and its rank.
-Returned = tuple[str, float, int | None]
+_MERGED: Mapping[str, Callable[[list[float]], float]] = {"min": min, "mean": statistics.fmean}
 
 
 def ndcg(
     judged: Mapping[str, float], returned: Mapping[str, float], cutoff: int | None, convention: Convention
 ) -> float | None:
-    """NDCG with ties in descending order of document ids in UTF-8; None where nothing is relevant."""
-    rows = [(doc, score, None) for doc, score in returned.items()]
-    found: float | None = scores("", judged.items(), rows, cutoff, convention)["ndcg"]
+    """NDCG from grades and scores by document."""
+    rows = [judgment(*each) for each in judged.items()], [result(*each) for each in returned.items()]
+    found: float | None = scores(*rows, cutoff, convention)["ndcg"]
     return found
 
 
-def scores(
-    query: str, judged: Iterable[tuple[str, float]], rows: list[Returned], cutoff: int | None, convention: Convention
-) -> dict[str, Any]:
-    """The columns of QUERY_SCORES that are about NDCG."""
-    grades = _grades(judged, convention)
-    gains = {doc: gain for doc, grade in grades.items() if (gain := reference.gain(grade, convention)) is not None}
-    listed = _listed(query, grades, gains, _in_order(rows, convention), convention)
-    unjudged = reference.unjudged_gain(convention)
-    items = [reference.Item(doc, group, gains.get(doc, unjudged)) for doc, group in listed]
-    items = reference.with_ties_broken(items, convention)
-    of_ideal = {item.doc_id: item.gain for item in items} if convention.ideal == "retrieved" else gains
-    ideal = [gain for _, gain in reference.ideal_ranking(of_ideal, convention, cutoff, len(items))]
-    weights = reference.discounts(max(len(items), len(ideal)), convention.discount)
-    ideal_dcg = math.fsum(gain * weight for gain, weight in zip(ideal, weights, strict=False))
-    found = {
-        "returned": len(items[:cutoff]),
-        "judged": sum(item.doc_id in gains for item in items[:cutoff]),
+def scores(judged: Iterable[Row], returned: Iterable[Row], cutoff: int | None, convention: Convention) -> Row:
+    """The columns of QUERY_SCORES that are about NDCG, which is None where the convention leaves the query out."""
+    c, rows = convention, _in_order(returned, convention)
+    grades: dict[str, list[float]] = {}
+    for row in judged:
+        grades.setdefault(row["doc_id"], []).append(row["relevance"])
+    merged = {doc: _MERGED.get(c.judgment_duplicates, max)(of) for doc, of in grades.items()}
+    gains = {doc: gain for doc, grade in merged.items() if (gain := reference.gain(grade, c)) is not None}
+    items: dict[str, reference.Item] = {}
+    groups = sorted({_better(row, c) for row in rows})
+    for row in rows:
+        doc = row["doc_id"]
+        is_query = c.exclude_query_as_document and doc == row["query_id"]
+        by_judgment = (c.unjudged == "drop" and doc not in gains) or (c.negative == "drop" and merged.get(doc, 0.0) < 0)
+        if not (is_query or by_judgment):
+            gain = gains.get(doc, reference.unjudged_gain(c))
+            items.setdefault(doc, reference.Item(doc, groups.index(_better(row, c)), gain))
+    listed = [*items.values()]
+    if c.ties in ("worst", "best"):
+        sign = 1.0 if c.ties == "worst" else -1.0
+        listed.sort(key=lambda item: (item.tie_group, sign * item.gain))
+    counting = {item.doc_id: item.gain for item in listed} if c.ideal == "retrieved" else gains
+    ideal = reference.ideal_ranking(counting, c, cutoff, len(listed))
+    weights = reference.discounts(max(len(listed), len(ideal), 1), c.discount)
+    ideal_dcg = math.fsum(gain * weight for (_, gain), weight in zip(ideal, weights, strict=False))
+    # The ideal of one document with gain 1 has the DCG weights[0].
+    beside_one = reference.ndcg(listed, {"": 1.0}, c.replace(ideal="judged"), cutoff)
+    dcg = (beside_one or 0.0) * weights[0]
+    without = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
+    ndcg = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without else dcg / ideal_dcg
+    nothing = without and (bool(rows) or c.ideal in ("judged", "k_relevant"))
+    missing = not rows and not (nothing and c.missing_query == "zero")
+    return {
+        "status": "missing" if missing else "no_relevant" if nothing else "scored",
+        "returned": len(listed[:cutoff]),
+        "judged": sum(item.doc_id in gains for item in listed[:cutoff]),
+        "dcg": dcg,
         "ideal_dcg": ideal_dcg,
-        "ndcg": reference.ndcg(items, of_ideal, convention, cutoff) if ideal_dcg > 0 else None,
+        "ndcg": None if not rows and c.missing_query == "skip" else ndcg,
     }
-    return found | _by_policy(found["ndcg"], bool(rows), convention)
 
 
-def _grades(judged: Iterable[tuple[str, float]], convention: Convention) -> dict[str, float]:
-    found = defaultdict(list)
-    for doc, grade in judged:
-        found[doc].append(grade)
-    merge = {"min": min, "mean": lambda grades: sum(grades) / len(grades)}.get(convention.judgment_duplicates, max)
-    return {doc: merge(grades) for doc, grades in found.items()}
-
-
-def _place(row: Returned, convention: Convention) -> float:
-    """What tied documents share; the least comes first."""
-    _, score, rank = row
+def _better(row: Row, convention: Convention) -> float:
+    """What documents are ordered by, smaller first; those with the same value are tied."""
     if convention.order == "rank":
-        return float(rank or 0)
-    return -(struct.unpack("f", struct.pack("f", score))[0] if convention.score_precision == "float32" else score)
+        return float(row["rank"])
+    return -float(np.float32(row["score"])) if convention.score_precision == "float32" else -row["score"]
 
 
-def _in_order(rows: list[Returned], convention: Convention) -> list[tuple[str, float]]:
-    """The documents as they are ranked, each with its place."""
+def _in_order(rows: Iterable[Row], convention: Convention) -> list[Row]:
+    """The rows by `_better`, and ties by their ids or ranks."""
     rule = TIES[convention.ties]
     ascending = rule.ascending and rule.by in ("doc_id", "number")
-    order = sorted(rows, key=lambda row: row[0].encode(), reverse=not ascending)
-    if rule.by == "number":
-        # Ids that are no numbers come last.
-        number = lambda doc: int(doc) if doc.isdigit() and doc.isascii() else -1  # noqa: E731
-        order.sort(key=lambda row: number(row[0]), reverse=not ascending)
-        order.sort(key=lambda row: number(row[0]) < 0)
-    if rule.by == "rank":
-        order.sort(key=lambda row: row[2] or 0)
-    order.sort(key=lambda row: _place(row, convention))
-    return [(row[0], _place(row, convention)) for row in order]
 
+    def among_ties(row: Row) -> tuple[Any, ...]:
+        doc = row["doc_id"]
+        digits = doc.lstrip("0") if re.fullmatch("[0-9]+", doc) else None
+        number = (math.inf if ascending else -1, "") if digits is None else (len(digits), digits)
+        first = {"number": number, "rank": -row.get("rank", 0)}.get(rule.by)
+        return first, doc.encode()
 
-def _listed(
-    query: str,
-    grades: Mapping[str, float],
-    gains: Mapping[str, float],
-    order: list[tuple[str, float]],
-    convention: Convention,
-) -> list[tuple[str, int]]:
-    """The documents that stay on the list, by rank, each with its tie group."""
-    found: list[tuple[str, int]] = []
-    groups: dict[float, int] = {}
-    for doc, place in order:
-        leaves = (
-            (convention.exclude_query_as_document and doc == query)
-            or (convention.duplicates == "best" and doc in dict(found))
-            or (convention.unjudged == "drop" and doc not in gains)
-            or (convention.negative == "drop" and grades.get(doc, 0) < 0)
-        )
-        if not leaves:
-            found.append((doc, groups.setdefault(place, len(groups))))
-    return found
-
-
-def _by_policy(value: float | None, answered: bool, convention: Convention) -> dict[str, Any]:
-    """The status of a query, and its NDCG as the convention counts it."""
-    of_judged = convention.ideal in ("judged", "k_relevant")
-    nothing = value is None and (answered or of_judged)
-    missing = not answered and (convention.missing_query != "zero" or not nothing)
-    without = {"zero": 0.0, "one": 1.0}.get(convention.no_relevant)
-    status = "missing" if missing else "no_relevant" if nothing else "scored"
-    skipped = not answered and convention.missing_query == "skip"
-    return {"status": status, "ndcg": None if skipped else without if value is None else value}
+    return sorted(sorted(rows, key=among_ties, reverse=not ascending), key=lambda row: _better(row, convention))

@@ -1,7 +1,18 @@
-"""What a test reads in a page of HTML."""
+"""What a test reads in a page of HTML, and in that of the recipes."""
 
 import html.parser
+import re
 from pathlib import Path
+
+RECIPES = Path(__file__).parents[2] / "ndcg_spark" / "RECIPES.md"
+
+
+def recipe(heading: str, language: str) -> str:
+    """The only code in this language below a heading of the recipes."""
+    below = re.split(rf"^##+ {heading}\n", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
+    text = re.split(r"^##+ ", below, flags=re.MULTILINE)[0]
+    (found,) = re.findall(rf"^```{language}\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE)
+    return found
 
 
 class Page(html.parser.HTMLParser):

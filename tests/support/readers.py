@@ -17,9 +17,7 @@ VALUES = {
     "dataset_scores": "ndcg",
     "rejected_rows": "score",
     "ranked_documents": "score",
-    "judgments": "relevance",
     "comparisons": "mean",
-    "list_changes": "rbo",
     "evaluations": "formula",
 }
 

@@ -226,7 +226,7 @@ def of_json_lines(files: Sequence[bytes], names: Sequence[str], *, has_lists: bo
     """JSON lines. The first lines tell which keys there are; a line that has another of ours is broken."""
     read = [line for file in files for line in lines(file, MARK + BLANKS)]
     first = [object_in(line) if is_text else None for line, is_text in read[:FIRST]]
-    has = {key for row in first if row is not None for key in row}
+    has = {key for row in first if row is not None for key, _ in row}
     ranked = has_lists and "run" in names
     columns = tuple(name for name in names if name in has or (ranked and name == "rank"))
     nothing = dict.fromkeys(columns)
@@ -234,7 +234,8 @@ def of_json_lines(files: Sequence[bytes], names: Sequence[str], *, has_lists: bo
     def rows() -> Iterator[Row]:
         for line, is_text in read:
             row = object_in(line) if is_text else None
-            values = {name: row.get(name) for name in names} if row else {}
+            is_row = row and len(keys := [key for key, _ in row if key in has and key in names]) == len({*keys})
+            values = {name: dict(row).get(name) for name in names} if is_row else {}
             is_foreign = any(value is not None for name, value in values.items() if name not in has)
             if is_foreign or all(value is None for value in values.values()):
                 yield Row(nothing, line, BROKEN)
@@ -268,15 +269,15 @@ def row_of(columns: Sequence[str], values: Mapping[str, Any], line: str) -> Row:
     return Row(own) if is_scalar else Row(dict.fromkeys(columns), line, NO_SCALAR)
 
 
-def object_in(line: str) -> dict[str, Any] | None:
-    """The object that a line is, with the last value of a repeated key; None if it is no object of strict JSON."""
+def object_in(line: str) -> Members | None:
+    """The object that a line is; None if it is no object of strict JSON."""
     try:
         members = DECODER.decode(line)
         json.dumps(members, ensure_ascii=False).encode()
     except (ValueError, TypeError):
         # Half of a surrogate pair is no text, and NaN is no number.
         return None
-    return dict(members) if isinstance(members, Members) else None
+    return members if isinstance(members, Members) else None
 
 
 def of_objects(files: Sequence[bytes], names: Sequence[str]) -> tuple[tuple[str, ...], Iterator[Row]]:

@@ -1,0 +1,206 @@
+"""Two sets of judgments: how far their grades agree, and whether they rank the runs alike (JUDGMENTS.md)."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.errors import InputError
+from ndcg_spark.library import checked_judgments, evaluate, session_of
+from ndcg_spark.pandas_tables import to_pandas
+from ndcg_spark.schemas import AGREEMENTS, query_key
+from ndcg_spark.scoring.gains import counted
+from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
+
+#: With more grades than this the matrix of grades has no meaning.
+MAX_GRADES = 100
+#: Means that are equal to this many digits are tied.
+_DIGITS = 9
+
+
+def compare_judgments(
+    a: Any,
+    b: Any,
+    results: Any = None,
+    cutoff: Cutoff = 10,
+    convention: Convention | str = "standard",
+    *,
+    dataset: str = "default",
+) -> pd.DataFrame:
+    """How far two sets of judgments agree and, with results, whether they rank the runs alike. Runs Spark jobs.
+
+    Parameters
+    ----------
+    a, b, results : table or dictionary
+        As for `evaluate`. Runs are ranked by their mean NDCG over the queries that both sets judge.
+    cutoff : int or None
+        The cutoff of the NDCG; None is the whole ranking.
+    convention : Convention or str
+        Which grades count, and which NDCG to compute.
+    dataset : str
+        The name of the dataset if the tables have no such column.
+
+    Returns
+    -------
+    DataFrame
+        One row per dataset, with the columns of AGREEMENTS, which JUDGMENTS.md describes.
+
+    Raises
+    ------
+    NdcgSparkError
+        As `evaluate`; or there are more than MAX_GRADES grades, or no query that both judge.
+
+    Examples
+    --------
+    >>> found = compare_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
+    >>> found[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
+    [3.0, 1.0, 0.4, 0.4, 0.4444]
+    """
+    options = Convention.preset(convention) if isinstance(convention, str) else convention
+    session = session_of(a, b, results)
+    sides = [checked_judgments(table, session, options) for table in (a, b)]
+    if query_key(sides[0].columns) != query_key(sides[1].columns):
+        raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
+    pairs = _grade_pairs(sides[0], sides[1], options, dataset).toArrow().to_pandas()
+    rows = {name: agreement(of_dataset) for name, of_dataset in pairs.groupby("dataset")}
+    if results is not None:
+        scores = [evaluate(side, results, cutoff, options, dataset=dataset).query_scores for side in sides]
+        means = _means(*scores).toArrow().to_pandas()
+        if means.empty:
+            raise InputError("judgments: no query is judged by both sets; write query ids alike")
+        for name, of_dataset in means.groupby("dataset"):
+            rows[name] |= correlation(of_dataset)
+    listed = [{"dataset": name, **row} for name, row in rows.items()]
+    schema = to_arrow_schema(AGREEMENTS)
+    return to_pandas(pa.Table.from_pandas(pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False))
+
+
+def _grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
+    """How many documents have which grades in two tables JUDGMENTS: dataset, grade_a, grade_b (null: unjudged), pairs.
+
+    Grades are as the convention counts them: a negative grade is no judgment unless `negative=keep`, and
+    `min_relevance` makes grades 1 or 0. A document judged twice is refused, unless an option merges its grades.
+    """
+    key = query_key(a.columns)
+    sides = (_graded(table, key, name, convention) for table, name in ((a, "grade_a"), (b, "grade_b")))
+    documents = next(sides).join(next(sides), on=[*key, "doc_id"], how="full")
+    named = documents if "dataset" in key else documents.withColumn("dataset", F.lit(dataset))
+    return named.groupBy("dataset", "grade_a", "grade_b").agg(F.count(F.lit(1)).alias("pairs"))
+
+
+def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convention) -> DataFrame:
+    """One row per judged document whose grade counts: its query key, doc_id, and the grade under this name."""
+    # A grade that does not count has no gain.
+    judged = judged_documents(judgments, key, convention).where(F.col("gain").isNotNull())
+    documents = judged.groupBy(*key, "doc_id").agg(F.max("relevance").alias("grade"), F.count(F.lit(1)).alias("rows"))
+    once = F.when(F.col("rows") > 1, refusal(JUDGED_TWICE, [*key, "doc_id"])).otherwise(F.col("grade"))
+    return documents.select(*key, "doc_id", counted(once, convention).alias(name))
+
+
+def _means(a: DataFrame, b: DataFrame) -> DataFrame:
+    """One row per dataset and run: its mean NDCG in two tables QUERY_SCORES over the queries of both, and their number.
+
+    A mean is over the queries that have a score on its side.
+    """
+    key = ["dataset", "run", "query_id"]
+    sides = [table.select(*key, F.col("ndcg").alias(name)) for table, name in ((a, "a"), (b, "b"))]
+    both = sides[0].join(sides[1], on=key, how="inner")
+    return both.groupBy("dataset", "run").agg(F.avg("a").alias("a"), F.avg("b").alias("b"), F.count("*").alias("n"))
+
+
+def agreement(pairs: pd.DataFrame) -> dict[str, Any]:
+    """The coefficients of one dataset's `_grade_pairs`, nan where they are not defined, and what they are of."""
+    both = pairs.dropna(subset=["grade_a", "grade_b"])
+    # The scale is that of all grades, also of documents that only one side judges.
+    grades = np.unique(pairs[["grade_a", "grade_b"]].stack())
+    if len(grades) > MAX_GRADES:
+        raise InputError(
+            f"judgments: {len(grades):,} grades, e.g. {grades[1]:g}, but agreement is computed for at most "
+            f"{MAX_GRADES}; round them, or set min_relevance"
+        )
+    counts = np.zeros((len(grades), len(grades)))
+    np.add.at(counts, tuple(np.searchsorted(grades, both[side]) for side in ("grade_a", "grade_b")), both["pairs"])
+    return {
+        "pairs": int(both["pairs"].sum()),
+        "only_a": int(pairs["pairs"][pairs["grade_b"].isna()].sum()),
+        "only_b": int(pairs["pairs"][pairs["grade_a"].isna()].sum()),
+        "kappa": kappa(counts),
+        "kappa_quadratic": kappa(counts, is_quadratic=True),
+        "alpha": krippendorff_alpha(counts + counts.T),
+    }
+
+
+def correlation(means: pd.DataFrame) -> dict[str, Any]:
+    """How far both sets of judgments rank the runs alike, from one dataset's `_means`; a run needs both means."""
+    known = means.dropna(subset=["a", "b"])
+    taus = {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
+    return {"runs": len(known), "queries": int(means["n"].max()), **taus}
+
+
+def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
+    """Cohen's kappa (1960), or with quadratic weights (1968), as scikit-learn's `cohen_kappa_score`.
+
+    1 - observed / expected disagreement. `counts` has the documents by their grade in A (rows) and in B, the grades
+    ascending; neighbouring grades are one step apart, whatever their numbers. nan where all grades are the same.
+    """
+    matrix = np.asarray(counts, np.float64)
+    steps = np.subtract.outer(np.arange(len(matrix)), np.arange(len(matrix)))
+    weights = steps**2 if is_quadratic else steps != 0
+    expected = matrix.sum(1) @ weights @ matrix.sum(0)
+    return 1 - float((matrix * weights).sum() * matrix.sum() / expected) if expected else math.nan
+
+
+def krippendorff_alpha(coincidences: ArrayLike) -> float:
+    """Krippendorff's alpha for ordinal grades ("Computing Krippendorff's alpha-reliability", 2011), 1 at most.
+
+    `coincidences` are for two observers the matrix of counts plus its transpose. alpha = 1 - (n - 1) sum o_ck d_ck /
+    sum n_c n_k d_ck, where the distance d_ck of two grades is the squared difference of their mean ranks among all n
+    values. nan if all values are equal.
+    """
+    pairs = np.asarray(coincidences, np.float64)
+    values = pairs.sum(1)
+    mean_ranks = values.cumsum() - values / 2
+    distances = np.subtract.outer(mean_ranks, mean_ranks) ** 2
+    expected = float(values @ distances @ values)
+    return 1 - float((values.sum() - 1) * (pairs * distances).sum()) / expected if expected else math.nan
+
+
+def tau_b(a: ArrayLike, b: ArrayLike) -> float:
+    """Kendall's tau-b (1945) of two arrays of means: 1 for the same order, -1 for the reverse; nan if one is tied.
+
+    Concordant minus discordant pairs, over the geometric mean of the numbers of pairs that are not tied in a and in b.
+    """
+    ours, theirs = _order(a), _order(b)
+    pairs = np.sqrt(np.abs(ours).sum() * np.abs(theirs).sum())
+    return float((ours * theirs).sum() / pairs) if pairs else math.nan
+
+
+def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
+    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008), which weighs the top most.
+
+    2 / (n - 1) * sum over the runs i of b but the first of C(i) / (rank(i) - 1), minus 1, where C(i) counts the runs
+    above i in b that are above it in a too. Tied runs of b are in random order, of which this is the mean, and a tie in
+    a counts half. 1 for the same order, -1 for the reverse; nan for fewer than two runs.
+    """
+    ours, above, tied = _order(a), _order(b) > 0, _order(b) == 0
+    total = 0.0
+    for right, rank, group in zip(((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True):
+        # The position of a run in its group of ties; half of the runs before it in the group count as right.
+        places = np.arange(rank == 0, group)
+        total += ((right + places / 2) / (rank + places)).sum() / group
+    return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else math.nan
+
+
+def _order(values: ArrayLike) -> NDArray[np.float64]:
+    """The sign of the difference of every pair of values: 1 where that of the row is larger."""
+    rounded = np.round(np.asarray(values, np.float64), _DIGITS)
+    return np.asarray(np.sign(rounded[:, None] - rounded[None, :]))

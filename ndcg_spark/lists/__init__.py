@@ -1,1 +1,0 @@
-"""Two sets of lists compared without judgments."""
