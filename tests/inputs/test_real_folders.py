@@ -2,12 +2,17 @@
 
 import dataclasses
 import gzip
+import json
+import resource
 
 import checked
 import pyarrow as pa
 import pytest
+from programs import forked
 from pyarrow import orc
 from pyarrow import parquet as pq
+
+from ndcg_spark.engine import open_engine
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"
 
@@ -172,6 +177,12 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
 
 
+def checked_with_few_files(given):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+    with open_engine("embedded") as engine:
+        print(json.dumps({name: checked.check(engine, case) for name, case in given.items()}))  # noqa: T201
+
+
 @pytest.mark.slow
 def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
     for number in range(300):
@@ -180,6 +191,8 @@ def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
     write(tmp_path / "web.qrels", "q1 0 d1 1\n")
     qrels = {"path": str(tmp_path / "web.qrels")}
     given = {name: {"judgments": qrels, "results": {"path": str(tmp_path / name)}} for name in ("flat", "folders")}
-    found = checked.on_embedded(given, "bash", "-c", 'ulimit -S -n 128 && exec "$@"', "bash")
+    done = forked(checked_with_few_files, given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
     assert found["flat"] == {f"r{number}": 2 for number in range(300)}
     assert found["folders"] == {f"r{number}": 1 for number in range(300)}

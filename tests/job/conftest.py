@@ -12,5 +12,5 @@ def configured(tmp_path):
 
 @pytest.fixture
 def run(session):
-    """Evaluates on each engine; a test that is not about engines calls `on_embedded`."""
+    """Evaluates on each engine; a test that is not about engines calls `evaluated`."""
     return evaluated

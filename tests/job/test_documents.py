@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from cases import make
 from commands import command_line
-from evaluations import configuration, on_embedded
+from evaluations import configuration, evaluated
 from programs import forked
 
 from ndcg_spark import config
@@ -47,7 +47,7 @@ def write_nights(folder):
     (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
     for name, convention in CONVENTIONS.items():
         settings = {"output": str(folder / name), "documents": "all", "cutoffs": [1, 4, "all"]}
-        on_embedded(configured(folder, convention=convention, **settings))
+        evaluated(configured(folder, convention=convention, **settings))
 
 
 def configured(folder, **settings):
@@ -123,7 +123,7 @@ def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
     settings = configuration(tmp_path)(
         cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="all"
     )
-    on_embedded(settings)
+    evaluated(settings)
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
     (of_inputs,) = explain_query(settings, ExplainRequest("q1"), _silently).explanations
     assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
@@ -147,7 +147,7 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
-    on_embedded(with_(output=output))
+    evaluated(with_(output=output))
     assert not list((tmp_path / "out" / "ranked_documents").rglob("*.parquet"))
     assert len(committed(output)) == 1
     with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents all"):

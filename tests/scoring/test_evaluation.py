@@ -3,7 +3,6 @@ from math import log2
 
 import pyarrow as pa
 import pytest
-from chispa import assert_df_equality
 from pyspark.errors import PySparkException
 from scored import queries
 from tables import arrow_results, assert_rows, graded_list, judgment, judgments, result, results
@@ -72,15 +71,6 @@ def test_scores_have_their_schemas_and_a_row_for_every_run_judged_query_and_cuto
     assert_rows(tiny.dataset_scores.select("run", "cutoff"), *keys)
     expected = [(run, query, cutoff) for run, cutoff in keys for query in ("101", "102", "103")]
     assert_rows(tiny.query_scores.select("run", "query_id", "cutoff"), *expected)
-
-
-@pytest.mark.parametrize("cutoff", [1, 3, None])
-def test_every_cutoff_in_one_pass_is_the_same_as_each_alone(session, tiny, cutoff):
-    alone = evaluated(session, JUDGED, [*RETURNED, OTHER], [cutoff], "trec_eval", dataset="tiny").query_scores
-    together = tiny.query_scores.where("cutoff is null" if cutoff is None else f"cutoff = {cutoff}")
-    assert_df_equality(
-        together.drop("evaluation_id"), alone.drop("evaluation_id"), ignore_nullable=True, ignore_row_order=True
-    )
 
 
 def test_status_and_counts_say_what_a_score_is_made_of(tiny):

@@ -28,11 +28,6 @@ def listed(session, judged, returned, depth=None, **options):
     return lists.listed_gains(results(session, returned), worth, KEY, convention, depth)
 
 
-def test_a_negative_grade_is_as_unjudged_and_its_query_still_judged(session):
-    found = gains_of(session, [judgment("a", -1.0), judgment("b", 2.0, "q2")])
-    assert_rows(found, ("q1", "a", None), ("q2", "b", 2.0**2 - 1))
-
-
 @pytest.mark.parametrize(
     ("grade", "options", "reason"),
     [(-1.0, {"negative": "error"}, "relevance_negative"), (4.0, {"gain": {0: 0, 1: 1}}, "relevance_without_gain")],
@@ -50,38 +45,12 @@ def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(session):
         gains_of(session, judged, **options).collect()
 
 
-@pytest.mark.parametrize(("policy", "grade"), [("max", 3.0), ("min", 1.0), ("mean", 2.0)])
-def test_a_document_judged_twice_has_one_grade_by_its_policy(session, policy, grade):
-    judged = [judgment("a", 1.0), judgment("a", 3.0), judgment("b", 0.0)]
-    found = gains_of(session, judged, gain="linear", judgment_duplicates=policy)
-    assert_rows(found, ("q1", "a", grade), ("q1", "b", 0.0))
-
-
 def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(session):
     judged = judgments(session, [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)])
     worth = ideal.judged_documents(judged, KEY, Convention())
     ranked = ideal.ideal_ranking(ideal.of_queries(worth, KEY, None), KEY, Convention())
     with pytest.raises(PySparkException, match=r"\[judged_twice\].*query_id=q1; .*judgment_duplicates=max"):
         ideal.ideal_scores(ranked, KEY, [1], Convention()).collect()
-
-
-def test_an_unjudged_document_keeps_its_rank_and_has_no_gain_or_that_of_a_grade(session):
-    rows = [judgment("a", 1.0)], [result("x", 2.0), result("a", 1.0)]
-    for options, gain in (({}, 0.0), ({"unjudged": 2}, 2.0**2 - 1)):
-        found = listed(session, *rows, **options).select("doc_id", "rank_in_list", "gain")
-        assert_rows(found, ("x", 1, gain), ("a", 2, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("options", "order"),
-    [({"unjudged": "drop"}, "axn"), ({"unjudged": "drop", "negative": "drop"}, "axn"), ({"negative": "drop"}, "xan")],
-    ids=str,
-)
-def test_dropped_documents_go_behind_the_list_so_that_the_query_stays_answered(session, options, order):
-    judged = [judgment("a", 1.0), judgment("n", -1.0)]
-    returned = [result("x", 3.0), result("n", 2.0), result("a", 1.0)]
-    found = listed(session, judged, returned, **options).select("doc_id", "rank_in_list")
-    assert_rows(found, *((doc, rank) for rank, doc in enumerate(order, start=1)))
 
 
 def test_a_document_returned_twice_within_the_depth_fails_every_score(session):

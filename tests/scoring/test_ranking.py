@@ -18,11 +18,9 @@ from ndcg_spark.scoring.ranking import (
     list_by_list,
     rank_by_gain,
     removes_documents,
-    settle_ties,
 )
 
 KEY = ["run", "query_id"]
-RANKED = f"run string, query_id string, doc_id string, {RANK} int, {TIE_RANK} int, gain double"
 
 
 #: Some documents of random lists get numbers for ids, of any length, so that lists mix both.
@@ -66,25 +64,6 @@ def order(session, rows, **options):
     return ids
 
 
-def settled(session, documents, ties, depth=None):
-    """Document id, rank and gain after ties are settled; `documents` are (doc_id, rank, rank of the tie, gain)."""
-    table = session.createDataFrame([("r", "q1", *document) for document in documents], RANKED)
-    return settle_ties(table, KEY, Convention(ties=ties), depth).select("doc_id", RANK, "gain")
-
-
-@pytest.mark.parametrize(
-    ("ties", "expected"),
-    [
-        ("doc_id_desc", ["b", "9", "100", "10", "-5"]),
-        ("doc_id_num_desc", ["100", "10", "9", "b", "-5"]),
-        ("doc_id_num_asc", ["9", "10", "100", "-5", "b"]),
-    ],
-)
-def test_a_tie_may_be_broken_by_the_number_that_an_id_is(session, ties, expected):
-    rows = [result(doc, 1.0) for doc in ("9", "b", "10", "-5", "100")]
-    assert order(session, rows, ties=ties) == expected
-
-
 def test_a_number_may_have_any_length_and_leading_zeros(session):
     large, larger = "9" * 30, "1" + "0" * 30
     rows = [result(doc, 1.0) for doc in (large, "0012", larger, "9", "12", "000", "0")]
@@ -97,12 +76,6 @@ def test_document_ids_are_compared_by_their_bytes(session):
     rows = [result("Z"), result("z"), result("é"), result("10"), result("9")]
     assert order(session, rows) == sorted(["Z", "z", "é", "10", "9"], key=str.encode, reverse=True)
     assert order(session, rows)[:2] == ["é", "z"]
-
-
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_minus_zero_ties_with_zero(session, precision):
-    rows = [result("a", 0.0), result("b", -0.0), result("c", 0.0)]
-    assert order(session, rows, score_precision=precision) == ["c", "b", "a"]
 
 
 def test_a_tie_may_be_broken_by_the_rank_column(session):
@@ -126,38 +99,10 @@ def test_a_rank_of_a_document_that_leaves_the_list_may_be_given_again(session):
     assert documents(rows) == ["a", "b", "d"]
 
 
-@pytest.mark.parametrize("ties", ["average", "worst", "best"])
-def test_a_tie_across_the_depth_is_kept_whole_where_gains_settle_it(session, ties):
-    rows = [result("a", 3.0), result("b", 2.0), result("c", 2.0), result("d", 2.0), result("e", 1.0)]
-    found = ranked(session, rows, 2, ties=ties).select("doc_id", TIE_RANK)
-    assert_rows(found, ("a", 1), ("b", 2), ("c", 2), ("d", 2))
-
-
 def test_documents_off_the_list_come_last_and_tie_with_none_on_it(session):
     rows = [result("x", 9.0), result("a", 1.0), result("b", 1.0), result("y", 1.0)]
     found = ranked(session, rows, off=("x", "y"), unjudged="drop", ties="average")
     assert_rows(found.select("doc_id", RANK, TIE_RANK), ("b", 1, 1), ("a", 2, 1), ("x", 3, 3), ("y", 4, 4))
-
-
-MEAN = (0 + 3 + 6) / 3
-
-
-@pytest.mark.parametrize(
-    ("ties", "expected"),
-    [
-        ("average", [("a", 1, 1.0), ("d", 2, MEAN), ("c", 3, MEAN)]),
-        ("best", [("a", 1, 1.0), ("b", 2, 6.0), ("d", 3, 3.0)]),
-        ("worst", [("a", 1, 1.0), ("c", 2, 0.0), ("d", 3, 3.0)]),
-    ],
-)
-def test_gains_settle_a_group_of_ties_and_it_is_cut_then(session, ties, expected):
-    group = [("a", 1, 1, 1.0), ("d", 2, 2, 3.0), ("c", 3, 2, 0.0), ("b", 4, 2, 6.0)]
-    assert_rows(settled(session, group, ties, depth=3), *expected)
-
-
-def test_equal_gains_in_a_tie_go_by_the_larger_document_id(session):
-    found = settled(session, [("a", 1, 1, 2.0), ("c", 2, 1, 2.0), ("b", 3, 1, 2.0)], "best")
-    assert_rows(found, ("c", 1, 2.0), ("b", 2, 2.0), ("a", 3, 2.0))
 
 
 def test_the_ideal_order_is_by_gain_with_null_gains_last(session):

@@ -44,15 +44,8 @@ def evaluated(
     return evaluate.evaluate(settings, tell), told
 
 
-#: For tests that run on the embedded engine alone.
-on_embedded = evaluated
-
-
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     sessions.engine()
     told = []
     return check.check_inputs(settings, lambda step, sentence: told.append((step, sentence))), told
-
-
-checked_on_embedded = checked
