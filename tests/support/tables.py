@@ -83,7 +83,7 @@ def random_rows(queries: int, ranks_repeat: bool = True) -> Iterator[Row]:
         )
         ranks = list(range(1, len(scores) + 1))
         if chance.random() < 0.3:
-            ranks[chance.randrange(len(ranks))] = chance.randint(1, 7) if ranks_repeat else 9
+            ranks[chance.randrange(len(ranks))] = chance.randint(2, 7) if ranks_repeat else 9
         if chance.random() < 0.2:
             chance.shuffle(ranks)
         names = chance.sample("abcdefgh", len(scores))
