@@ -178,7 +178,8 @@ def test_the_judgments_of_trec_covid_rank_its_runs_as_published(shared_data, tmp
     every = (folder / "qrels.txt").read_text(encoding="utf-8").splitlines()
     # What was judged before the runs came in, and what was judged because of them.
     (tmp_path / "early.txt").write_text("\n".join(line for line in every if line.split()[1] == "0.5") + "\n")
-    more = ["--results", str(folder / "runs"), "--convention", "trec_eval_9", "--cutoffs", "10", "--format", "json"]
+    more = ["--results", str(folder / "runs"), "--convention", "trec_eval_9", "--set", "order=score"]
+    more += ["--cutoffs", "10", "--format", "json"]
     done = command_line("judgments", "early.txt", str(folder / "qrels.txt"), *more, cwd=tmp_path)
     (found,) = json.loads(done.stdout)
     assert [found[name] for name in ("pairs", "only_a", "only_b", "runs")] == [2627, 0, 6064, 143]
