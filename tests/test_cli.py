@@ -45,10 +45,7 @@ def evaluate(folder, *arguments, judgments="qrels.txt", results="run.txt"):
 
 @pytest.mark.parametrize(
     ("arguments", "golden"),
-    [
-        ([], "help.txt"),
-        *(([command], f"{command}-help.txt") for command in ("evaluate", "compare", "gate")),
-    ],
+    [([], "help.txt"), *(([command], f"{command}-help.txt") for command in ("evaluate", "compare", "gate"))],
 )
 def test_help_is_as_it_was_agreed(arguments, golden):
     assert ndcg_spark(*arguments, "--help").stdout == (GOLDEN / golden).read_text(encoding="utf-8")
@@ -83,6 +80,7 @@ finally:
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 
+@pytest.mark.slow
 def test_an_evaluation_without_a_gate_imports_no_statistics(folder):
     program = """
 import sys

@@ -18,16 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from scored import examples_of, queries, scored
 
-from ndcg_spark import (
-    Convention,
-    compare,
-    compare_lists,
-    evaluate,
-    library,
-    open_session,
-    pandas_tables,
-    to_pandas,
-)
+from ndcg_spark import Convention, compare, compare_lists, evaluate, library, open_session, pandas_tables, to_pandas
 from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.dataframes import frame

@@ -66,8 +66,7 @@ def folder(tmp_path_factory):
     (folder / "slices.csv").write_text("qid,language\n" + rows, encoding="utf-8")
     (folder / "long.csv").write_text("qid,slice,slice_value\n" + rows.replace(",", ",language,"), encoding="utf-8")
     (folder / "weights.jsonl").write_text(
-        "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
-        encoding="utf-8",
+        "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES)), encoding="utf-8"
     )
     return folder
 

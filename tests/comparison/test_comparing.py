@@ -86,14 +86,6 @@ def test_many_runs_and_cutoffs_are_adjusted_together(embedded):
     assert [(row["cutoff"], row["p_adjusted"] == row["p_value"]) for row in only] == [(None, True)] * 8
 
 
-def test_any_column_of_numbers_is_a_measure(embedded):
-    baseline, run = pairs_of("normal", MANY, 2)
-    table = scores({"old": baseline, "new": run}).rename_columns({"ndcg": "precision"})
-    (row,) = embedded.rows(table, "old", measure="precision")
-    assert row["measure"] == "precision"
-    checked_with_scipy(row, run, baseline)
-
-
 def test_differences_far_from_zero_keep_their_digits(embedded):
     baseline, run = pairs_of("normal", MANY, 3)
     (row,) = embedded.rows(scores({"old": baseline, "new": run + 1e5}), "old")
@@ -103,10 +95,7 @@ def test_differences_far_from_zero_keep_their_digits(embedded):
 @pytest.mark.parametrize(
     ("apart", "expected"),
     [
-        (
-            [0.0] * MANY,
-            {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "test": None, "family": None},
-        ),
+        ([0.0] * MANY, {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "test": None, "family": None}),
         (
             [-0.1] * 60,
             {

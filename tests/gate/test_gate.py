@@ -109,10 +109,7 @@ def test_holm_asks_more_of_each_failure_the_more_is_checked():
 
 
 def test_checks_that_only_warn_take_nothing_from_those_that_fail():
-    checks = [
-        {"max_drop": 0.01, "runs": ["hybrid"]},
-        {"max_drop": 0.01, "runs": OTHERS, "severity": "warn"},
-    ]
+    checks = [{"max_drop": 0.01, "runs": ["hybrid"]}, {"max_drop": 0.01, "runs": OTHERS, "severity": "warn"}]
     assert with_others(gate(*checks)).verdict == "fail"
 
 

@@ -86,8 +86,7 @@ def test_a_storage_that_does_not_answer_is_worth_a_retry():
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"],
+    "path", ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"]
 )
 def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
     with pytest.raises(InputError, match=r"\*\*\*.* has keys or parameters in it, .*AWS_ACCESS_KEY_ID") as refused:

@@ -84,11 +84,7 @@ CASES = {
         "*/*.parquet",
         "t is a table of Delta",
     ),
-    "iceberg": (
-        {"t/metadata/v1.metadata.json": "{}", "t/data/a.parquet": columns("a")},
-        "t",
-        "table of Iceberg",
-    ),
+    "iceberg": ({"t/metadata/v1.metadata.json": "{}", "t/data/a.parquet": columns("a")}, "t", "table of Iceberg"),
     "hudi": ({"t/.hoodie/hoodie.properties": "x", "t/a.parquet": columns("a")}, "t", "t is a table of Hudi"),
     "parquet without an extension": ({"bm25": columns("a"), "dense": columns("b")}, "", {"a": 2, "b": 2}),
     "orc without an extension": ({"a.orc.data": columns("a")}, "", {"a": 2}),
@@ -110,11 +106,7 @@ CASES = {
         "",
         r"score is double in .*a\.parquet and int64 in .*b\.parquet; write them alike",
     ),
-    "orc in folders": (
-        {f"run={run}/p.orc": columns(None) for run in "ab"},
-        "",
-        {"a": 2, "b": 2},
-    ),
+    "orc in folders": ({f"run={run}/p.orc": columns(None) for run in "ab"}, "", {"a": 2, "b": 2}),
 }
 
 

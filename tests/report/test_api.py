@@ -29,16 +29,6 @@ def output(tmp_path_factory):
     return folder / "out"
 
 
-TOML = """
-[[gate.baseline]]
-night = "last_good"
-[[gate.check]]
-runs = ["hybrid"]
-cutoff = 3
-max_drop = 0.01
-"""
-
-
 def both(_, function, *arguments, **named):
     """What a view prints and shows, its JSON and its rows."""
     view = function(*arguments, **named)

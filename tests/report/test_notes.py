@@ -39,10 +39,7 @@ def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one(capsys, output):
         f"noted for the night {date(1)} of shop\nnoted for the night {date(1)} of web\n",
     )
     run(capsys, "note", output, date(1), "index rebuilt", "--dataset", "web")
-    assert notes(output) == {
-        ("shop", date(1)): ["new ranker"],
-        ("web", date(1)): ["new ranker", "index rebuilt"],
-    }
+    assert notes(output) == {("shop", date(1)): ["new ranker"], ("web", date(1)): ["new ranker", "index rebuilt"]}
 
 
 def test_a_trend_shows_notes(capsys, output):

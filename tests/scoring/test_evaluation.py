@@ -8,7 +8,7 @@ from scored import queries
 from tables import arrow_results, assert_rows, graded_list, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
+from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 
 #: Worked examples from the literature, each the arithmetic of its list.
@@ -147,17 +147,6 @@ def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(sessio
     returned = [result("a", 1.0, "q1", dataset="one"), result("a", 1.0, "q1", dataset="unknown", run="s")]
     scores = evaluated(session, judged, returned, [1]).dataset_scores
     assert_rows(scores.select("run", "queries", "unjudged_queries", "ndcg"), ("r", 1, 0, 1.0), ("s", 0, 1, None))
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "3"])
-def test_a_cutoff_that_is_no_rank_is_refused(session, wrong):
-    with pytest.raises(ConfigurationError, match="invalid cutoff"):
-        evaluated(session, JUDGED, RETURNED, [wrong])
-
-
-def test_a_convention_that_is_no_preset_is_refused(session):
-    with pytest.raises(ConventionError, match="unknown preset 'trec'"):
-        evaluated(session, JUDGED, RETURNED, [1], "trec")
 
 
 def test_tables_without_a_column_that_is_needed_are_refused(session):

@@ -87,7 +87,7 @@ def dealt(session, judged, returned):
 @pytest.mark.slow
 def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitions_of_the_rows(session, thorough):
     chance = random.Random(2)  # noqa: S311  # it chooses cutoffs
-    for seed, convention in enumerate(conventions(100 if thorough else 0)):
+    for seed, convention in enumerate(conventions(100 if thorough else 20)):
         # Without the whole ranking, lists are cut.
         cutoffs = chance.choice([[1, 3], [2, 8, None], [None], [20]])
         judged, returned = random_lists(convention, seed)

@@ -8,10 +8,7 @@ from typing import Any
 import sessions
 
 QUERIES = 60
-GATE = {
-    "baseline": [{"night": "last_good"}],
-    "check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}],
-}
+GATE = {"baseline": [{"night": "last_good"}], "check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}
 
 
 def write_night(

@@ -91,8 +91,7 @@ JUDGMENTS_READ = {
         "test", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)
     ),
     "ir_datasets": text(
-        "q.jsonl",
-        *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES),
+        "q.jsonl", *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES)
     ),
     "names given": mapped(
         text("q.csv", "a,b,c", *(f"{d},{q},{g}" for q, d, g in GRADES)),
@@ -189,9 +188,7 @@ REFUSED = {
         "results.rank=3, or results.score=3; as ranks they must begin at 1, and 0 is among them",
     ),
     "files of ranks and of scores": (
-        lambda folder: {
-            "path": [text(f"{end}.txt", f"11 a {end}", "11 b 2")(folder)["path"] for end in ("1", "1.5")],
-        },
+        lambda folder: {"path": [text(f"{end}.txt", f"11 a {end}", "11 b 2")(folder)["path"] for end in ("1", "1.5")]},
         "1.5.txt has lines of query document score, and other files have query document rank",
     ),
     "TREC, a blank in a document's id": (
@@ -276,10 +273,7 @@ REFUSED = {
 
 def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool = False) -> Any:
     """The rows of one table, sorted; the message if it is refused. With `checked`, every row is held to the rules."""
-    usual = {
-        "judgments": text("usual.qrels", "11 0 a 1"),
-        "results": text("usual.run", "11 Q0 a 1 1 x"),
-    }
+    usual = {"judgments": text("usual.qrels", "11 0 a 1"), "results": text("usual.run", "11 Q0 a 1 1 x")}
     with tempfile.TemporaryDirectory() as name:
         try:
             settings = config.validate({k: {**usual, **writers}[k](Path(name)) for k in usual}, "test")

@@ -43,9 +43,7 @@ def jars(form: str, thorough: bool) -> list[Path]:
 
 def settings(form: str, found: list[Path], folder: Path) -> dict[str, object]:
     """The settings of a Spark whose tables are of a format; Iceberg's catalog `ice` is the file of pyiceberg's, too."""
-    of_format: dict[str, object] = {
-        "spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    }
+    of_format: dict[str, object] = {"spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
     if form == "iceberg":
         of_format = {
             "ice": "org.apache.iceberg.spark.SparkCatalog",
