@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
-#     scripts/check.sh               everything that matters, in a few minutes
+#     scripts/check.sh               everything that matters, in a few minutes: on the embedded engine, and what takes
+#                                    the session of the tests once more on classic Spark
 #     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
 #                                    Spark, and the site of the documentation; other arguments go to pytest too
 #     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark other than the pinned one, as in CI
@@ -64,6 +65,7 @@ test_on_spark() {
     stamped "spark-$1" requirements.txt tests/requirements-parity.txt pyproject.toml -- install_other "$1"
     echo "check: on Spark $1" >&2
     local here=(env PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest)
+    "${here[@]}" --numprocesses 2 --engine spark -m "not slow and not cluster"
     "${here[@]}" --numprocesses 2 -m "spark and not slow and not cluster"
 }
 
@@ -78,6 +80,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    pytest --numprocesses 2 --slow --cov --cov-append --cov-report= --engine spark "$@"
     scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
         for version in 4.0 4.1; do
@@ -87,4 +90,5 @@ if [[ " $* " == *" --thorough "* ]]; then
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else
     pytest --numprocesses 2 --slow "$@"
+    pytest --numprocesses 2 --slow --engine spark "$@"
 fi

@@ -1,16 +1,13 @@
-"""The session that the tests share: classic local Spark, small and quiet."""
+"""What all tests share: the session, and which tests run."""
 
 import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pyspark
 import pytest
-from embedded import Embedded
+import sessions
 from pyspark.sql import SparkSession
-from servers import QUICK_OPTIONS
 from slow import SlowTests
 
 import ndcg_spark
@@ -45,12 +42,13 @@ LONG = (
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
     "deployment/test_benchmark.py",
-    "scoring/test_on_classic_spark.py",
+    "scoring/test_measures.py",
     "scoring/test_published_scores.py",
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=["embedded", "spark"], default="embedded", help="the engine of the tests")
     parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
     parser.addoption("--slow", action="store_true", help="run the slow tests too, as scripts/check.sh does")
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
@@ -66,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
     config.pluginmanager.register(SlowTests(config))
+    sessions.choice = config.getoption("--engine")
     if pyspark.__version__ < "4.2":
         # It leaves the sockets of collect to the garbage collector.
         for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
@@ -83,12 +82,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return LoadFileScheduling(config, log)
 
 
+def pytest_unconfigure() -> None:
+    sessions.close()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Java, which the session of these fixtures does; and begin with what takes long."""
+    """Begin with what takes long, and leave out what is about the other engine."""
     items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99))
-    for item in items:
-        if item.get_closest_marker("cluster") or {"spark", "engine"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.spark)
+    items[:] = [item for item in items if _is_on_this_engine(item)]
+
+
+def _is_on_this_engine(item: pytest.Item) -> bool:
+    """On classic Spark are the tests that ask for a session, and on the embedded engine all but those of Spark."""
+    about_spark = item.get_closest_marker("classic") is not None
+    if sessions.choice == "embedded":
+        return not about_spark
+    return about_spark or (
+        bool({"session", "engine"} & {*getattr(item, "fixturenames", ())}) and not item.get_closest_marker("embedded")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -98,41 +109,15 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("tests")
-        .config("spark.log.level", "OFF")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        # Three rows need no plan that adapts, no compiled code and no second partition.
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.default.parallelism", "1")
-        # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
-        .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.driver.extraJavaOptions", f"{QUICK_OPTIONS} -Xms512m -Xmn256m")
-        .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
+def engine() -> Engine:
+    """The engine of this process as the program knows it."""
+    return sessions.engine()
 
 
 @pytest.fixture(scope="session")
-def engine(spark: SparkSession) -> Engine:
-    return Engine(spark, "spark", "Spark for tests", sees_local_files=True)
-
-
-@pytest.fixture(scope="session")
-def evaluate_embedded() -> Embedded:
-    return Embedded()
+def session(engine: Engine) -> SparkSession:
+    """The session of the tests: of the embedded engine, or of local classic Spark with `--engine spark`."""
+    return engine.session
 
 
 @pytest.fixture(scope="session")

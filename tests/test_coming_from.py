@@ -73,9 +73,10 @@ def test_so_does_the_tool(tool):
     assert printed_by(tool, SECTIONS[tool])[-1] == pytest.approx(number(SECTIONS[tool]), abs=5e-5)
 
 
-def test_so_does_mllib(spark):
+@pytest.mark.classic
+@pytest.mark.usefixtures("session")
+def test_so_does_mllib():
     # Its program takes the session that runs.
-    assert spark
     assert printed_by("MLlib", SECTIONS["MLlib"])[-1] == pytest.approx(number(SECTIONS["MLlib"]), abs=5e-5)
 
 

@@ -1,7 +1,6 @@
 """What an evaluation costs in plans, scans, exchanges and bytes, none of which depends on how busy the machine is."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pyspark
 import pytest
 import servers
+import sessions
 
 # The scripts are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -29,7 +29,7 @@ def counted(engine, scale, tmp_path_factory, without=()):
     cases = {name: case for name, case in cases.items() if name not in without}
     command = [sys.executable, "-c", COUNT, engine, json.dumps(cases), json.dumps(QUICK)]
     # As many partitions as an evaluation has, and not as a test.
-    env = {**os.environ, **measure.ENVIRONMENT, "SAIL_EXECUTION__DEFAULT_PARALLELISM": "16"}
+    env = sessions.environment(**measure.ENVIRONMENT, SAIL_EXECUTION__DEFAULT_PARALLELISM="16")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])["cost"]

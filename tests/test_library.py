@@ -13,25 +13,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from embedded import examples_of
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from scored import examples_of, queries, scored
 
-from ndcg_spark import (
-    Convention,
-    compare,
-    compare_lists,
-    evaluate,
-    library,
-    open_session,
-    pandas_tables,
-    to_pandas,
-)
+from ndcg_spark import Convention, compare, compare_lists, evaluate, library, open_session, pandas_tables, to_pandas
 from ndcg_spark.casting import conform
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.schemas import RESULTS
+
+pytestmark = pytest.mark.embedded
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
 RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
@@ -84,32 +77,32 @@ def precision_of(kind):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_of_any_kind_is_evaluated(evaluate_embedded, kind):
-    (row,) = evaluate_embedded.queries(JUDGED, TABLES[kind](), 10, "trec_eval").query_scores
+def test_a_table_of_any_kind_is_evaluated(session, kind):
+    (row,) = queries(session, JUDGED, TABLES[kind](), 10, "trec_eval").query_scores
     assert row["ndcg"] == pytest.approx(EXPECTED, abs=precision_of(kind))
 
 
 @pytest.mark.parametrize("kind", RANKED)
-def test_a_place_in_a_list_is_a_rank(evaluate_embedded, kind):
-    (row,) = evaluate_embedded(JUDGED, RANKED[kind](), 10, "trec_eval").dataset_scores
+def test_a_place_in_a_list_is_a_rank(session, kind):
+    (row,) = scored(session, JUDGED, RANKED[kind](), 10, "trec_eval").dataset_scores
     assert (row["ndcg"], row["convention"]) == (pytest.approx(EXPECTED), "trec_eval order=rank")
 
 
-def test_lists_of_judgments_may_have_grades_beside_them(evaluate_embedded):
+def test_lists_of_judgments_may_have_grades_beside_them(session):
     judged = {"qid": ["1"], "docno": [["10", "11", "12"]], "label": [[2, 0, 1]]}
-    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+    assert mean(scored(session, judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
-def test_structs_without_a_document_are_no_lists_of_documents(evaluate_embedded):
+def test_structs_without_a_document_are_no_lists_of_documents(session):
     notes = pa.array([[{"label": "a", "rating": "b"}]] * 3)
     judged = pa.table({"qid": ["1"] * 3, "docno": ["10", "11", "12"], "rel": [2, 0, 1], "notes": notes})
-    assert mean(evaluate_embedded(judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
+    assert mean(scored(session, judged, RETURNED, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
-def test_lists_that_differ_in_length_are_refused(evaluate_embedded):
+def test_lists_that_differ_in_length_are_refused(session):
     lists = {"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}
-    with pytest.raises(RuntimeError, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
-        evaluate_embedded(JUDGED, lists, 10)
+    with pytest.raises(PySparkException, match=r"ndcg_spark refuses \[lists_of_unequal_length\] results.* query_id=1 "):
+        scored(session, JUDGED, lists, 10)
 
 
 CLICKS = {"user_id": [1, 1], "item_id": [10, 12]}
@@ -125,49 +118,45 @@ GRADELESS = {
 
 
 @pytest.mark.parametrize("kind", GRADELESS)
-def test_clicks_have_no_grades(evaluate_embedded, kind):
+def test_clicks_have_no_grades(session, kind):
     clicks, named = GRADELESS[kind]
-    (row,) = evaluate_embedded.queries(clicks, RETURNED, 10, **named).query_scores
+    (row,) = queries(session, clicks, RETURNED, 10, **named).query_scores
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
 
-def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(spark):
-    rows = spark.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
-    clicks = spark.createDataFrame(pa.table(CLICKS))
+def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(session):
+    rows = session.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
+    clicks = session.createDataFrame(pa.table(CLICKS))
     (row,) = evaluate(clicks, rows, 10, relevance=1).query_scores.collect()
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_so_is_a_frame_of_polars(evaluate_embedded, lazy):
+def test_so_is_a_frame_of_polars(session, lazy):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(COLUMNS, schema_overrides={"run": polars.Categorical, "doc_id": polars.UInt32})
     judged = polars.DataFrame({"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [2, 0, 1]})
-    found = mean(evaluate_embedded(judged, frame.lazy() if lazy else frame, 10, "trec_eval"))
+    found = mean(scored(session, judged, frame.lazy() if lazy else frame, 10, "trec_eval"))
     assert found == pytest.approx(EXPECTED)
 
 
-def test_so_are_lists_of_polars(evaluate_embedded):
+def test_so_are_lists_of_polars(session):
     polars = pytest.importorskip("polars")
     packed = polars.DataFrame({"user": [1], "recommendations": RECOMMENDED})
     for table in (polars.DataFrame(LISTS), polars.DataFrame(LISTS).lazy(), packed):
-        assert mean(evaluate_embedded(JUDGED, table, 10, "trec_eval")) == pytest.approx(EXPECTED)
-
-
-def ndcg_of_dataframe(session, columns):
-    (row,) = evaluate(JUDGED, session.createDataFrame(pa.table(columns)), 10, "trec_eval").dataset_scores.collect()
-    return row["ndcg"]
+        assert mean(scored(session, JUDGED, table, 10, "trec_eval")) == pytest.approx(EXPECTED)
 
 
 @pytest.mark.parametrize("columns", [COLUMNS, PYTERRIER], ids=["own names", "PyTerrier"])
-def test_so_is_a_dataframe_of_spark(evaluate_embedded, columns):
-    assert evaluate_embedded.call(ndcg_of_dataframe, columns) == pytest.approx(EXPECTED)
+def test_so_is_a_dataframe_of_spark(session, columns):
+    found = mean(scored(session, JUDGED, session.createDataFrame(pa.table(columns)), 10, "trec_eval"))
+    assert found == pytest.approx(EXPECTED)
 
 
-def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_beside_its_own_dataframe(spark):
-    assert ndcg_of_dataframe(spark, PYTERRIER) == pytest.approx(EXPECTED)
+@pytest.mark.classic
+def test_classic_spark_reads_a_table_of_any_kind(session):
     read = [
-        conform(frame(table(), RESULTS.names, spark, "results").withColumn("run", F.lit(kind)), RESULTS, "results")
+        conform(frame(table(), RESULTS.names, session, "results").withColumn("run", F.lit(kind)), RESULTS, "results")
         for kind, table in TABLES.items()
     ]
     rows = functools.reduce(DataFrame.unionAll, (each.select("run", "doc_id", "score") for each in read)).collect()
@@ -176,13 +165,14 @@ def test_classic_spark_reads_a_table_of_any_kind_and_evaluates_dictionaries_besi
     assert len(rows) == 3 * len(TABLES)
 
 
-def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, capsys):
+@pytest.mark.classic
+def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(session, capsys):
     local, spread = (
-        spark.createDataFrame(pa.table(COLUMNS)),
-        spark.range(8).selectExpr("id as doc_id", "id as query_id"),
+        session.createDataFrame(pa.table(COLUMNS)),
+        session.range(8).selectExpr("id as doc_id", "id as query_id"),
     )
     for table, is_one in ((COLUMNS, True), (local, True), (spread, False)):
-        frame(table, RESULTS.names, spark, "results").explain()
+        frame(table, RESULTS.names, session, "results").explain()
         assert ("Coalesce 1" in capsys.readouterr().out) == is_one
 
 
@@ -223,9 +213,9 @@ def test_rows_that_the_driver_has_are_one_partition_on_classic_spark(spark, caps
     ],
     ids=str,
 )
-def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
+def test_what_is_no_table_is_refused_in_words(session, table, words):
     with pytest.raises(InputError, match=r"^judgments") as refused:
-        evaluate_embedded(table, RETURNED, 10)
+        scored(session, table, RETURNED, 10)
     assert words in str(refused.value)
 
 
@@ -240,41 +230,22 @@ def test_what_is_no_table_is_refused_in_words(evaluate_embedded, table, words):
     ],
     ids=str,
 )
-def test_results_that_cannot_be_ranked_are_refused_in_words(evaluate_embedded, table, words):
+def test_results_that_cannot_be_ranked_are_refused_in_words(session, table, words):
     with pytest.raises(InputError, match=r"^results") as refused:
-        evaluate_embedded(JUDGED, table, 10)
+        scored(session, JUDGED, table, 10)
     assert words in str(refused.value)
     assert "--" not in str(refused.value)
 
 
 @pytest.mark.parametrize("relevance", ["1", math.nan, True])
-def test_what_is_no_grade_is_refused(evaluate_embedded, relevance):
+def test_what_is_no_grade_is_refused(session, relevance):
     with pytest.raises(ConfigurationError, match=r"^relevance: .* is not a grade"):
-        evaluate_embedded(CLICKS, RETURNED, 10, relevance=relevance)
+        scored(session, CLICKS, RETURNED, 10, relevance=relevance)
 
 
-def ranked_first(_, ranks, scores):
-    rows = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": ranks, "score": scores}
-    return [row["cg"] for row in evaluate(JUDGED, rows, 1, "trec_eval").query_scores.collect()]
-
-
-@pytest.mark.parametrize(("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])])
-def test_results_that_share_rank_1_are_one_list(spark, evaluate_embedded, ranks, scores):
-    assert evaluate_embedded.call(ranked_first, ranks, scores) == ranked_first(spark, ranks, scores) == [1.0]
-
-
-def test_results_of_rank_1_with_different_scores_are_refused_on_every_engine(spark, evaluate_embedded):
-    lists = [1, 2, 1], [9.0, 8.0, 7.0]
-    words = r"ndcg_spark refuses \[two_lists_in_one\] results: .* run=run query_id=1; give each run a name of its own"
-    with pytest.raises(RuntimeError, match=words):
-        evaluate_embedded.call(ranked_first, *lists)
-    with pytest.raises(PySparkException, match=words):
-        ranked_first(spark, *lists)
-
-
-def test_results_without_scores_are_ranked_by_their_ranks(evaluate_embedded):
+def test_results_without_scores_are_ranked_by_their_ranks(session):
     ranks = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "rank": [1, 2, 3]}
-    (row,) = evaluate_embedded(JUDGED, ranks, 10, "ir_measures").dataset_scores
+    (row,) = scored(session, JUDGED, ranks, 10, "ir_measures").dataset_scores
     assert (row["ndcg"], row["convention"]) == (
         pytest.approx(EXPECTED),
         "ir_measures order=rank score_precision=float64",
@@ -286,23 +257,23 @@ def test_a_cutoff_may_be_given_alone(cutoffs):
     assert [(type(each), each) for each in library.as_list(cutoffs)] == [(int, 10)]
 
 
-def test_none_alone_is_the_whole_ranking(evaluate_embedded):
-    (row,) = evaluate_embedded(JUDGED, RETURNED, None).dataset_scores
+def test_none_alone_is_the_whole_ranking(session):
+    (row,) = scored(session, JUDGED, RETURNED, None).dataset_scores
     assert row["cutoff"] is None
 
 
 @pytest.mark.parametrize("cutoffs", ["10", 2.5, [0], [], True, [True]], ids=str)
-def test_what_is_no_cutoff_is_refused(evaluate_embedded, cutoffs):
+def test_what_is_no_cutoff_is_refused(session, cutoffs):
     with pytest.raises(ConfigurationError, match=r"^cutoffs: "):
-        evaluate_embedded(JUDGED, RETURNED, cutoffs)
+        scored(session, JUDGED, RETURNED, cutoffs)
 
 
-def test_what_is_no_convention_is_refused(evaluate_embedded):
+def test_what_is_no_convention_is_refused(session):
     with pytest.raises(ConfigurationError, match="give the name of a preset, or a Convention"):
-        evaluate_embedded(JUDGED, RETURNED, 10, {"gain": "linear"})
+        scored(session, JUDGED, RETURNED, 10, {"gain": "linear"})
 
 
-def shown(_, *arguments, **named):
+def shown(*arguments, **named):
     """What the scores show in a terminal and in a notebook."""
     scores = evaluate(*arguments, **named)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -310,62 +281,54 @@ def shown(_, *arguments, **named):
     return printed.getvalue(), scores._repr_html_()
 
 
-def test_scores_show_a_row_per_run_with_the_measure_after_the_name(evaluate_embedded):
+def test_scores_show_a_row_per_run_with_the_measure_after_the_name(session):
     runs = {"b": RETURNED, "a": {"1": {"10": 1.0}}}
-    text, _ = evaluate_embedded.call(shown, JUDGED, runs, [1, None], "trec_eval")
+    text, _ = shown(JUDGED, runs, [1, None], "trec_eval")
     header, first, second, _, formula = text.splitlines()
     assert header.split()[:3] == ["run", "ndcg@1", "ndcg@all"]
     assert [first.split()[:2], second.split()[:2]] == [["a", "1.0000"], ["b", "0.5000"]]
     assert formula.startswith("trec_eval: gain relevance")
 
 
-def test_scores_show_the_measures_that_were_asked_for(evaluate_embedded):
-    text, _ = evaluate_embedded.call(shown, JUDGED, RETURNED, measures="AP P@2")
+def test_scores_show_the_measures_that_were_asked_for(session):
+    text, _ = shown(JUDGED, RETURNED, measures="AP P@2")
     heading, row, *_ = [line.split() for line in text.splitlines()]
     assert (heading[:3], row[:3]) == (["run", "ap@all", "precision@2"], ["run", "1.0000", "1.0000"])
 
 
-def of_slices(_):
+def test_attributes_of_queries_cut_the_scores_into_slices(session, capsys):
     attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
     judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
     scores = evaluate(judged, returned, [10], "trec_eval", attributes=attributes)
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        scores.show()
-    return [row.asDict() for row in scores.dataset_scores.collect()], shown.getvalue(), scores._repr_html_()
-
-
-def test_attributes_of_queries_cut_the_scores_into_slices(evaluate_embedded):
-    rows, shown, page = evaluate_embedded.call(of_slices)
+    scores.show()
     both = (pytest.approx((EXPECTED + 1) / 2), pytest.approx((1 - EXPECTED) / 2))
-    assert {(row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in rows} == {
+    assert {
+        (row["attribute"], row["value"]): (row["ndcg"], row["ndcg_stderr"]) for row in scores.dataset_scores.collect()
+    } == {
         (None, None): both,
         ("size", "big"): both,
         ("language", "de"): (pytest.approx(EXPECTED), None),
         ("language", "(none)"): (1.0, None),
     }
-    assert [line.split()[:2] for line in shown.splitlines()[-3:]] == [
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[-3:]] == [
         [slice_, "run"] for slice_ in ("language=(none)", "language=de", "size=big")
     ]
-    assert page.count("<table") == 2
+    assert scores._repr_html_().count("<table") == 2
 
 
-def test_a_notebook_shows_a_name_as_it_is(evaluate_embedded):
-    _, page = evaluate_embedded.call(shown, JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
+def test_a_notebook_shows_a_name_as_it_is(session):
+    _, page = shown(JUDGED, {"<b>": RETURNED}, 10, Convention(gain="linear"))
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert f"{EXPECTED:.4f}" in page
 
 
-def tables_in_a_notebook(_, *arguments, **named):
-    scores = evaluate(*arguments, **named)
-    frame = to_pandas(scores.query_scores)
-    return notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores), frame
-
-
-def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(evaluate_embedded):
+def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(session):
     runs = {"<b>": {str(query): {"10": 0.9} for query in range(11)}}
     judged = {str(query): {"10": 1} for query in range(11)}
-    queries, means, frame = evaluate_embedded.call(tables_in_a_notebook, judged, runs, measures="nDCG@10 AP")
+    scores = evaluate(judged, runs, measures="nDCG@10 AP")
+    queries, means = notebooks.shown(scores.query_scores), notebooks.shown(scores.dataset_scores)
+    frame = to_pandas(scores.query_scores)
     # 22 rows, of which 20 are shown.
     assert (queries.count("<tr>"), means.count("<tr>")) == (20, 2)
     assert "The first 20 rows; to_pandas gives all" in queries
@@ -380,26 +343,22 @@ def test_a_notebook_shows_the_rows_of_a_table_and_pandas_has_whole_cutoffs(evalu
     assert str(frame["evaluated_on"].dtype).startswith("datetime64")
 
 
-def is_kept_unused(_, *arguments):
+def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(session):
     gc.disable()
     try:
-        scores = evaluate(*arguments)
+        scores = evaluate(JUDGED, {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}})
         compared = compare(scores.query_scores, "old")
         tables = [weakref.ref(table) for table in (scores.query_scores, scores.dataset_scores, compared)]
         del scores, compared
-        return [table() is not None for table in tables]
+        assert [table() for table in tables] == [None, None, None]
     finally:
         gc.enable()
 
 
-def test_tables_that_a_program_no_longer_uses_are_let_go_at_once(evaluate_embedded):
-    runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
-    assert evaluate_embedded.call(is_kept_unused, JUDGED, runs) == [False, False, False]
-
-
-def test_so_it_is_on_classic_spark(spark):
+@pytest.mark.classic
+def test_so_it_is_on_classic_spark(session):
     table = evaluate(
-        spark.createDataFrame([("1", "10", 2)], "qid string, docno string, label int"), RETURNED, [1, None]
+        session.createDataFrame([("1", "10", 2)], "qid string, docno string, label int"), RETURNED, [1, None]
     )
     assert "<td>all</td>" in notebooks.shown(table.query_scores)
     assert to_pandas(table.dataset_scores)["cutoff"].isna().sum() == 1
@@ -407,13 +366,13 @@ def test_so_it_is_on_classic_spark(spark):
     assert table.to_arrow().num_rows == 2
 
 
-def test_a_session_that_runs_is_the_one_that_is_opened(spark):
-    assert open_session() is spark
+def test_a_session_that_runs_is_the_one_that_is_opened(session):
+    assert open_session() is session
 
 
 @pytest.mark.parametrize(("module", "least"), [(library, 6), (pandas_tables, 3)])
-def test_the_examples_of_the_docstrings_run(evaluate_embedded, module, least):
-    failed, attempted, said = evaluate_embedded.call(examples_of, module.__name__)
+def test_the_examples_of_the_docstrings_run(session, module, least):
+    failed, attempted, said = examples_of(session, module.__name__)
     assert (failed, attempted >= least) == (0, True), said
 
 
@@ -437,18 +396,15 @@ def scores_of_named_runs(session, kinds=None):
     return {row["run"]: row["ndcg"] for row in scores.collect()}, sorted(runs)
 
 
-def test_a_dictionary_of_tables_of_any_kind_names_their_runs(evaluate_embedded):
-    found, runs = evaluate_embedded.call(scores_of_named_runs)
+def test_a_dictionary_of_tables_of_any_kind_names_their_runs(session):
+    found, runs = scores_of_named_runs(session)
     assert found == dict.fromkeys(runs, pytest.approx(EXPECTED))
 
 
-def test_so_does_one_on_classic_spark(spark):
-    found, _ = scores_of_named_runs(spark, ("arrow", "nested", "spark"))
+@pytest.mark.classic
+def test_so_does_one_on_classic_spark(session):
+    found, _ = scores_of_named_runs(session, ("arrow", "nested", "spark"))
     assert found == dict.fromkeys(("arrow", "nested", "spark"), pytest.approx(EXPECTED))
-
-
-def evaluated_frame_of_spark(session, columns):
-    evaluate(JUDGED, {"a": session.createDataFrame(pa.table(columns))}, 10)
 
 
 @pytest.mark.parametrize(
@@ -469,35 +425,28 @@ def evaluated_frame_of_spark(session, columns):
         *("no name", "one name twice", "no name of dictionaries", "no score"),
     ],
 )
-def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(evaluate_embedded, runs, words):
+def test_a_dictionary_of_tables_that_are_not_of_one_run_each_is_refused(session, runs, words):
     with pytest.raises(InputError, match=r"^results: ") as refused:
-        evaluate_embedded(JUDGED, runs, 10)
+        scored(session, JUDGED, runs, 10)
     assert words in str(refused.value)
 
 
-def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(evaluate_embedded):
+def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(session):
     with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
-        evaluate_embedded.call(evaluated_frame_of_spark, COLUMNS)
+        evaluate(JUDGED, {"a": session.createDataFrame(pa.table(COLUMNS))}, 10)
 
 
-def all_that_is_returned(_):
+def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(session):
     runs = {"old": {"1": {"10": 1.0}}, "new": {"1": {"10": 0.5}}}
     scores, lists = evaluate(JUDGED, runs, [1, None]), compare_lists(runs, "old", 1)
     pages = [notebooks.shown(each) for each in (scores, lists)]
-    return pages, {"scores": scores.to_pandas(), "lists": lists.to_pandas()}, scores.to_arrow()
-
-
-def test_whatever_is_returned_shows_itself_in_a_notebook_and_goes_to_pandas_and_arrow(evaluate_embedded):
-    pages, frames, scores = evaluate_embedded.call(all_that_is_returned)
+    frames = {"scores": scores.to_pandas(), "lists": lists.to_pandas()}
     assert all("<table" in page for page in pages)
     assert sorted(frames["scores"]["cutoff"].tolist(), key=str) == [1, 1, pd.NA, pd.NA]
-    assert sorted(scores["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
+    assert sorted(scores.to_arrow()["cutoff"].to_pylist(), key=str) == [1, 1, None, None]
     assert frames["lists"]["run"].tolist() == ["new"]
 
 
-def cutoffs_of_spark(_):
-    return evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()["cutoff"].sort_values().tolist()
-
-
-def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(evaluate_embedded):
-    assert evaluate_embedded.call(cutoffs_of_spark) == [1, pd.NA]
+def test_the_way_of_spark_to_pandas_has_no_nan_for_the_whole_ranking_too(session):
+    found = evaluate(JUDGED, RETURNED, [1, None]).dataset_scores.toPandas()
+    assert found["cutoff"].sort_values().tolist() == [1, pd.NA]

@@ -5,9 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from scored import scored
 
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import parse_measures
+
+pytestmark = pytest.mark.embedded
 
 PAGE = (Path(__file__).parents[1] / "ndcg_spark" / "MEASURES.md").read_text(encoding="utf-8")
 #: The name, how it is written, the arithmetic and the value of each example.
@@ -20,11 +23,11 @@ def rows(name):
 
 
 @pytest.fixture(scope="module")
-def found(evaluate_embedded):
+def found(session):
     (documents, returned), (grades,) = rows("document"), rows("grade")
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {doc: -float(place) for place, doc in enumerate(returned)}
-    return evaluate_embedded({"q": judged}, {"q": scores}, measures=[written for _, written, _, _ in EXAMPLES])
+    return scored(session, {"q": judged}, {"q": scores}, measures=[written for _, written, _, _ in EXAMPLES])
 
 
 def test_there_is_an_example_of_every_measure():
@@ -47,10 +50,10 @@ def test_the_residual_is_of_the_unjudged_document(found):
     assert found.of("q", 5)["rbp_residual"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_have(evaluate_embedded):
+def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_have(session):
     (documents, returned), (grades,) = rows("document"), rows("grade")
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {"q": {doc: -float(place) for place, doc in enumerate(returned)}}
     shown = re.findall(r"`x` has grade (\d) \| (\d\.\d{4}) \|", PAGE)
-    found = {str(grade): evaluate_embedded({"q": {**judged, "x": float(grade)}}, scores, [5]) for grade in range(4)}
+    found = {str(grade): scored(session, {"q": {**judged, "x": float(grade)}}, scores, [5]) for grade in range(4)}
     assert shown == [(grade, f"{each.of('q', 5)['ndcg']:.4f}") for grade, each in found.items()]

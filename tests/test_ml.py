@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from embedded import examples_of
 from pyspark import keyword_only
 from pyspark.ml.base import Transformer
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.sql import functions as F
+from scored import examples_of, scored
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
@@ -20,77 +20,77 @@ ROWS = [(1, 7, 5.0, 0.2), (1, 8, 0.0, 0.9), (1, 9, 1.0, 0.1)]
 NDCG = (5 / math.log2(3) + 1 / math.log2(4)) / (5 + 1 / math.log2(3))
 
 
-def evaluated(spark, rows, columns, **params):
-    return NdcgEvaluator(**params).evaluate(spark.createDataFrame(rows, columns))
+def evaluated(session, rows, columns, **params):
+    return NdcgEvaluator(**params).evaluate(session.createDataFrame(rows, columns))
 
 
-def of_rows(evaluate_embedded, *rows, **params):
+def of_rows(session, *rows, **params):
     params = {"queryCol": "user", "convention": "trec_eval", **params}
-    return evaluate_embedded.call(evaluated, [*ROWS, *rows], LONG, **params)
+    return evaluated(session, [*ROWS, *rows], LONG, **params)
 
 
-def of_lists(evaluate_embedded, *rows, columns=LISTS, **params):
-    return evaluate_embedded.call(evaluated, list(rows), columns, **{"convention": "mllib_binary", **params})
+def of_lists(session, *rows, columns=LISTS, **params):
+    return evaluated(session, list(rows), columns, **{"convention": "mllib_binary", **params})
 
 
-def test_rows_of_a_query_and_a_document_are_graded(evaluate_embedded):
-    assert of_rows(evaluate_embedded) == pytest.approx(NDCG)
+def test_rows_of_a_query_and_a_document_are_graded(session):
+    assert of_rows(session) == pytest.approx(NDCG)
 
 
-def test_options_follow_the_preset(evaluate_embedded):
+def test_options_follow_the_preset(session):
     exponential = (31 / math.log2(3) + 1 / math.log2(4)) / (31 + 1 / math.log2(3))
-    assert of_rows(evaluate_embedded, convention="trec_eval gain=exp2") == pytest.approx(exponential)
+    assert of_rows(session, convention="trec_eval gain=exp2") == pytest.approx(exponential)
 
 
 @pytest.mark.parametrize("options", [{}, {"gain": {0: 0, 1: 1, 5: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}])
-def test_the_label_of_any_convention_is_one(evaluate_embedded, options):
+def test_the_label_of_any_convention_is_one(session, options):
     convention = Convention.preset("trec_eval").replace(**options)
     graded, scores = ({"q": {str(row[1]): row[column] for row in ROWS}} for column in (2, 3))
-    expected = evaluate_embedded(graded, scores, [10], convention=convention).of("q", 10)["ndcg"]
-    assert of_rows(evaluate_embedded, convention=convention.label) == pytest.approx(expected)
+    expected = scored(session, graded, scores, [10], convention=convention).of("q", 10)["ndcg"]
+    assert of_rows(session, convention=convention.label) == pytest.approx(expected)
 
 
-def test_the_examples_of_the_docstring_hold(evaluate_embedded):
-    assert evaluate_embedded.call(examples_of, "ndcg_spark.ml")[0] == 0
+def test_the_examples_of_the_docstring_hold(session):
+    assert examples_of(session, "ndcg_spark.ml")[0] == 0
 
 
-def test_the_cutoff_is_k(evaluate_embedded):
-    assert of_rows(evaluate_embedded, k=1) == 0
+def test_the_cutoff_is_k(session):
+    assert of_rows(session, k=1) == 0
 
 
-def test_the_metric_of_mllib_is_binary(evaluate_embedded):
+def test_the_metric_of_mllib_is_binary(session):
     binary = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
-    assert of_rows(evaluate_embedded, metricName="ndcgAtK") == pytest.approx(binary)
+    assert of_rows(session, metricName="ndcgAtK") == pytest.approx(binary)
     with pytest.raises(ConfigurationError, match="metricName"):
-        of_rows(evaluate_embedded, metricName="AP")
+        of_rows(session, metricName="AP")
 
 
 @pytest.mark.parametrize("score", [math.nan, None])
-def test_what_als_cannot_predict_is_judged_and_not_returned(evaluate_embedded, score):
+def test_what_als_cannot_predict_is_judged_and_not_returned(session, score):
     unknown_user = (2, 7, 3.0, score)
-    mean = of_rows(evaluate_embedded, unknown_user, convention="trec_eval missing_query=zero")
+    mean = of_rows(session, unknown_user, convention="trec_eval missing_query=zero")
     assert mean == pytest.approx(NDCG / 2)
 
 
-def test_a_row_without_a_grade_is_unjudged(evaluate_embedded):
+def test_a_row_without_a_grade_is_unjudged(session):
     pushed = (5 / math.log2(4) + 1 / math.log2(5)) / (5 + 1 / math.log2(3))
-    assert of_rows(evaluate_embedded, (1, 6, None, 0.3)) == pytest.approx(pushed)
+    assert of_rows(session, (1, 6, None, 0.3)) == pytest.approx(pushed)
 
 
-def test_equal_lists_are_as_many_queries(evaluate_embedded):
+def test_equal_lists_are_as_many_queries(session):
     right, wrong = ([1, 2], [1]), ([3, 4], [1])
-    assert of_lists(evaluate_embedded, right, right, right, wrong) == pytest.approx(3 / 4)
+    assert of_lists(session, right, right, right, wrong) == pytest.approx(3 / 4)
 
 
-def test_a_list_that_is_null_is_empty_and_labels_that_are_null_are_no_query(evaluate_embedded):
-    assert of_lists(evaluate_embedded, ([1], [1]), (None, [1]), ([1], None)) == pytest.approx(1 / 2)
+def test_a_list_that_is_null_is_empty_and_labels_that_are_null_are_no_query(session):
+    assert of_lists(session, ([1], [1]), (None, [1]), ([1], None)) == pytest.approx(1 / 2)
 
 
-def test_recommendations_and_graded_labels_are_arrays_of_structs(evaluate_embedded):
+def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
     columns = "recommendations array<struct<item:int,rating:float>>, label array<struct<item:int,rating:float>>"
     row = ([(8, 0.9), (7, 0.2), (9, 0.1)], [(7, 5.0), (9, 1.0)])
     params = {"predictionCol": "recommendations", "convention": "trec_eval"}
-    assert of_lists(evaluate_embedded, row, columns=columns, **params) == pytest.approx(NDCG)
+    assert of_lists(session, row, columns=columns, **params) == pytest.approx(NDCG)
 
 
 @pytest.mark.parametrize(
@@ -99,31 +99,25 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(evaluate_embedd
         (([1],), "prediction array<int>", "it has prediction, and no column label; set labelCol"),
         (([1], "1"), "prediction array<int>, label string", "relevant documents are string, not an array"),
         (([1], [1.0]), "prediction array<int>, label array<double>", "documents are int and relevant ones double"),
-        (
-            ([1], [(1,)]),
-            "prediction array<int>, label array<struct<x:int>>",
-            "have no field for the document",
-        ),
+        (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "have no field for the document"),
         (([1], []), LISTS, "no query has a relevant document"),
     ],
 )
-def test_what_has_no_mean_is_refused_and_never_nan(evaluate_embedded, row, columns, message):
+def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, message):
     with pytest.raises(InputError, match=message):
-        of_lists(evaluate_embedded, row, columns=columns)
+        of_lists(session, row, columns=columns)
 
 
-def test_an_unknown_convention_is_refused(evaluate_embedded):
+def test_an_unknown_convention_is_refused(session):
     with pytest.raises(ConventionError, match="unknown preset 'trec_evil'"):
-        of_rows(evaluate_embedded, convention="trec_evil")
+        of_rows(session, convention="trec_evil")
 
 
-def kept(_, folder):
-    NdcgEvaluator(queryCol="user", k=3).save(folder)
-    return {param.name: value for param, value in NdcgEvaluator.load(folder).extractParamMap().items()}
-
-
-def test_it_is_saved_and_loaded(evaluate_embedded, tmp_path):
-    found = evaluate_embedded.call(kept, str(tmp_path / "evaluator"))
+@pytest.mark.usefixtures("session")
+def test_it_is_saved_and_loaded(tmp_path):
+    NdcgEvaluator(queryCol="user", k=3).save(str(tmp_path / "evaluator"))
+    loaded = NdcgEvaluator.load(str(tmp_path / "evaluator"))
+    found = {param.name: value for param, value in loaded.extractParamMap().items()}
     assert (found["queryCol"], found["k"], found["convention"]) == ("user", 3, "standard")
 
 
@@ -141,16 +135,16 @@ class Weighted(Transformer):
         return dataset.withColumn("prediction", F.col("feature") * self.getOrDefault("weight"))
 
 
-def weighted(spark, weights):
+def weighted(session, weights):
     """The NDCG of each weight; ALS and the estimators of Spark need Java, and the embedded engine has none."""
     rows = [(user, item, float(item), float(item)) for user in range(4) for item in range(3)]
-    dataset = spark.createDataFrame(rows, "user int, item int, rating double, feature double")
+    dataset = session.createDataFrame(rows, "user int, item int, rating double, feature double")
     evaluator = NdcgEvaluator(queryCol="user")
     return [evaluator.evaluate(Weighted(weight=weight).transform(dataset)) for weight in weights]
 
 
-def test_a_model_that_turns_the_order_around_is_worse(evaluate_embedded):
-    good, bad = evaluate_embedded.call(weighted, [1.0, -1.0])
+def test_a_model_that_turns_the_order_around_is_worse(session):
+    good, bad = weighted(session, [1.0, -1.0])
     assert good == 1
     assert bad == pytest.approx((3 / math.log2(2 + 2) + 1 / math.log2(3)) / (3 + 1 / math.log2(3)))
 
@@ -158,7 +152,8 @@ def test_a_model_that_turns_the_order_around_is_worse(evaluate_embedded):
 # CrossValidator leaves its pool of threads to the garbage collector.
 @pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
-def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(spark, thorough):
+@pytest.mark.classic
+def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(session, thorough):
     if not thorough:
         pytest.skip("five models are fitted, for half a minute; with --thorough")
     from pyspark.ml.recommendation import ALS
@@ -166,7 +161,7 @@ def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(spark, thorough):
 
     # Two tastes: users like the items whose number is even or odd like theirs.
     rows = [(user, item, float(1 + 4 * (user % 2 == item % 2))) for user in range(12) for item in range(10)]
-    ratings = spark.createDataFrame(
+    ratings = session.createDataFrame(
         [row for row in rows if (row[0] * 7 + row[1] * 3) % 5], "user int, item int, rating float"
     )
     als = ALS(rank=2, maxIter=3, seed=1, numUserBlocks=1, numItemBlocks=1)

@@ -137,10 +137,11 @@ def guards():
 
 
 def test_the_guard_ends_with_the_thread_that_it_guards(greeting):
+    before = guards()
     port_guard.start(greeting)
-    assert guards()
+    assert guards() != before
     greeting.ended.set()
-    servers.wait_until(lambda: not guards(), "the guard's end", Path(os.devnull), 10)
+    servers.wait_until(lambda: guards() == before, "the guard's end", Path(os.devnull), 10)
 
 
 def test_where_no_guard_is_possible_the_server_is_not_started(greeting, monkeypatch):

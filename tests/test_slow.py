@@ -43,11 +43,7 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "ran", "left_out"),
-    [
-        ([], 2, 1),
-        (["-m", "not spark", "-n", "1"], 1, 1),
-        (["test_it.py::test_slow"], 1, 0),
-    ],
+    [([], 2, 1), (["-m", "not spark", "-n", "1"], 1, 1), (["test_it.py::test_slow"], 1, 0)],
 )
 def test_slow_tests_are_left_out_and_counted_unless_they_are_asked_for(folder, arguments, ran, left_out):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist.plugin", *arguments]

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+import sessions
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import ConventionError
@@ -38,11 +39,12 @@ not_callable = 5
 
 
 @pytest.fixture(scope="module", autouse=True)
-def house_gains(spark, tmp_path_factory):
+def house_gains(session, tmp_path_factory):
     """A user's module on the path of this process and of Spark's workers."""
     file = tmp_path_factory.mktemp("user") / "house_gains.py"
     file.write_text(MODULE, encoding="utf-8")
-    spark.sparkContext.addPyFile(str(file))
+    if sessions.choice == "spark":
+        session.sparkContext.addPyFile(str(file))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(file.parent)
         yield
@@ -57,15 +59,15 @@ def house_gains(spark, tmp_path_factory):
         ("unknown_above_one", [0.0, 1.0, None]),
     ],
 )
-def test_a_users_function_is_applied_to_each_row_and_gives_doubles(spark, function, expected):
-    table = spark.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double")
+def test_a_users_function_is_applied_to_each_row_and_gives_doubles(session, function, expected):
+    table = session.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double")
     gains = table.select(user_function(f"python:house_gains.{function}", F.col("grade")).alias("gain"))
     assert gains.dtypes == [("gain", "double")]
     assert [row["gain"] for row in gains.collect()] == expected
 
 
-def test_a_users_function_may_be_applied_to_whole_numbers(spark):
-    ranks = spark.createDataFrame([(1,), (5,)], "rank int")
+def test_a_users_function_may_be_applied_to_whole_numbers(session):
+    ranks = session.createDataFrame([(1,), (5,)], "rank int")
     assert ranks.select(user_function("python:house_gains.tripled", F.col("rank"))).collect() == [(3.0,), (15.0,)]
 
 

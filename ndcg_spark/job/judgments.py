@@ -32,5 +32,7 @@ def compare_judgments(config: EvaluationConfig, other: str, report_step: ReportS
             if has_results:
                 results = check_tables(*sources_of(engine, config), config).pruned_results
             cutoff, convention = config.cutoffs[-1], config.convention
+            # Whoever has chosen that scores decide is not asked about ranks again.
+            results = results if results is None or convention.needs_rank else results.drop("rank")
             a, b = judgments
             return agreement.compare_judgments(a, b, results, cutoff, convention, dataset=config.dataset)

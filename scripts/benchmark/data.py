@@ -77,14 +77,18 @@ class Setting(NamedTuple):
 
 
 def link_runs(files: Files, runs: int) -> Files:
-    """The results as those of so many runs, each a folder of links to the same files."""
+    """The results as those of so many runs, each a folder of links to the same files, which name no run."""
     root = files.results.parents[1] / f"{files.results.parent.name}-of-{runs}" / files.results.name
+    (root.parent / "nameless").mkdir(parents=True, exist_ok=True)
+    nameless = [root.parent / "nameless" / f"{root.name}-{file.name}" for file in files.results.iterdir()]
+    for file, path in zip(files.results.iterdir(), nameless, strict=True):
+        pq.write_table(pq.read_table(file).drop_columns("run"), path)
     for number in range(runs):
         folder = root / f"run=run-{number:03d}"
         folder.mkdir(parents=True, exist_ok=True)
-        for file in files.results.iterdir():
-            (folder / file.name).unlink(missing_ok=True)
-            (folder / file.name).symlink_to(file)
+        for path in nameless:
+            (folder / path.name).unlink(missing_ok=True)
+            (folder / path.name).symlink_to(path)
     return files._replace(results=root)
 
 

@@ -7,17 +7,17 @@ import random
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
-from embedded import examples_of
-from staying import command_line
+from commands import command_line
+from pyspark.errors import PySparkException
+from scored import examples_of
 
 from ndcg_spark import Convention, agreement, compare_judgments, evaluate
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import AGREEMENTS
 
 
-def compared(_, a, b, *more, **options):
+def compared(a, b, *more, **options):
     """The rows by dataset, nan for what is not defined."""
     found = compare_judgments(a, b, *more, **options)
     assert list(found.columns) == AGREEMENTS.names
@@ -34,9 +34,9 @@ def random_judgments(seed, queries=6):
     return [(*key, float(chance.choice([-1, 0, 0, 1, 2, 4]))) for key in documents if chance.random() < 0.8]
 
 
-def test_random_judgments_have_the_agreement_of_plain_python(evaluate_embedded):
+def test_random_judgments_have_the_agreement_of_plain_python(session):
     rows = [random_judgments(seed) for seed in (1, 2)]
-    found = evaluate_embedded.call(compared, *map(table_of, rows))["default"]
+    found = compared(*map(table_of, rows))["default"]
     a, b = ({(query, doc): grade for query, doc, grade in side if grade >= 0} for side in rows)
     both = [(a[key], b[key]) for key in {*a} & {*b}]
     grades = [0, 1, 2, 4]
@@ -53,39 +53,39 @@ def test_random_judgments_have_the_agreement_of_plain_python(evaluate_embedded):
     assert math.isnan(found["tau_b"])
 
 
-def test_a_grade_that_only_one_side_gives_is_on_the_scale(evaluate_embedded):
+def test_a_grade_that_only_one_side_gives_is_on_the_scale(session):
     a = {"q": {"a": 0, "b": 2, "c": 2, "d": 0, "e": 1}}
     b = {"q": {"a": 0, "b": 2, "c": 0, "d": 0}}
     # Marginals 2, 0, 2 in A and 3, 0, 1 in B; 0 and 2 are two steps apart.
     expected = 1 - 4 / ((2 * 1 * 4 + 2 * 3 * 4) / 4)
-    assert evaluate_embedded.call(compared, a, b)["default"]["kappa_quadratic"] == pytest.approx(expected)
+    assert compared(a, b)["default"]["kappa_quadratic"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("options", "pairs", "only_a", "kappa"),
     [({}, 2, 2, 0), ({"negative": "keep"}, 4, 1, 1 - 2 / (4 - 3 / 4)), ({"min_relevance": 1}, 2, 2, math.nan)],
 )
-def test_grades_count_as_the_convention_says(evaluate_embedded, options, pairs, only_a, kappa):
+def test_grades_count_as_the_convention_says(session, options, pairs, only_a, kappa):
     a, b = {"q": {"a": 1, "b": 2, "c": -2, "d": 0, "e": 3}}, {"q": {"a": 1, "b": 1, "c": -2, "d": -1}}
-    row = evaluate_embedded.call(compared, a, b, convention=Convention(**options))["default"]
+    row = compared(a, b, convention=Convention(**options))["default"]
     assert (row["pairs"], row["only_a"], row["kappa"]) == (pairs, only_a, pytest.approx(kappa, nan_ok=True))
 
 
-def test_a_document_judged_twice_is_refused_or_merged(evaluate_embedded):
+def test_a_document_judged_twice_is_refused_or_merged(session):
     a, b = table_of([("q", "d", 1.0), ("q", "d", 2.0), ("q", "e", 0)]), table_of([("q", "d", 2.0), ("q", "e", 0)])
-    with pytest.raises(RuntimeError, match=r"\[judged_twice\]"):
-        evaluate_embedded.call(compared, a, b)
-    merged = evaluate_embedded.call(compared, a, b, convention=Convention(judgment_duplicates="max"))
+    with pytest.raises(PySparkException, match=r"\[judged_twice\]"):
+        compared(a, b)
+    merged = compared(a, b, convention=Convention(judgment_duplicates="max"))
     assert merged["default"]["kappa"] == 1
 
 
-def test_more_grades_than_a_scale_has_are_refused(evaluate_embedded):
+def test_more_grades_than_a_scale_has_are_refused(session):
     judged = {"q": {f"d{n}": n / 100 for n in range(101)}}
     with pytest.raises(InputError, match="judgments: 101 grades"):
-        evaluate_embedded.call(compared, judged, judged)
+        compared(judged, judged)
 
 
-def test_datasets_are_compared_each_by_itself(evaluate_embedded):
+def test_datasets_are_compared_each_by_itself(session):
     grades = {"one": [(1, 1), (0, 1), (1, 0), (0, 0)], "two": [(1, 1), (0, 0)]}
     sides = [
         table_of([("q", f"d{n}", pair[side]) for of in grades.values() for n, pair in enumerate(of)]).assign(
@@ -93,10 +93,10 @@ def test_datasets_are_compared_each_by_itself(evaluate_embedded):
         )
         for side in (0, 1)
     ]
-    found = evaluate_embedded.call(compared, *sides)
+    found = compared(*sides)
     assert {name: row["kappa"] for name, row in found.items()} == {"one": 0, "two": 1}
     with pytest.raises(InputError, match="only one of the two sets has a column dataset"):
-        evaluate_embedded.call(compared, sides[0], sides[1].drop(columns="dataset"))
+        compared(sides[0], sides[1].drop(columns="dataset"))
 
 
 RUNS = ("w", "x", "y", "z")
@@ -116,15 +116,15 @@ def lists(seed=7, queries=8):
     ).pipe(lambda frame: pd.concat([frame, frame[frame["run"] == "y"].assign(run="z")]))
 
 
-def with_scores(_, a, b, results):
+def with_scores(a, b, results):
     sides = [evaluate(each, results, 5).query_scores.toArrow().to_pandas() for each in (a, b)]
     return [side.pivot(index="query_id", columns="run", values="ndcg") for side in sides]
 
 
-def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(evaluate_embedded):
+def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(session):
     a, b = table_of(random_judgments(3, 8)), table_of(random_judgments(14, 7))
-    found = evaluate_embedded.call(compared, a, b, lists(), 5)["default"]
-    scores = evaluate_embedded.call(with_scores, a[a["query_id"] != "q7"], b, lists())
+    found = compared(a, b, lists(), 5)["default"]
+    scores = with_scores(a[a["query_id"] != "q7"], b, lists())
     means = [side.mean() for side in scores]
     assert (found["runs"], found["queries"]) == (4, 7)
     assert found["tau_b"] == pytest.approx(agreement.tau_b(*means), abs=1e-12)
@@ -132,13 +132,13 @@ def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(evaluat
     assert found["tau_b"] < 1
 
 
-def test_runs_of_judgments_without_a_common_query_are_refused(evaluate_embedded):
+def test_runs_of_judgments_without_a_common_query_are_refused(session):
     with pytest.raises(InputError, match="no query is judged by both sets"):
-        evaluate_embedded.call(compared, {"q1": {"a": 1}}, {"q2": {"a": 1}}, {"q1": {"a": 0.5}})
+        compared({"q1": {"a": 1}}, {"q2": {"a": 1}}, {"q1": {"a": 0.5}})
 
 
-def test_the_examples_of_the_docstrings_run(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, agreement.__name__)
+def test_the_examples_of_the_docstrings_run(session):
+    failed, attempted, said = examples_of(session, agreement.__name__)
     assert (failed, attempted) == (0, 2), said
 
 
@@ -172,20 +172,14 @@ def test_judgments_are_checked_by_the_contract(folder):
     assert (done.returncode, "a document judged twice" in done.stderr) == (3, True)
 
 
-def test_classic_spark_finds_the_same(spark, evaluate_embedded):
-    sides = table_of(random_judgments(3)), table_of(random_judgments(4))
-    expected = evaluate_embedded.call(compared, *sides)
-    found = compared(spark, *(spark.createDataFrame(pa.Table.from_pandas(side)) for side in sides))
-    assert found["default"] == pytest.approx(expected["default"], abs=1e-12, nan_ok=True)
-
-
 @pytest.mark.slow
 def test_the_judgments_of_trec_covid_rank_its_runs_as_published(shared_data, tmp_path):
     folder = shared_data / "trec-covid-round1"
     every = (folder / "qrels.txt").read_text(encoding="utf-8").splitlines()
     # What was judged before the runs came in, and what was judged because of them.
     (tmp_path / "early.txt").write_text("\n".join(line for line in every if line.split()[1] == "0.5") + "\n")
-    more = ["--results", str(folder / "runs"), "--convention", "trec_eval_9", "--cutoffs", "10", "--format", "json"]
+    more = ["--results", str(folder / "runs"), "--convention", "trec_eval_9", "--set", "order=score"]
+    more += ["--cutoffs", "10", "--format", "json"]
     done = command_line("judgments", "early.txt", str(folder / "qrels.txt"), *more, cwd=tmp_path)
     (found,) = json.loads(done.stdout)
     assert [found[name] for name in ("pairs", "only_a", "only_b", "runs")] == [2627, 0, 6064, 143]

@@ -19,18 +19,14 @@ def cells(name):
     return [cell.strip() for cell in found.split("|")]
 
 
-def compared(_, a, b):
-    return compare_judgments(a, b).iloc[0].to_dict()
-
-
 @pytest.fixture(scope="module")
-def found(evaluate_embedded):
+def found(session):
     sides = [{}, {}]
     for query, document, *grades in zip(*map(cells, ("query", "document", "A", "B")), strict=True):
         for side, grade in zip(sides, grades, strict=True):
             if grade != "-":
                 side.setdefault(query, {})[document] = float(grade)
-    return evaluate_embedded.call(compared, *sides)
+    return compare_judgments(*sides).iloc[0].to_dict()
 
 
 @pytest.mark.parametrize(("measure", "arithmetic", "value"), EXAMPLES, ids=[each[0] for each in EXAMPLES])

@@ -2,8 +2,12 @@
 
 import dataclasses
 
+import pyarrow as pa
 import pytest
-from gated_nights import in_a_session
+
+from ndcg_spark.comparison.comparability import changed_judgments, unchanged_queries
+
+pytestmark = pytest.mark.embedded
 
 #: The hash of each query in a night and in its baseline.
 CASES = {
@@ -20,34 +24,14 @@ EXPECTED = {
 }
 
 
-def _changes(_, cases):
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-
-    from ndcg_spark.comparison.comparability import changed_judgments, unchanged_queries
-
-    def scores(hashes):
-        rows = [(query, run, number) for query, number in hashes.items() for run in ("r", "s")]
-        names = ("query_id", "run", "judgments_hash")
-        kinds = (pa.string(), pa.string(), pa.int64())
-        columns = zip(names, zip(*rows, strict=True), kinds, strict=True)
-        table = pa.table({name: pa.array(values, kind) for name, values, kind in columns})
-        return SparkSession.getActiveSession().createDataFrame(table)
-
-    found = {}
-    for name, both in cases.items():
-        ours, theirs = map(scores, both)
-        alike = sorted(row["query_id"] for row in unchanged_queries(ours, theirs).collect())
-        found[name] = (dataclasses.astuple(changed_judgments(ours, theirs)), alike)
-    return found
-
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    return in_a_session(_changes, tmp_path_factory.mktemp("changes"), CASES)
+def scores(session, hashes):
+    """The hash of each query, of two runs."""
+    rows = [{"query_id": query, "run": run, "judgments_hash": n} for query, n in hashes.items() for run in ("r", "s")]
+    return session.createDataFrame(pa.Table.from_pylist(rows))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_query_has_changed_if_its_hash_differs_or_only_one_night_has_judged_it(found, case):
-    changes, alike = EXPECTED[case]
-    assert found[case] == [changes and list(changes), alike]
+def test_a_query_has_changed_if_its_hash_differs_or_only_one_night_has_judged_it(session, case):
+    ours, theirs = (scores(session, hashes) for hashes in CASES[case])
+    alike = sorted(row["query_id"] for row in unchanged_queries(ours, theirs).collect())
+    assert (dataclasses.astuple(changed_judgments(ours, theirs)), alike) == EXPECTED[case]

@@ -8,7 +8,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from staying import command_line
+from commands import command_line
 
 from ndcg_spark.comparison.options import measures_of
 from ndcg_spark.errors import ConfigurationError
@@ -68,8 +68,7 @@ def folder(tmp_path_factory):
     (folder / "slices.csv").write_text("qid,language\n" + rows, encoding="utf-8")
     (folder / "long.csv").write_text("qid,slice,slice_value\n" + rows.replace(",", ",language,"), encoding="utf-8")
     (folder / "weights.jsonl").write_text(
-        "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES)),
-        encoding="utf-8",
+        "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES)), encoding="utf-8"
     )
     return folder
 

@@ -12,6 +12,8 @@ from scipy import stats
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
+pytestmark = pytest.mark.embedded
+
 BEFORE = datetime.date(2026, 11, 19)
 #: So many normal differences are not skewed enough to be doubted.
 MANY = 400
@@ -84,14 +86,6 @@ def test_many_runs_and_cutoffs_are_adjusted_together(embedded):
     assert [(row["cutoff"], row["p_adjusted"] == row["p_value"]) for row in only] == [(None, True)] * 8
 
 
-def test_any_column_of_numbers_is_a_measure(embedded):
-    baseline, run = pairs_of("normal", MANY, 2)
-    table = scores({"old": baseline, "new": run}).rename_columns({"ndcg": "precision"})
-    (row,) = embedded.rows(table, "old", measure="precision")
-    assert row["measure"] == "precision"
-    checked_with_scipy(row, run, baseline)
-
-
 def test_differences_far_from_zero_keep_their_digits(embedded):
     baseline, run = pairs_of("normal", MANY, 3)
     (row,) = embedded.rows(scores({"old": baseline, "new": run + 1e5}), "old")
@@ -101,10 +95,7 @@ def test_differences_far_from_zero_keep_their_digits(embedded):
 @pytest.mark.parametrize(
     ("apart", "expected"),
     [
-        (
-            [0.0] * MANY,
-            {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "test": None, "family": None},
-        ),
+        ([0.0] * MANY, {"flags": ["unchanged"], "p_value": 1.0, "interval_low": 0.0, "test": None, "family": None}),
         (
             [-0.1] * 60,
             {
@@ -488,22 +479,14 @@ def test_weights_that_hang_on_few_queries_and_queries_without_any_are_told(embed
     assert found.warnings == ["query_weights: 3 of its 403 queries have no scores here and were ignored"]
 
 
-def test_equal_weights_change_nothing(embedded):
-    baseline, run = pairs_of("skewed", MANY, 11)
-    plain, weighted = embedded.rows(
-        scores({"old": baseline, "new": run}), "old", weights=weights([3.0] * MANY), test="randomization"
-    )
-    assert weighted["test"] == "weighted randomization"
-    assert weighted["weight_effective_n"] == pytest.approx(MANY)
-    for name in ("difference", "interval_low", "interval_high", "p_value"):
-        assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
-
-
-@pytest.mark.parametrize("weight", [1e-100, 1e100])
-def test_the_smallest_and_the_largest_weight_change_nothing(embedded, weight):
-    baseline, run = pairs_of("normal", MANY, 4)
+@pytest.mark.parametrize(
+    ("weight", "kind", "test"), [(1e-100, "normal", "t"), (1e100, "normal", "t"), (3.0, "skewed", "randomization")]
+)
+def test_equal_weights_change_nothing(embedded, weight, kind, test):
+    baseline, run = pairs_of(kind, MANY, 4)
     given = scores({"old": baseline, "new": run})
-    plain, weighted = embedded.rows(given, "old", weights=weights([weight] * MANY))
+    plain, weighted = embedded.rows(given, "old", weights=weights([weight] * MANY), test=test)
+    assert (weighted["test"], weighted["weight_effective_n"]) == (f"weighted {test}", pytest.approx(MANY))
     for name in ("difference", "interval_low", "interval_high", "p_value"):
         assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
 
@@ -542,35 +525,6 @@ def test_weights_that_break_their_contract_are_refused(embedded, table, words):
     with pytest.raises(InputError, match=r"^query_weights: ") as refused:
         embedded.rows(scores({"old": [0.5], "new": [0.6]}), "old", weights=table)
     assert words in str(refused.value)
-
-
-# Other tools
-
-
-@pytest.mark.slow
-def test_wins_ties_and_losses_are_those_of_ranx(embedded):
-    ranx = pytest.importorskip("ranx", reason="needs ranx: pip install --group parity")
-    chance = np.random.default_rng(12)
-    grades = {f"q{q}": {f"d{d}": int(chance.integers(0, 3)) for d in range(10)} for q in range(40)}
-    lists = {
-        run: {query: {doc: float(chance.integers(0, 5)) for doc in of_query} for query, of_query in grades.items()}
-        for run in ("old", "new", "other")
-    }
-    judged = {
-        query: {doc: grade for doc, grade in of_query.items() if grade} or {"d0": 1}
-        for query, of_query in grades.items()
-    }
-    runs = [ranx.Run(lists[name], name=name) for name in lists]
-    report = ranx.compare(ranx.Qrels(judged), runs, metrics=["precision@5"], make_comparable=True)
-    per_query = {run.name: {query: float(value) for query, value in run.scores["precision@5"].items()} for run in runs}
-    rows = embedded.rows(scores(per_query), "old")
-    for row in rows:
-        theirs = report.win_tie_loss[row["run"], "old"]["precision@5"]
-        assert (row["wins"], row["ties"], row["losses"]) == (theirs["W"], theirs["T"], theirs["L"])
-        if row["test"] == "t":
-            values = [[per_query[name][query] for query in per_query["old"]] for name in (row["run"], "old")]
-            checked_with_scipy(row, *values)
-    assert len(rows) == 2
 
 
 @pytest.mark.parametrize("kind", ["normal", "skewed", "discrete", "zeros"])

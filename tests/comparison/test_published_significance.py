@@ -6,9 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from commands import command_line
 from paired import scores
 from scipy import stats
-from staying import command_line
+
+pytestmark = pytest.mark.embedded
 
 #: Of the rows 2 to 4 of the matrix of PermTest against row 1: difference, t, p, interval, wins, ties and losses, and
 #: the p value of every sign counted out. The upper end of row 4 is scipy's own (0.0476...); the README of the data has
@@ -68,9 +70,8 @@ def trec_covid(shared_data, tmp_path_factory):
     """The query scores of the 143 runs of TREC-COVID round 1."""
     output, folder = tmp_path_factory.mktemp("trec-covid"), shared_data / "trec-covid-round1"
     done = command_line(
-        *("evaluate", folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", "--cutoffs", "10"),
-        # One of the runs has two results of rank 1 in some lists.
-        *("--engine", "embedded", "--output", output, "--date", "2020-05-01", "--set", "order=score"),
+        *("evaluate", folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", "--set", "order=score"),
+        *("--cutoffs", "10", "--engine", "embedded", "--output", output, "--date", "2020-05-01"),
         cwd=output,
     )
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,8 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import read_attributes, read_weights
 from ndcg_spark.slices import long
 
+pytestmark = pytest.mark.embedded
+
 WIDE = [{"qid": "q1", "language": "de", "words": "2"}, {"qid": "q2", "language": None, "words": "3"}]
 EXPECTED = {("q1", "language", "de"), ("q1", "words", "2"), ("q2", "words", "3")}
 

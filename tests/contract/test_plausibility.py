@@ -131,17 +131,17 @@ def test_a_run_that_answered_only_unjudged_queries_is_told_with_their_number():
     assert "e.g. run=bm25 dataset=web, whose 1 queries" in (of_dataset or "")
 
 
-def run_counts(spark, rows):
-    read = table(spark, rows, "run string, query_id string, doc_id string, score string")
+def run_counts(session, rows):
+    read = table(session, rows, "run string, query_id string, doc_id string, score string")
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    return count_results(read, reason, spark.createDataFrame([("q1",)], "query_id string"))
+    return count_results(read, reason, session.createDataFrame([("q1",)], "query_id string"))
 
 
-def test_a_run_whose_scores_are_all_tied_is_told_by_the_counts_of_the_check(spark):
+def test_a_run_whose_scores_are_all_tied_is_told_by_the_counts_of_the_check(session):
     tied = [result("a", 1.0, "q1"), result("b", 1.0, "q1"), result("a", 2.0, "q2"), result("c", 3.0, "q3")]
     ordered = [result("a", 1.0, "q1", "good"), result("b", 1.0, "q1", "good"), result("c", 0.5, "q2", "good")]
     ordered.append(result("d", 0.7, "q2", "good"))
-    counts = run_counts(spark, [*tied, *ordered])
+    counts = run_counts(session, [*tied, *ordered])
     by_run = {run.run: (run.lists, run.tied_lists) for run in counts.runs}
     # A list of one result ties with nothing.
     assert by_run == {"r": (1, 1), "good": (2, 1)}
@@ -195,20 +195,20 @@ def rows_of_pairs(lists):
     ]
 
 
-def ranked_counts(spark, *lists):
+def ranked_counts(session, *lists):
     """The counts of lists of (rank, score), each of a query of its own, of the run r."""
-    read = table(spark, rows_of_pairs(lists), "run string, query_id string, doc_id string, score double")
+    read = table(session, rows_of_pairs(lists), "run string, query_id string, doc_id string, score double")
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    judged = spark.createDataFrame([("q0",)], "query_id string")
+    judged = session.createDataFrame([("q0",)], "query_id string")
     (run,) = count_results(read, reason, judged, further=[aggregates.ranks_beside_scores(read, reason)]).runs
     return run.ranked_lists, run.reversed_lists, run.repeated_lists, run.counting_lists
 
 
-def merged_counts(spark, files, *lists):
+def merged_counts(session, files, *lists):
     """How many of these lists are two, and the query of one; both for tables of so many files."""
-    read = table(spark, rows_of_pairs(lists), "run string, query_id string, doc_id string, score double")
+    read = table(session, rows_of_pairs(lists), "run string, query_id string, doc_id string, score double")
     reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    judged = spark.createDataFrame([("q0",)], "query_id string")
+    judged = session.createDataFrame([("q0",)], "query_id string")
     (run,) = count_results(read, reason, judged, further=[aggregates.ranks_beside_scores(read, reason, files)]).runs
     return run.merged_lists, run.merged_query
 
@@ -228,8 +228,8 @@ def merged_counts(spark, files, *lists):
         ([(1, 9.0), (1, 8.0)], 2, True),
     ],
 )
-def test_a_list_with_two_scores_of_rank_1_is_two(evaluate_embedded, pairs, files, merged):
-    found = evaluate_embedded.call(merged_counts, files, [(1, 2.0), (2, 1.0)], pairs)
+def test_a_list_with_two_scores_of_rank_1_is_two(session, pairs, files, merged):
+    found = merged_counts(session, files, [(1, 2.0), (2, 1.0)], pairs)
     assert found == ((1, "q1") if merged else (0, None))
 
 
@@ -253,8 +253,8 @@ def test_a_list_with_two_scores_of_rank_1_is_two(evaluate_embedded, pairs, files
         ([(None, 0.0), (None, 1.0)], (0, 0, 0, 1)),
     ],
 )
-def test_what_ranks_say_beside_scores_is_counted_list_by_list(evaluate_embedded, pairs, counts):
-    assert evaluate_embedded.call(ranked_counts, pairs) == counts
+def test_what_ranks_say_beside_scores_is_counted_list_by_list(session, pairs, counts):
+    assert ranked_counts(session, pairs) == counts
 
 
 def stored_as(kind):

@@ -6,7 +6,7 @@ import functools
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from tables import judgment, result, results, table
+from tables import assert_rows, judgment, result, results, table
 
 from ndcg_spark import Convention
 from ndcg_spark.contract.counts import Breach, RunCounts
@@ -41,25 +41,13 @@ def checked_results(session, rows, order="score"):
 
 
 @pytest.fixture
-def judgments_of(evaluate_embedded):
-    """`checked_judgments` on the embedded engine, without its session; the rules are no engine's."""
-    return functools.partial(evaluate_embedded.call, checked_judgments)
+def judgments_of(session):
+    return functools.partial(checked_judgments, session)
 
 
 @pytest.fixture
-def results_of(evaluate_embedded):
-    """The same of `checked_results`."""
-    return functools.partial(evaluate_embedded.call, checked_results)
-
-
-def test_classic_spark_counts_as_the_embedded_engine_does(spark, judgments_of, results_of):
-    judged = [judgment(dataset="web"), judgment("d2", "high", dataset="web"), judgment("d3", "5", dataset="shop")]
-    judged += [judgment("d" * 500, "-0", "q2", dataset="web"), judgment("", "1", dataset=None), judgment(None, None)]
-    judged = [{"dataset": "web", **row} for row in judged]
-    assert checked_judgments(spark, judged) == judgments_of(judged)
-    listed = [result(dataset="web"), result("d2", "1.00", dataset="web"), result("d3", "best", dataset="web")]
-    listed += [result(query_id="q8", dataset="web"), result(None, run="s", dataset="web"), result(dataset="shop")]
-    assert checked_results(spark, listed) == results_of(listed)
+def results_of(session):
+    return functools.partial(checked_results, session)
 
 
 def test_judgments_without_an_id_are_counted_with_an_example(judgments_of):
@@ -70,8 +58,8 @@ def test_judgments_without_an_id_are_counted_with_an_example(judgments_of):
     ]
 
 
-def test_judgments_without_a_row_have_no_query_and_no_breach(spark):
-    counts = checked_judgments(spark, [])
+def test_judgments_without_a_row_have_no_query_and_no_breach(judgments_of):
+    counts = judgments_of([])
     assert (counts.rows, counts.queries, counts.breaches) == (0, {}, [])
 
 
@@ -142,9 +130,9 @@ def test_results_without_a_name_or_a_score_are_counted_with_an_example(results_o
     ]
 
 
-def test_a_rank_that_is_no_whole_number_from_1_is_a_breach(spark):
+def test_a_rank_that_is_no_whole_number_from_1_is_a_breach(session):
     good, bad = [1.0, 2.0**31 - 1], [0.0, -1.0, 1.5, 2.0**31, float("nan"), None]
-    read = results(spark, [result(score=rank) for rank in [*good, *bad]]).withColumnRenamed("score", "rank")
+    read = results(session, [result(score=rank) for rank in [*good, *bad]]).withColumnRenamed("score", "rank")
     reason = reason_of(broken_results(dict(read.dtypes), Convention(order="rank")))
     found = [row["reason"] for row in read.select(reason.alias("reason")).collect()]
     assert found == [None] * len(good) + ["rank_is_no_rank"] * len(bad)
@@ -202,8 +190,8 @@ def counts_of_query(session, query):
     return count_results(read, F.lit(None).cast("string"), judged)
 
 
-def test_numbers_that_are_ids_count_as_their_text(evaluate_embedded):
-    numbers, text = (evaluate_embedded.call(counts_of_query, query) for query in (7, "7"))
+def test_numbers_that_are_ids_count_as_their_text(session):
+    numbers, text = (counts_of_query(session, query) for query in (7, "7"))
     assert numbers == text
     assert [run.judged_queries for run in numbers.runs] == [1]
 
@@ -214,19 +202,17 @@ def test_another_row_or_another_number_of_one_has_another_fingerprint(judgments_
     assert one != other
 
 
-def test_rejected_rows_are_as_they_were_read_with_their_reason(spark):
+def test_rejected_rows_are_as_they_were_read_with_their_reason(session):
+    rows = [result("d1", "best"), result("d2", "2.50"), result(None, None, "")]
+    broken = [None, None, ("broken_line", "q1 Q0")]
     read = table(
-        spark,
-        [
-            result("d1", "best", **dict.fromkeys([FAULT, LINE])),
-            result("d2", "2.50", **dict.fromkeys([FAULT, LINE])),
-            result(None, None, "", **{FAULT: "broken_line", LINE: "q1 Q0"}),
-        ],
+        session,
+        [{**row, FAULT: line and line[0], LINE: line and line[1]} for row, line in zip(rows, broken, strict=True)],
         f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string",
     )
-    reason = reason_of(broken_results(dict(read.dtypes), Convention()))
-    found = {row["reason"]: row.asDict() for row in rejected_rows(read, reason, "results").collect()}
-    nothing = {"table": "results", "dataset_read": None, "relevance": None, "rank": None}
-    bad = {"reason": "score_is_no_number", "run": "r", "query_id": "q1", "doc_id": "d1", "score": "best", "line": None}
-    line = {"reason": "broken_line", "run": "r", "query_id": "", "doc_id": None, "score": None, "line": "q1 Q0"}
-    assert found == {"score_is_no_number": {**nothing, **bad}, "broken_line": {**nothing, **line}}
+    rejected = rejected_rows(read, reason_of(broken_results(dict(read.dtypes), Convention())), "results")
+    assert_rows(
+        rejected.select("table", "reason", "run", "query_id", "doc_id", "score", "line", "relevance", "rank"),
+        ("results", "score_is_no_number", "r", "q1", "d1", "best", None, None, None),
+        ("results", "broken_line", "r", "", None, None, "q1 Q0", None, None),
+    )

@@ -195,12 +195,7 @@ def test_options_survive_json():
 
 
 @pytest.mark.parametrize(
-    ("options", "rank", "score"),
-    [
-        ({}, False, True),
-        ({"ties": "rank"}, True, True),
-        ({"order": "rank"}, True, False),
-    ],
+    ("options", "rank", "score"), [({}, False, True), ({"ties": "rank"}, True, True), ({"order": "rank"}, True, False)]
 )
 def test_the_columns_it_needs_are_those_that_order_the_results(options, rank, score):
     convention = Convention(**options)

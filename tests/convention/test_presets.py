@@ -36,7 +36,7 @@ def test_the_list_has_every_option_and_measure_as_the_field_writes_it():
     written = {line.split()[0]: line.split()[1] for line in lines[-len(MEASURES) :]}
     assert list(written) == list(MEASURES)
     assert [written[name] for name in ("ndcg", "precision", "rbp", "bpref")] == [
-        *("nDCG@10", "P(rel=...)@10", "RBP(p=...)@10", "Bpref(rel=...)"),
+        *("nDCG@10", "P(rel=...)@10", "RBP(p=...)@10", "Bpref(rel=...)")
     ]
 
 

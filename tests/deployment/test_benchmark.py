@@ -43,6 +43,8 @@ def test_a_scenario_runs_and_peers_give_our_numbers(scenario, capsys, tmp_path):
 
 @pytest.mark.spark
 def test_mllib_gives_our_numbers(capsys, tmp_path, monkeypatch):
+    # As a program outside of pyspark's mode of Connect.
+    monkeypatch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
     for name, value in servers.QUICK_SPARK.items():
         monkeypatch.setenv(name, value)
     assert run("peers", ["embedded, mllib_binary", "mllib"], capsys, tmp_path) >= {"mllib"}

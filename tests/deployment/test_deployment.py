@@ -305,10 +305,7 @@ def test_the_dag_evaluates_no_night_for_a_run_without_a_date(airflow_dag):
 
 @pytest.mark.parametrize(
     ("code", "failure"),
-    [
-        *((code, AirflowException) for code in (1, 4)),
-        *((code, AirflowFailException) for code in (2, 3, 5, 6)),
-    ],
+    [*((code, AirflowException) for code in (1, 4)), *((code, AirflowFailException) for code in (2, 3, 5, 6))],
 )
 def test_the_dag_retries_what_a_retry_can_cure(airflow_dag, code, failure):
     with pytest.raises(AirflowException) as raised:

@@ -14,8 +14,8 @@ import types
 from pathlib import Path
 
 import pytest
+from commands import command_line
 from pages import recipe
-from staying import command_line
 
 ROOT = Path(__file__).parents[2]
 

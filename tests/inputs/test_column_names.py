@@ -3,13 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import (
-    doubtful_run,
-    is_known,
-    is_of_quepid,
-    of_attributes,
-    resolve,
-)
+from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, of_attributes, resolve
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
@@ -42,10 +36,7 @@ def test_judgments_of_the_field_are_found_under_their_names(has, columns):
     ("has", "columns"),
     [
         (DETAILED, {"query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"}),
-        (
-            SNAPSHOT,
-            {"run": "Snapshot Name", "query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"},
-        ),
+        (SNAPSHOT, {"run": "Snapshot Name", "query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"}),
         (["user_query", "doc-id", "position"], {"query_id": "user_query", "doc_id": "doc-id", "rank": "position"}),
         (["QUERY TEXT", "Doc-ID", "Score"], {"query_id": "QUERY TEXT", "doc_id": "Doc-ID", "score": "Score"}),
     ],
@@ -98,13 +89,7 @@ def test_the_text_of_a_query_names_it_only_where_documents_are_listed(table):
     assert "query_id" not in found(table, ["id", "query", "lang"])
 
 
-@pytest.mark.parametrize(
-    ("name", "column"),
-    [
-        ("query_id", "User Input"),
-        ("rank", "Doc Position"),
-    ],
-)
+@pytest.mark.parametrize(("name", "column"), [("query_id", "User Input"), ("rank", "Doc Position")])
 def test_every_name_that_may_count_is_known(name, column):
     assert is_known(name, column)
 

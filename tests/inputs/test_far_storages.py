@@ -50,6 +50,7 @@ def test_classic_spark_starts_after_an_hdfs_was_used_in_the_same_process():
     subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
 
 
+@pytest.mark.classic
 def test_a_storage_for_which_spark_has_no_client_is_a_failure_of_the_engine_that_names_the_client(engine):
     with pytest.raises(
         EngineError, match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop-aws"
@@ -57,6 +58,7 @@ def test_a_storage_for_which_spark_has_no_client_is_a_failure_of_the_engine_that
         read_paths(engine, "parquet", ["s3a://bucket/x"], "results")
 
 
+@pytest.mark.classic
 def test_a_path_that_the_engine_does_not_find_is_named(engine, tmp_path):
     (tmp_path / "there").touch()
     paths = [f"{tmp_path}/there", f"{tmp_path}/absent"]
@@ -84,8 +86,7 @@ def test_a_storage_that_does_not_answer_is_worth_a_retry():
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"],
+    "path", ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"]
 )
 def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
     with pytest.raises(InputError, match=r"\*\*\*.* has keys or parameters in it, .*AWS_ACCESS_KEY_ID") as refused:

@@ -6,9 +6,12 @@ import math
 import field_files
 import pandas as pd
 import pytest
+from commands import command_line
 from field_files import GRADES, RETURNED, TV
 from pages import recipe
-from staying import command_line
+from scored import queries
+
+pytestmark = pytest.mark.embedded
 
 WHOLE = None
 CUTOFFS = (1, 2, 3, WHOLE)
@@ -120,9 +123,9 @@ def test_a_grade_that_is_missing_in_any_other_file_is_a_refused_row(tmp_path, ru
     assert "1 relevance value(s) that are not finite numbers" in refused(tmp_path, path, run)
 
 
-def in_the_library(evaluate_embedded, judgments, results, **options):
+def in_the_library(session, judgments, results, **options):
     """What `evaluate` finds, by query and cutoff."""
-    rows = evaluate_embedded.queries(judgments, results, cutoffs=CUTOFFS, **options).query_scores
+    rows = queries(session, judgments, results, cutoffs=CUTOFFS, **options).query_scores
     return {(row["query_id"], row["cutoff"]): (row["ndcg"], row["returned"], row["judged"]) for row in rows}
 
 
@@ -133,8 +136,8 @@ RETURNS = {
 
 
 @pytest.mark.parametrize("name", RETURNS)
-def test_the_library_takes_the_results_of_tools(evaluate_embedded, tmp_path, name):
-    assert in_the_library(evaluate_embedded, GRADES, RETURNS[name](tmp_path)) == expected()
+def test_the_library_takes_the_results_of_tools(session, tmp_path, name):
+    assert in_the_library(session, GRADES, RETURNS[name](tmp_path)) == expected()
 
 
 JUDGED = {
@@ -144,5 +147,5 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_the_library_takes_the_judgments_of_tools(evaluate_embedded, tmp_path, name):
-    assert in_the_library(evaluate_embedded, JUDGED[name](tmp_path), RETURNED) == expected()
+def test_the_library_takes_the_judgments_of_tools(session, tmp_path, name):
+    assert in_the_library(session, JUDGED[name](tmp_path), RETURNED) == expected()

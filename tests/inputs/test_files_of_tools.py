@@ -5,7 +5,7 @@ import json
 import random
 
 import pytest
-from evaluations import evaluated, on_embedded
+from evaluations import evaluated
 
 from ndcg_spark import config
 
@@ -19,14 +19,14 @@ SCORES = {
 }
 
 
-def ndcg(judgments, results, preset, cutoff=5, run=on_embedded):
+def ndcg(judgments, results, preset, cutoff=5):
     settings = {
         "judgments": {"path": str(judgments)},
         "results": {"path": str(results)},
         "cutoffs": [cutoff],
         "convention": preset,
     }
-    (row,) = run(config.validate(settings, "test"))[0].dataset_scores
+    (row,) = evaluated(config.validate(settings, "test"))[0].dataset_scores
     return row["ndcg"]
 
 
@@ -78,13 +78,3 @@ def test_published_scores_come_out_whatever_layout_the_run_has(tmp_path, shared_
     (tmp_path / "run.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     found = ndcg(published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10)
     assert found == pytest.approx(0.4973, abs=5e-5)
-
-
-def test_the_tables_of_a_tool_score_alike_on_classic_spark(spark, tmp_path):
-    qrels = [(query, doc, grade) for query, docs in GRADES.items() for doc, grade in docs.items()]
-    run = [(query, doc, score) for query, docs in SCORES.items() for doc, score in docs.items()]
-    for name, rows, value in (("qrels", qrels, "relevance"), ("run", run, "score")):
-        lines = [f"query_id\tdoc_id\t{value}", *("\t".join(map(str, row)) for row in rows)]
-        (tmp_path / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    paths = [tmp_path / "qrels.tsv", tmp_path / "run.tsv"]
-    assert ndcg(*paths, "ir_measures", run=evaluated) == pytest.approx(ndcg(*paths, "ir_measures"), abs=1e-12)

@@ -4,10 +4,10 @@ import json
 
 import pyarrow as pa
 import pytest
+from commands import command_line
 from input_files import documents, judged, returned, written
 from pyarrow import csv as pa_csv
 from pyarrow import parquet as pq
-from staying import command_line
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import read_results

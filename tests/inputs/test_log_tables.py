@@ -8,11 +8,11 @@ import checked
 import log_tables
 import pyarrow as pa
 import pytest
+from commands import command_line
 from kept_nights import only_night
 from log_tables import rows
 from programs import forked
 from pyarrow import parquet
-from staying import command_line
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -230,7 +230,7 @@ def settings_of(name: str, folder: Path) -> dict:
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory):
+def embedded(engine, tmp_path_factory):
     settings = {name: settings_of(name, tmp_path_factory.mktemp("case")) for name in CASES}
     # Each case has a catalog of its own, of which two are configured.
     by_catalog = {"lake": "Iceberg, by its catalog", "sea": "Iceberg, a snapshot by its catalog"}
@@ -238,10 +238,11 @@ def embedded(tmp_path_factory):
         for name, case in by_catalog.items():
             folder = Path(settings[case]["judgments"]["path"]).parent
             patch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__URI", log_tables.catalog_uri(folder / name))
-        yield checked.on_embedded(settings)
+        yield {name: checked.check(engine, case) for name, case in settings.items()}
 
 
 @pytest.mark.slow
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", CASES)
 def test_exactly_the_rows_of_a_version_are_read(embedded, name):
     found, expected = embedded[name], CASES[name][1]
@@ -348,6 +349,7 @@ def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_doe
     assert "the engine cannot read it as of 9" in none["error"]
 
 
+@pytest.mark.classic
 def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engine, tmp_path, monkeypatch):
     settings = settings_of("the last version", tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)

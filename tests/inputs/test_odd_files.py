@@ -9,7 +9,7 @@ from collections import Counter
 import odd_files
 import odd_readings
 import pytest
-from staying import returned
+import sessions
 
 
 def check(tables, found):
@@ -31,27 +31,22 @@ def differences(found, expected):
 
 
 @pytest.mark.parametrize("number", [0, 5, 8])
-def test_some_odd_files_are_read_by_the_definition_on_the_embedded_engine(tmp_path, number):
+def test_some_odd_files_are_read_by_the_definition(session, tmp_path, number):
     tables = odd_files.tables(0, some=slice(number, number + 1))
-    check(tables, returned(odd_readings.readings, tmp_path, tables))
+    check(tables, odd_readings.readings(tmp_path, tables))
 
 
 @pytest.mark.slow
-def test_odd_files_are_read_by_the_definition_on_the_embedded_engine(tmp_path, thorough):
+def test_odd_files_are_read_by_the_definition(session, tmp_path, thorough):
+    few = sessions.choice == "spark" and not thorough
     for seed in range(1, 40 if thorough else 2):
-        tables = odd_files.tables(seed)
-        check(tables, returned(odd_readings.readings, tmp_path / f"{seed}", tables))
-
-
-@pytest.mark.slow
-def test_odd_files_are_read_by_the_definition_on_spark(spark, tmp_path, thorough):
-    for seed in range(1, 8 if thorough else 2):
-        tables = odd_files.tables(seed, some=slice(None, None, 1 if thorough else 3))
+        tables = odd_files.tables(seed, some=slice(None, None, 3 if few else 1))
         check(tables, odd_readings.readings(tmp_path / f"{seed}", tables))
 
 
 @pytest.mark.slow
-def test_large_odd_files_are_read_by_the_definition_on_the_embedded_engine(tmp_path, thorough):
+@pytest.mark.embedded
+def test_large_odd_files_are_read_by_the_definition(session, tmp_path, thorough):
     for seed, pairs in [(0, slice(1)), *([(seed, slice(2, 11, 3)) for seed in range(1, 4)] if thorough else [])]:
         tables = odd_files.tables(seed, regular=100_000, some=pairs)
-        check(tables, returned(odd_readings.readings, tmp_path / f"{seed}", tables))
+        check(tables, odd_readings.readings(tmp_path / f"{seed}", tables))

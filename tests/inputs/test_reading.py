@@ -36,8 +36,10 @@ def test_a_run_that_is_given_names_every_row_whatever_the_files_say(engine, tmp_
         assert rows(returned(engine, file, run="mine"), "run") == [("mine",)] * count
 
 
-def test_a_catalog_table_is_read_by_its_name(engine, spark):
-    judgments(spark, [judgment("007", 2.0)]).withColumnRenamed("doc_id", "item").createOrReplaceTempView("judged_items")
+def test_a_catalog_table_is_read_by_its_name(engine, session):
+    judgments(session, [judgment("007", 2.0)]).withColumnRenamed("doc_id", "item").createOrReplaceTempView(
+        "judged_items"
+    )
     source = judged(engine, "table:judged_items", columns={"doc_id": "item"})
     assert source.table.collect() == [("q1", "007", 2.0)]
     assert (source.place, source.files) == ("table:judged_items", [])

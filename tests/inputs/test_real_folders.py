@@ -2,13 +2,17 @@
 
 import dataclasses
 import gzip
+import json
+import resource
 
 import checked
 import pyarrow as pa
 import pytest
-from programs import called
+from programs import forked
 from pyarrow import orc
 from pyarrow import parquet as pq
+
+from ndcg_spark.engine import open_engine
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"
 
@@ -80,11 +84,7 @@ CASES = {
         "*/*.parquet",
         "t is a table of Delta",
     ),
-    "iceberg": (
-        {"t/metadata/v1.metadata.json": "{}", "t/data/a.parquet": columns("a")},
-        "t",
-        "table of Iceberg",
-    ),
+    "iceberg": ({"t/metadata/v1.metadata.json": "{}", "t/data/a.parquet": columns("a")}, "t", "table of Iceberg"),
     "hudi": ({"t/.hoodie/hoodie.properties": "x", "t/a.parquet": columns("a")}, "t", "t is a table of Hudi"),
     "parquet without an extension": ({"bm25": columns("a"), "dense": columns("b")}, "", {"a": 2, "b": 2}),
     "orc without an extension": ({"a.orc.data": columns("a")}, "", {"a": 2}),
@@ -106,11 +106,7 @@ CASES = {
         "",
         r"score is double in .*a\.parquet and int64 in .*b\.parquet; write them alike",
     ),
-    "orc in folders": (
-        {f"run={run}/p.orc": columns(None) for run in "ab"},
-        "",
-        {"a": 2, "b": 2},
-    ),
+    "orc in folders": ({f"run={run}/p.orc": columns(None) for run in "ab"}, "", {"a": 2, "b": 2}),
 }
 
 
@@ -129,11 +125,6 @@ def settings(tmp_path_factory):
     return settings
 
 
-@pytest.fixture(scope="module")
-def embedded(settings):
-    return called(checked.on_one_engine, settings)
-
-
 def is_as_told(found, expected):
     if isinstance(expected, dict):
         assert found == expected
@@ -141,12 +132,6 @@ def is_as_told(found, expected):
         assert found.get("code") == 3, found
         with pytest.raises(AssertionError, match=expected):
             raise AssertionError(found["error"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_a_folder_is_read_whole_or_refused_on_the_embedded_engine(embedded, name):
-    is_as_told(embedded[name], CASES[name][2])
 
 
 #: What only a look into the files can tell.
@@ -169,18 +154,25 @@ FAR = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_folder_is_read_whole_or_refused_on_classic_spark(engine, settings, name, thorough):
-    if not thorough and name not in NAMED | NEEDS_EYES:
+def test_a_folder_is_read_whole_or_refused(engine, settings, name, thorough):
+    if engine.kind == "spark" and not thorough and name not in NAMED | NEEDS_EYES:
         pytest.skip("is read as another case is, and on the embedded engine; with --thorough")
     is_as_told(checked.check(engine, settings[name]), CASES[name][2])
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("name", sorted(CASES.keys() - NEEDS_EYES))
 def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name, thorough):
     if not thorough and name not in FAR:
         pytest.skip("is read as another case is; with --thorough")
     far = dataclasses.replace(engine, sees_local_files=False)
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
+
+
+def checked_with_few_files(given):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+    with open_engine("embedded") as engine:
+        print(json.dumps({name: checked.check(engine, case) for name, case in given.items()}))  # noqa: T201
 
 
 @pytest.mark.slow
@@ -191,6 +183,8 @@ def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path):
     write(tmp_path / "web.qrels", "q1 0 d1 1\n")
     qrels = {"path": str(tmp_path / "web.qrels")}
     given = {name: {"judgments": qrels, "results": {"path": str(tmp_path / name)}} for name in ("flat", "folders")}
-    found = checked.on_embedded(given, "bash", "-c", 'ulimit -S -n 128 && exec "$@"', "bash")
+    done = forked(checked_with_few_files, given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
     assert found["flat"] == {f"r{number}": 2 for number in range(300)}
     assert found["folders"] == {f"r{number}": 1 for number in range(300)}

@@ -1,7 +1,7 @@
-"""Whole evaluations: of two small files, and on either engine where a test is about what the engine does."""
+"""Whole evaluations of two small files, on the engine of the tests."""
 
 import pytest
-from evaluations import configuration, evaluated, on_embedded
+from evaluations import configuration, evaluated
 
 
 @pytest.fixture
@@ -10,10 +10,7 @@ def configured(tmp_path):
     return configuration(tmp_path)
 
 
-@pytest.fixture(params=["embedded", pytest.param("spark", marks=pytest.mark.spark)])
-def run(request):
-    """Evaluates on each engine; a test that is not about engines calls `on_embedded`, which is ten times as fast."""
-    if request.param == "embedded":
-        return on_embedded
-    request.getfixturevalue("spark")
+@pytest.fixture
+def run(session):
+    """Evaluates on each engine; a test that is not about engines calls `evaluated`."""
     return evaluated

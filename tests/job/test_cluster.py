@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import servers
+import sessions
 
 pytestmark = pytest.mark.cluster
 
@@ -80,7 +81,7 @@ def embedded(data):
     command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded"]
     done = subprocess.run(
         [*command, *map(str, arguments(data, data / "embedded"))],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{data}"},
+        env=sessions.environment(PYTHONPATH=f"{ROOT}:{data}"),
         capture_output=True,
         text=True,
         check=False,

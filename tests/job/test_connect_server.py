@@ -5,20 +5,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import servers
-from compare_on import elsewhere
-from evaluate_on import check_same, scores_on
 from programs import command_line
-from same_comparison import case, check_same_rows
 
 pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "conf/example"
+MEASURES = ["--measures", "nDCG P R AP RR RBP ERR Bpref"]
 
 
 def evaluate(output, *engine):
     arguments = ["--judgments", EXAMPLE / "judgments.qrels", "--results", EXAMPLE / "runs", "--output", output]
     arguments += ["--cutoffs", "1,3,10,all", "--dataset", "shop", "--date", "2026-11-20"]
+    arguments += ["--set", "gain=python:numpy.square", "--set", "discount=python:numpy.reciprocal", *MEASURES]
     done = command_line("evaluate", *engine, *arguments, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
@@ -76,15 +75,3 @@ def rows(table):
         }
         for row in found
     }
-
-
-def test_a_remote_server_compares_as_the_embedded_engine_does(server):
-    table, options = case()
-    with elsewhere("embedded") as embedded, elsewhere(server) as remote:
-        check_same_rows(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))
-
-
-def test_a_remote_server_gives_the_scores_of_functions_and_measures_too(server, thorough):
-    # Connect has the engine of classic Spark, and only the way there is its own: a preset is but another plan.
-    names = ["python, measures", *(["trec_eval_9", "averaged, measures"] if thorough else [])]
-    check_same(scores_on(server, *names), scores_on("embedded", *names), names)

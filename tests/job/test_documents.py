@@ -2,15 +2,15 @@
 
 import json
 import math
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from evaluations import configuration, on_embedded
+from cases import make
+from commands import command_line
+from evaluations import configuration, evaluated
 from programs import forked
-from staying import command_line, returned
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
@@ -36,9 +36,7 @@ CONVENTIONS = {
 
 def write_nights(folder):
     """A night of random rankings under every convention, and what is explained from the inputs of one query."""
-    from cases import make
-
-    case, folder = make([7, 8]), Path(folder)
+    case = make([7, 8])
     judged = [f"{q} 0 {doc} {grade}\n" for q, grades in case.judged.items() for doc, grade in grades.items()]
     rows = [
         f"{q} Q0 {doc} {rank} {score!r} {run}\n"
@@ -48,14 +46,9 @@ def write_nights(folder):
     ]
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
-    from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.progress import Clock
-
-    with open_engine("embedded") as engine:
-        for name, convention in CONVENTIONS.items():
-            settings = {"output": str(folder / name), "documents": "all", "cutoffs": [1, 4, "all"]}
-            wanted = configured(folder, convention=convention, **settings)
-            job.evaluate_on(engine, wanted, lambda *_: None, Clock())
+    for name, convention in CONVENTIONS.items():
+        settings = {"output": str(folder / name), "documents": "all", "cutoffs": [1, 4, "all"]}
+        evaluated(configured(folder, convention=convention, **settings))
 
 
 def configured(folder, **settings):
@@ -67,9 +60,7 @@ def configured(folder, **settings):
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nights")
-    sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
-    done = forked(write_nights, str(folder), cwd=folder, PYTHONPATH=":".join(sys.path))
-    assert done.returncode == 0, done.stderr[-3000:]
+    write_nights(folder)
     return folder
 
 
@@ -133,11 +124,9 @@ def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
     settings = configuration(tmp_path)(
         cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="all"
     )
-    on_embedded(settings)
+    evaluated(settings)
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = returned(
-        explain_query, settings.model_copy(update={"engine": "embedded"}), ExplainRequest("q1"), _silently
-    ).explanations
+    (of_inputs,) = explain_query(settings, ExplainRequest("q1"), _silently).explanations
     assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
 
 
@@ -152,14 +141,14 @@ def _explain_inputs(folder, query):
     print_explanations(found, "json")
 
 
-def test_a_rerun_without_documents_leaves_none_of_the_old(spark, tmp_path):
+def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
     with_ = configuration(tmp_path)
     output = str(tmp_path / "out")
     job.evaluate(with_(output=output, documents="all"), lambda *_: None)
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
-    on_embedded(with_(output=output))
+    evaluated(with_(output=output))
     assert len(committed(output)) == 1
     assert read_rows(committed(output), "ranked_documents").num_rows == 0
     with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents all"):

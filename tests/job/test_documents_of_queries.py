@@ -1,8 +1,8 @@
 """Nights that keep the documents of the queries that changed most against the baseline of the gate, and no others."""
 
 import pytest
+from commands import command_line
 from gated_nights import GATE, evaluated, settings
-from staying import command_line
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError

@@ -1,19 +1,13 @@
-"""The same small evaluation on every engine gives the same numbers."""
+"""The same small evaluation gives the numbers that the tools printed, on every engine."""
 
 import pytest
-from evaluate_on import MEASURED, check_same, scores, scores_on
+from scored import queries
+from tables import judgment, result
 
-from ndcg_spark.convention.presets import PRESETS
-
-#: Conventions whose plans differ most.
-VARIED = ["trec_eval_9", "retrieved_list", *MEASURED]
-
-
-@pytest.fixture(scope="module")
-def embedded():
-    return scores_on("embedded")
-
-
+JUDGED = [("101", "a", 2.0), ("101", "b", 0.0), ("101", "c", 1.0), ("101", "z", 3.0), ("102", "a", 0.0)]
+JUDGED += [("102", "b", 0.0), ("103", "a", 1.0)]
+RETURNED = [("101", "x", 3.0, 1), ("101", "a", 2.0, 2), ("101", "b", 2.0, 3), ("101", "c", 1.0, 4)]
+RETURNED += [("102", "a", 2.0, 1), ("102", "b", 1.0, 2), ("104", "a", 1.0, 1)]
 #: NDCG@3 of queries 101, 102 and 103 as each tool printed it.
 PRINTED = {
     ("trec_eval", "trec_eval_9", "ir_measures", "ranx"): [0.2100019958, 0, 0],
@@ -27,13 +21,13 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("presets", PRINTED, ids=lambda names: names[0])
-def test_the_tiny_case_scores_as_each_tool_printed_it(embedded, presets):
-    expected = [None if score is None else pytest.approx(score, abs=5e-11) for score in PRINTED[presets]]
-    for preset in presets:
-        assert [row[6] for row in embedded[preset] if row[1] == 3] == expected, preset
-
-
-def test_classic_spark_gives_the_scores_of_the_embedded_engine(spark, embedded, thorough):
-    names = [*PRESETS, *MEASURED] if thorough else VARIED
-    check_same(scores(spark, names), embedded, names)
+@pytest.mark.parametrize("preset", [preset for presets in PRINTED for preset in presets])
+def test_the_tiny_case_scores_as_each_tool_printed_it(session, preset):
+    judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
+    returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
+    (expected,) = [scores for presets, scores in PRINTED.items() if preset in presets]
+    found = queries(session, judged, returned, [1, 3, None], preset).ndcg(3)
+    assert found == {
+        query: None if score is None else pytest.approx(score, abs=5e-11)
+        for query, score in zip(("101", "102", "103"), expected, strict=True)
+    }

@@ -6,9 +6,9 @@ import shutil
 from xml.etree import ElementTree as ET
 
 import pytest
-from gated_nights import QUERIES, evaluate, evaluated, in_a_session, settings, write_night
+from commands import command_line
+from gated_nights import QUERIES, evaluated, in_a_session, settings, write_night
 from kept_nights import damage
-from staying import command_line
 
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
@@ -298,32 +298,6 @@ def _codes_of_nights(_, *nights):
         outcome = evaluate(validate(given, "test"), lambda *_: None, None, accepted)
         found.append([(verdict.dataset, verdict.code) for verdict in outcome.verdicts])
     return found
-
-
-def test_classic_spark_comes_to_the_findings_of_the_embedded_engine(spark, tmp_path):
-    nights = {}
-    for name in ("embedded", "classic"):
-        folder = tmp_path / name
-        folder.mkdir()
-        lines = "".join(f"q{n},{'de' if n < 55 else 'fr'}\n" for n in range(QUERIES))
-        (folder / "attributes.csv").write_text(f"query_id,language\n{lines}", encoding="utf-8")
-        gate = {
-            "on_changed_judgments": "unchanged_queries",
-            "check": [
-                {"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01, "slice": part} for part in (None, "language=de")
-            ],
-        }
-        cut = {"query_attributes": {"path": str(folder / "attributes.csv")}}
-        first = {**settings(folder, "2026-11-01", gate, **cut), "accepted": "the first night"}
-        nights[name] = (first, settings(folder, "2026-11-02", gate, regraded=4, worse=9, **cut))
-    _, embedded = evaluated(tmp_path / "embedded", *nights["embedded"])
-    # Beside a night of the embedded engine, as nights may move from one engine to another.
-    first, second = nights["classic"]
-    evaluated(tmp_path / "classic", first)
-    classic = evaluate(second)
-    assert (classic["verdict"], classic["reason"]) == (embedded["verdict"], embedded["reason"])
-    for ours, theirs in zip(classic["findings"], embedded["findings"], strict=True):
-        assert ours == {n: pytest.approx(v, abs=1e-9) if isinstance(v, float) else v for n, v in theirs.items()}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import math
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
+from evaluations import QRELS, RUN, checked, evaluated
 from kept_nights import only_night
 
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
@@ -14,7 +14,7 @@ from ndcg_spark.nights.read import read_rows
 
 
 def test_counts_say_what_was_read_and_what_came_out(configured):
-    outcome, told = on_embedded(configured())
+    outcome, told = evaluated(configured())
     assert outcome.counts == {
         "judgments": 3,
         "judged_queries": 2,
@@ -37,8 +37,8 @@ def test_a_dataset_that_is_judged_but_has_no_results_is_told(configured, tmp_pat
     (tmp_path / "qrels.csv").write_text("dataset,query_id,doc_id,relevance\nd,q1,a,1\ne,q1,a,1\ne,q2,a,1\n")
     (tmp_path / "run.csv").write_text("dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n")
     settings = configured(judgments={"path": f"{tmp_path}/qrels.csv"}, results={"path": f"{tmp_path}/run.csv"})
-    outcome, told = on_embedded(settings)
-    found, told_by_check = checked_on_embedded(settings)
+    outcome, told = evaluated(settings)
+    found, told_by_check = checked(settings)
     assert outcome.datasets_without_results == found["datasets_without_results"] == ["e"]
     for warnings in ([words for step, words in steps if step == "warning"] for steps in (told, told_by_check)):
         assert [words.split(";")[0] for words in warnings] == [
@@ -47,8 +47,8 @@ def test_a_dataset_that_is_judged_but_has_no_results_is_told(configured, tmp_pat
 
 
 def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, tmp_path):
-    printed, _ = on_embedded(configured())
-    published, _ = on_embedded(configured(output=str(tmp_path / "out")))
+    printed, _ = evaluated(configured())
+    published, _ = evaluated(configured(output=str(tmp_path / "out")))
     named = {"evaluation_id"}
     assert [{k: v for k, v in row.items() if k not in named} for row in printed.dataset_scores] == [
         {k: v for k, v in row.items() if k not in named} for row in published.dataset_scores
@@ -56,7 +56,7 @@ def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, t
 
 
 def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp_path):
-    outcome, _ = on_embedded(configured(output=str(tmp_path / "out"), convention="trec_eval"))
+    outcome, _ = evaluated(configured(output=str(tmp_path / "out"), convention="trec_eval"))
     found = only_night(tmp_path / "out").record
     assert (found["evaluation_id"], found["number"], found["revision"]) == (outcome.evaluation_id, 1, 0)
     assert found["options"]["gain"] == "linear"
@@ -72,7 +72,7 @@ def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp
 def test_a_refused_input_leaves_a_row_of_the_log_alone(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 a 9 0.1 bm25\n", encoding="utf-8")
     with pytest.raises(InputError, match="returned twice for one query"):
-        on_embedded(configured(output=str(tmp_path / "out")))
+        evaluated(configured(output=str(tmp_path / "out")))
     (file,) = (path for path in (tmp_path / "out").rglob("*") if path.is_file())
     assert file.parts[-3] == "evaluations"
     (row,) = committed(str(tmp_path / "out")).attempts
@@ -86,17 +86,17 @@ def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured,
     pq.write_table(pa.table({**columns, "relevance": [1]}), tmp_path / "j.parquet")
     pq.write_table(pa.table({**columns, "run": ["r"], "score": [1.0]}), tmp_path / "r.parquet")
     paths = {"judgments": {"path": str(tmp_path / "j.parquet")}, "results": {"path": str(tmp_path / "r.parquet")}}
-    outcome, _ = on_embedded(configured(**paths))
+    outcome, _ = evaluated(configured(**paths))
     assert {row["dataset"] for row in outcome.dataset_scores} == {"d"}
     with pytest.raises(ConfigurationError, match="the tables name their datasets"):
-        on_embedded(configured(**paths, dataset="other"))
+        evaluated(configured(**paths, dataset="other"))
 
 
 def test_several_datasets_are_a_night_each(configured, tmp_path):
     (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\none,q,a,1\ntwo,q,a,1\n", encoding="utf-8")
     (tmp_path / "r.csv").write_text("dataset,run,query_id,doc_id,score\none,r,q,a,1\ntwo,r,q,b,1\n", encoding="utf-8")
     paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
-    outcome, _ = on_embedded(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
+    outcome, _ = evaluated(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
     assert [(row["dataset"], row["ndcg"]) for row in outcome.dataset_scores] == [("one", 1.0), ("two", 0.0)]
     assert [(night.dataset, night.number) for night in committed(str(tmp_path / "out"))] == [("one", 1), ("two", 1)]
 
@@ -120,7 +120,7 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, config
         ("default", "results", outcome.evaluation_id)
     }
     (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-    without, _ = on_embedded(configured())
+    without, _ = evaluated(configured())
     expected = [pytest.approx(row["ndcg"], abs=1e-12) for row in without.dataset_scores]
     assert [row["ndcg"] for row in outcome.dataset_scores] == expected
     assert "2 rows of results: 1 line(s) that are not rows, e.g. q1 Q0 z" in dict(told)["rejected"]
@@ -131,7 +131,7 @@ TWICE = RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n"
 
 def test_a_document_returned_twice_is_set_aside_with_all_its_rows(configured, tmp_path):
     (tmp_path / "run.txt").write_text(TWICE, encoding="utf-8")
-    outcome, _ = on_embedded(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
+    outcome, _ = evaluated(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
     assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("returned_twice", 2)]
     assert outcome.counts["missing_queries"] == 1
     assert sorted(row["score"] for row in published(tmp_path / "out", "rejected_rows")) == ["3.0", "4.0"]
@@ -140,14 +140,14 @@ def test_a_document_returned_twice_is_set_aside_with_all_its_rows(configured, tm
 def test_a_document_returned_twice_is_refused_without_a_budget_and_past_it(configured, tmp_path):
     (tmp_path / "run.txt").write_text(TWICE, encoding="utf-8")
     with pytest.raises(DuplicatesError, match=r"^results: 1 document\(s\) returned twice for one query, e\.g\. run"):
-        on_embedded(configured())
+        evaluated(configured())
     with pytest.raises(InputError, match=r"2 of 5 rows rejected, max_rejected_fraction is 0.3: 2 row"):
-        on_embedded(configured(max_rejected_fraction=0.3))
+        evaluated(configured(max_rejected_fraction=0.3))
 
 
 def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configured, tmp_path):
     (tmp_path / "qrels.txt").write_text(QRELS + "q2 0 c 2\n", encoding="utf-8")
-    outcome, _ = on_embedded(configured(max_rejected_fraction=0.5))
+    outcome, _ = evaluated(configured(max_rejected_fraction=0.5))
     assert outcome.counts["judged_queries"] == 1
     assert {row["queries"] for row in outcome.dataset_scores} == {1}
 
@@ -155,7 +155,7 @@ def test_a_query_whose_every_judgment_stands_twice_is_no_longer_judged(configure
 def test_a_run_whose_duplicates_are_merged_is_scored_where_those_of_the_judgments_are_set_aside(configured, tmp_path):
     (tmp_path / "qrels.txt").write_text(QRELS + "q3 0 x 1\nq3 0 x 2\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 a 1 3 bm25\nq1 Q0 a 2 2 bm25\n", encoding="utf-8")
-    outcome, _ = on_embedded(configured(max_rejected_fraction=0.5, convention={"duplicates": "best"}))
+    outcome, _ = evaluated(configured(max_rejected_fraction=0.5, convention={"duplicates": "best"}))
     counts = {name: outcome.counts[name] for name in ("judged_queries", "runs", "missing_queries")}
     assert counts == {"judged_queries": 2, "runs": 1, "missing_queries": 1}
     assert [(row["run"], row["missing_queries"]) for row in outcome.dataset_scores] == [("bm25", 1), ("bm25", 1)]
@@ -169,7 +169,7 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
         (tmp_path / "j.csv").write_text(f"dataset,query_id,doc_id,relevance\n{name},q,a,1\n", encoding="utf-8")
         (tmp_path / "r.csv").write_text(f"{header}{name},r,q,a,1\n{bad}", encoding="utf-8")
         paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
-        on_embedded(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1], max_rejected_fraction=0.9))
+        evaluated(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1], max_rejected_fraction=0.9))
     assert {row["dataset"] for row in published(tmp_path / "out", "query_scores")} == {"shop", "web"}
     rows = published(tmp_path / "out", "rejected_rows")
     assert {(row["dataset"], row["dataset_read"], row["doc_id"]) for row in rows} == {
@@ -182,33 +182,33 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
 def test_a_rerun_without_rejected_rows_leaves_none_of_the_old(configured, tmp_path):
     out = str(tmp_path / "out")
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\n", encoding="utf-8")
-    on_embedded(configured(output=out, max_rejected_fraction=0.4))
+    evaluated(configured(output=out, max_rejected_fraction=0.4))
     (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-    on_embedded(configured(output=out))
+    evaluated(configured(output=out))
     assert read_rows(committed(out), "rejected_rows").num_rows == 0
 
 
 def test_results_that_are_judged_too_little_are_refused_and_not_published(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    on_embedded(configured(min_judged_rate=2 / 3))
+    evaluated(configured(min_judged_rate=2 / 3))
     with pytest.raises(InputError, match=r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"):
-        on_embedded(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
+        evaluated(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
     assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
 
 
 def test_gaps_past_their_limits_are_refused(configured):
-    on_embedded(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
+    evaluated(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
     with pytest.raises(InputError, match=r"run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2; complete"):
-        on_embedded(configured(max_missing_fraction=0.4, max_unjudged_fraction=0.4))
+        evaluated(configured(max_missing_fraction=0.4, max_unjudged_fraction=0.4))
 
 
 def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    found, _ = checked_on_embedded(configured(max_rejected_fraction=0.2))
+    found, _ = checked(configured(max_rejected_fraction=0.2))
     assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
     assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 2 / 3}]
     with pytest.raises(InputError, match="judged_rate@3"):
-        checked_on_embedded(configured(max_rejected_fraction=0.2, min_judged_rate=0.9))
+        checked(configured(max_rejected_fraction=0.2, min_judged_rate=0.9))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not
 ):
     rows = "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))
     (tmp_path / "run.txt").write_text(rows, encoding="utf-8")
-    outcome, _ = on_embedded(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
+    outcome, _ = evaluated(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
     dcg = 1 / math.log2(rank_of_the_relevant + 1) if rank_of_the_relevant <= 2 else 0.0
     assert outcome.dataset_scores[0]["ndcg"] == pytest.approx(dcg / 2)
     assert outcome.dataset_scores[0]["judged_rate"] == (0.5 if rank_of_the_relevant <= 2 else 0.0)
@@ -227,7 +227,7 @@ def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not
 
 def test_what_is_hardly_meant_is_told_and_changes_nothing(configured, tmp_path):
     (tmp_path / "run.txt").write_text("q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n", encoding="utf-8")
-    outcome, told = on_embedded(configured(convention="standard"))
+    outcome, told = evaluated(configured(convention="standard"))
     # Who names the convention needs no note.
     assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
     assert "same score, e.g. run=r" in told[3][1]

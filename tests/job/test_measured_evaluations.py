@@ -7,8 +7,8 @@ import math
 
 import pyarrow.parquet as pq
 import pytest
+from commands import command_line
 from kept_nights import only_night
-from staying import command_line
 
 from ndcg_spark.convention.measures import COLUMNS
 
@@ -103,24 +103,10 @@ def test_rows_of_queries_have_the_measures_after_ndcg_and_can_be_sorted_by_them(
 
 
 @pytest.mark.parametrize(
-    ("sort", "runs"),
-    [("recall", ["first", "second"]), ("recall@4:asc", ["second", "first"]), ("rr:asc", ["second", "first"])],
-)
-def test_runs_can_be_sorted_by_a_measure(folder, sort, runs):
-    _, *rows, _ = table(evaluate(folder, "--measures", "nDCG@1 R@4 RR@2", "--sort", sort).stdout)
-    assert [row[0] for row in rows] == runs
-
-
-@pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["--sort", "precision"], "sort: precision is not computed; ask for its measure with --measures"),
         (["--measures", "RBP(p=2)"], "rbp_persistence=2; rbp_persistence takes 0.8, a number between 0 and 1"),
-        (["--measures", "precison"], "measures: 'precison' is not a measure (did you mean 'precision'?)"),
-        (
-            ["--measures", "P@5 P(rel=2)@5"],
-            "measures: P@5 does not set relevant_from and P(rel=2)@5 sets relevant_from=2",
-        ),
         (["--measures", "AP", "--set", "ties=average"], "measures: ap needs one order of equal scores"),
     ],
 )

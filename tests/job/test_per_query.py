@@ -2,7 +2,6 @@
 
 import pytest
 from kept_nights import damage
-from staying import returned
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import evaluate
@@ -25,17 +24,14 @@ def handed_over(spark, sort=None):
     return [(row["query_id"], row["cutoff"]) for row in taken]
 
 
-def test_rows_come_by_query_and_cutoff_the_whole_ranking_last(evaluate_embedded):
-    assert evaluate_embedded.call(handed_over) == [
-        (query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)
-    ]
+def test_rows_come_by_query_and_cutoff_the_whole_ranking_last(session):
+    assert handed_over(session) == [(query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)]
 
 
-def test_rows_come_in_the_order_that_is_asked_for(spark, evaluate_embedded):
+def test_rows_come_in_the_order_that_is_asked_for(session):
     # q1 scores 1 at both cutoffs, q2 0 and then 1 / log2(3), q3 0 at both.
-    assert handed_over(spark, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
-    assert evaluate_embedded.call(handed_over, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
-    assert evaluate_embedded.call(handed_over, "ndcg@all:asc")[:3] == [("q3", None), ("q2", None), ("q1", None)]
+    assert handed_over(session, "ndcg")[:3] == [("q1", 1), ("q1", None), ("q2", None)]
+    assert handed_over(session, "ndcg@all:asc")[:3] == [("q3", None), ("q2", None), ("q1", None)]
 
 
 def in_order_of_scores(spark, scores, sort):
@@ -46,10 +42,10 @@ def in_order_of_scores(spark, scores, sort):
 
 
 @pytest.mark.parametrize("sort", ["ndcg", "ndcg@10:asc"])
-def test_scores_that_differ_by_the_order_of_a_sum_come_by_query(evaluate_embedded, sort):
+def test_scores_that_differ_by_the_order_of_a_sum_come_by_query(session, sort):
     for scores in ({"q1": 0.3, "q2": 0.1 + 0.2}, {"q1": 0.1 + 0.2, "q2": 0.3}):
-        assert evaluate_embedded.call(in_order_of_scores, scores, sort) == ["q1", "q2"]
-    assert evaluate_embedded.call(in_order_of_scores, {"q1": 0.3, "q2": 0.2}, "query_id:desc") == ["q2", "q1"]
+        assert in_order_of_scores(session, scores, sort) == ["q1", "q2"]
+    assert in_order_of_scores(session, {"q1": 0.3, "q2": 0.2}, "query_id:desc") == ["q2", "q1"]
 
 
 @pytest.fixture
@@ -70,26 +66,22 @@ def handed(settings):
     return outcome.evaluation_id, taken
 
 
-def handed_on_embedded(settings):
-    return returned(handed, settings.model_copy(update={"engine": "embedded"}))
-
-
 @pytest.mark.parametrize("published", [False, True])
-def test_an_evaluation_hands_over_its_own_query_scores(paths, tmp_path, published):
+def test_an_evaluation_hands_over_its_own_query_scores(session, paths, tmp_path, published):
     more = {"output": str(tmp_path / "out"), "cutoffs": [1, 3]} if published else {"cutoffs": [1, 3]}
     if published:
         # Those of another night in the same folder are not among them.
-        returned(handed, validate({**paths, **more, "date": "2026-11-20", "engine": "embedded"}, "test"))
+        handed(validate({**paths, **more, "date": "2026-11-20"}, "test"))
         damage(tmp_path / "out", "2026-11-20")
-    evaluation_id, taken = handed_on_embedded(validate({**paths, **more, "date": "2026-11-21"}, "test"))
+    evaluation_id, taken = handed(validate({**paths, **more, "date": "2026-11-21"}, "test"))
     assert {row["evaluation_id"] for row in taken} == {evaluation_id}
     assert [(row["query_id"], row["cutoff"], row["ndcg"]) for row in taken] == [
         (query, cutoff, 1.0) for query in ("q1", "q2") for cutoff in (1, 3)
     ]
 
 
-def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(paths):
+def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(session, paths):
     with open(paths["judgments"]["path"], "a", encoding="utf-8") as file:  # noqa: PTH123
         file.write("q3 0 a 1\n")
     with pytest.raises(InputError, match="a judged query without results"):
-        handed_on_embedded(validate({**paths, "convention": {"missing_query": "error"}}, "test"))
+        handed(validate({**paths, "convention": {"missing_query": "error"}}, "test"))

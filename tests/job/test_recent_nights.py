@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from commands import command_line
 from gated_nights import QUERIES, evaluated, in_a_session, settings
-from staying import command_line
 
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows

@@ -3,7 +3,7 @@
 import functools
 
 import pytest
-from evaluations import QRELS, RUN, evaluated, on_embedded
+from evaluations import QRELS, RUN, evaluated
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
@@ -14,11 +14,12 @@ from ndcg_spark.nights.log import committed
 INFINITE = "python:numpy.arctanh"
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
     with pytest.raises(
         ConventionError, match=r"a DCG that is not a finite number, e\.g\. .*; correct the gains or the"
     ):
-        on_embedded(configured(convention={"discount": INFINITE}))
+        evaluated(configured(convention={"discount": INFINITE}))
 
 
 def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(run, configured):
@@ -29,7 +30,7 @@ def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(run, c
 def test_a_run_called_twice_without_results_is_not_taken_for_its_own_refusal(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN.replace("bm25", "twice"), encoding="utf-8")
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=twice query_id=q2"):
-        on_embedded(configured(convention={"missing_query": "error"}))
+        evaluated(configured(convention={"missing_query": "error"}))
 
 
 def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(run, configured, tmp_path):
@@ -44,15 +45,16 @@ def test_a_query_without_relevant_documents_and_without_results_is_counted_too(c
     with pytest.raises(
         InputError, match=r"a query without a relevant document, 1 of them, e\.g\. run=bm25 query_id=q2"
     ):
-        on_embedded(configured(convention={"no_relevant": "error", "ideal": ideal}))
+        evaluated(configured(convention={"no_relevant": "error", "ideal": ideal}))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_own_kind(configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
-        on_embedded(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
+        evaluated(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
     with pytest.raises(ConventionError, match=r"a DCG that is not a finite number"):
-        on_embedded(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
+        evaluated(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
 
 
 def changed(path, change, step):
@@ -71,14 +73,15 @@ def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_publ
     configured, tmp_path, file, change
 ):
     with pytest.raises(InputError, match=rf"{file}"):
-        on_embedded(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / file, change))
+        evaluated(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / file, change))
     assert committed(str(tmp_path / "out")) == []
     assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
 
 
-def test_so_is_one_that_classic_spark_no_longer_finds(spark, configured, tmp_path):
+@pytest.mark.classic
+def test_so_is_one_that_classic_spark_no_longer_finds(run, configured, tmp_path):
     with pytest.raises(InputError, match=r"run\.txt"):
-        evaluated(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
+        run(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
     assert committed(str(tmp_path / "out")) == []
     assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
 

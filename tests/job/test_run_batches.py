@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import dataset
 from pyspark.sql import functions as F
-from staying import returned
 from tables import arrow_judgments, judgment, result, results
 
 from ndcg_spark import config
@@ -42,9 +41,9 @@ def batched(session, names, batches):
     ]
 
 
-def test_every_row_is_in_one_batch_also_one_without_a_run(evaluate_embedded):
+def test_every_row_is_in_one_batch_also_one_without_a_run(session):
     runs, batches = (*RUNS, "\U0001f600"), (Batch(None, "a.b"), Batch("a.b", "é"), Batch("é", None))
-    found = evaluate_embedded.call(batched, (None, *runs), batches)
+    found = batched(session, (None, *runs), batches)
     assert found == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
     assert [[run for run in runs if batch.has(run)] for batch in batches] == [["B"], *found[1:]]
 
@@ -93,11 +92,11 @@ def within(most_rows, function, *arguments):
 
 
 def in_batches(function, *arguments):
-    return returned(within, 1, function, *arguments)
+    return within(1, function, *arguments)
 
 
 def at_once(function, *arguments):
-    return returned(within, 10**9, function, *arguments)
+    return within(10**9, function, *arguments)
 
 
 def rounded(row):

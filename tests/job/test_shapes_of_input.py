@@ -4,7 +4,7 @@ import os
 import threading
 
 import pytest
-from evaluations import QRELS, RUN, checked_on_embedded, on_embedded
+from evaluations import QRELS, RUN, checked, evaluated
 from kept_nights import only_night
 
 from ndcg_spark.errors import InputError
@@ -22,7 +22,7 @@ def written(folder, name, text):
 def test_results_without_scores_are_ranked_by_their_ranks_and_the_record_says_so(configured, tmp_path):
     path = written(tmp_path, "msmarco.tsv", "q1\tb\t1\nq1\ta\t2\n")
     settings = configured(results={"path": path}, convention="trec_eval_9", output=str(tmp_path / "out"))
-    outcome, told = on_embedded(settings)
+    outcome, told = evaluated(settings)
     assert outcome.convention == "trec_eval_9 order=rank score_precision=float64"
     assert dict(told)["adapted"].endswith("ranked by their ranks: order=rank, score_precision=float64")
     assert at(outcome, 1)["ndcg"] == 0.0
@@ -34,23 +34,23 @@ def test_results_without_scores_are_ranked_by_their_ranks_and_the_record_says_so
 
 def test_ties_by_rank_give_way_where_there_are_only_ranks(configured, tmp_path):
     path = written(tmp_path, "r.tsv", "q1\ta\t1\nq1\tb\t2\n")
-    outcome, _ = on_embedded(configured(results={"path": path}, convention="lightgbm"))
+    outcome, _ = evaluated(configured(results={"path": path}, convention="lightgbm"))
     assert outcome.convention == "lightgbm ties=doc_id_desc order=rank"
 
 
 def test_judgments_without_grades_have_the_one_that_is_given_or_need_none(configured, tmp_path):
     path = written(tmp_path, "train.csv", "user_id,item_id\nq1,a\nq1,b\nq2,c\n")
     with pytest.raises(InputError, match=r"1 column\(s\) missing, relevance"):
-        on_embedded(configured(judgments={"path": path}))
-    given, told = on_embedded(configured(judgments={"path": path, "relevance": 1}))
+        evaluated(configured(judgments={"path": path}))
+    given, told = evaluated(configured(judgments={"path": path, "relevance": 1}))
     assert dict(told)["read"]
-    needless, _ = on_embedded(configured(judgments={"path": path}, convention={"gain": "judged"}))
+    needless, _ = evaluated(configured(judgments={"path": path}, convention={"gain": "judged"}))
     # q1 has both its items on top, q2 has none: the mean of 1 and 0.
     assert [at(found, 3)["ndcg"] for found in (given, needless)] == [0.5, 0.5]
 
 
 def test_grades_below_the_least_relevant_one_are_not_relevant(configured):
-    outcome, _ = on_embedded(configured(convention={"gain": "linear", "min_relevance": 2}))
+    outcome, _ = evaluated(configured(convention={"gain": "linear", "min_relevance": 2}))
     # a, of grade 2, is first; q2 has no relevant document and is left out.
     assert (at(outcome, 3)["ndcg"], at(outcome, 3)["no_relevant_queries"]) == (1.0, 1)
     assert outcome.convention == "standard gain=linear min_relevance=2"
@@ -59,21 +59,21 @@ def test_grades_below_the_least_relevant_one_are_not_relevant(configured):
 def test_excluded_documents_leave_the_lists_before_these_are_ranked(configured, tmp_path):
     path = written(tmp_path, "train.csv", "user_id,item_id\nq1,a\nq1,a\nq7,b\n")
     settings = configured(exclude={"path": path}, output=str(tmp_path / "out"))
-    outcome, told = on_embedded(settings)
+    outcome, told = evaluated(settings)
     assert dict(told)["excluded"] == f"1 results, by {path}"
     assert outcome.counts["excluded_results"] == 1
     assert (at(outcome, 1)["ndcg"], at(outcome, 1)["judged_rate"]) == (0.0, 1.0)
     excluded = only_night(tmp_path / "out").record["inputs"]["exclude"]
     assert excluded["files"] == [{"path": path, "size": len("user_id,item_id\nq1,a\nq1,a\nq7,b\n")}]
     settings = settings.model_copy(update={"engine": "embedded"})
-    assert checked_on_embedded(settings)[0]["counts"]["excluded_results"] == 1
+    assert checked(settings)[0]["counts"]["excluded_results"] == 1
 
 
 def test_ranks_do_not_cut_a_list_before_documents_leave_it(configured, tmp_path):
     ranked = "run,query_id,doc_id,score,rank\nr,q1,x,3,1\nr,q1,y,2,2\nr,q1,a,1,3\n"
     path = written(tmp_path, "r.csv", ranked)
     train = written(tmp_path, "train.csv", "query_id,doc_id\nq1,x\nq1,y\n")
-    outcome, _ = on_embedded(configured(results={"path": path}, exclude={"path": train}, cutoffs=[1]))
+    outcome, _ = evaluated(configured(results={"path": path}, exclude={"path": train}, cutoffs=[1]))
     # a is first once x and y have left; q2 has no results: the mean of 1 and 0.
     assert at(outcome, 1)["ndcg"] == 0.5
 
@@ -81,7 +81,7 @@ def test_ranks_do_not_cut_a_list_before_documents_leave_it(configured, tmp_path)
 def test_a_run_that_loses_all_its_documents_scores_0(configured, tmp_path):
     train = written(tmp_path, "train.csv", "query_id,doc_id\nq1,a\nq1,b\n")
     two = written(tmp_path, "two.txt", RUN.replace("bm25", "dense").replace("q1 Q0 a", "q1 Q0 c"))
-    outcome, _ = on_embedded(configured(results={"path": [two, str(tmp_path / "run.txt")]}, exclude={"path": train}))
+    outcome, _ = evaluated(configured(results={"path": [two, str(tmp_path / "run.txt")]}, exclude={"path": train}))
     scores = {row["run"]: (row["ndcg"], row["missing_queries"]) for row in outcome.dataset_scores if row["cutoff"] == 3}
     assert scores == {"bm25": (0.0, 2), "dense": (0.0, 1)}
 
@@ -90,17 +90,17 @@ def test_a_run_that_loses_all_its_documents_scores_0(configured, tmp_path):
 def test_a_table_that_excludes_every_result_of_a_judged_query_is_named(configured, tmp_path, rows, excluded):
     path = written(tmp_path, "train.csv", f"query_id,doc_id\n{rows}")
     with pytest.raises(InputError, match=f"exclude: .*, {excluded} results are excluded"):
-        on_embedded(configured(exclude={"path": path}))
+        evaluated(configured(exclude={"path": path}))
     # It is not the reason where none was judged before.
     other = written(tmp_path, "other.txt", "q8 0 a 2\n")
     with pytest.raises(InputError, match="none of 2 queries"):
-        on_embedded(configured(judgments={"path": other}, exclude={"path": path}))
+        evaluated(configured(judgments={"path": other}, exclude={"path": path}))
 
 
 def test_a_row_without_a_document_is_refused_in_what_is_excluded_too(configured, tmp_path):
     path = written(tmp_path, "train.csv", "user_id,item_id\nq1,a\nq1,\n")
     with pytest.raises(InputError, match=r"exclude: 1 row\(s\) without a doc_id, e\.g\. query_id=q1 doc_id=null"):
-        on_embedded(configured(exclude={"path": path}))
+        evaluated(configured(exclude={"path": path}))
 
 
 def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
@@ -108,9 +108,9 @@ def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_text(RUN, encoding="utf-8"))
     writer.start()
-    outcome, _ = on_embedded(configured(results={"path": str(pipe)}))
+    outcome, _ = evaluated(configured(results={"path": str(pipe)}))
     writer.join()
-    assert at(outcome, 3) | {"evaluation_id": ""} == at(on_embedded(configured())[0], 3) | {"evaluation_id": ""}
+    assert at(outcome, 3) | {"evaluation_id": ""} == at(evaluated(configured())[0], 3) | {"evaluation_id": ""}
 
 
 def test_runs_of_one_tag_are_told_apart_by_their_files(configured, tmp_path):
@@ -118,8 +118,8 @@ def test_runs_of_one_tag_are_told_apart_by_their_files(configured, tmp_path):
         written(tmp_path, f"{name}.run", RUN)
     paths = [str(tmp_path / f"{name}.run") for name in ("one", "two")]
     with pytest.raises(InputError, match=r"returned twice.*; if the 2 files are runs that share a name, --run-from f"):
-        on_embedded(configured(results={"path": paths}))
-    outcome, told = on_embedded(configured(results={"path": paths, "run_from": "file"}))
+        evaluated(configured(results={"path": paths}))
+    outcome, told = evaluated(configured(results={"path": paths, "run_from": "file"}))
     assert {row["run"] for row in outcome.dataset_scores} == {"one", "two"}
     assert QRELS.count("\n") == outcome.counts["judgments"]
     assert dict(told)["read"]

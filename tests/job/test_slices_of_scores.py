@@ -9,7 +9,7 @@ import statistics
 from unittest import mock
 
 import pytest
-from staying import command_line, returned
+from commands import command_line
 
 from ndcg_spark import config
 from ndcg_spark.errors import StorageError
@@ -175,7 +175,7 @@ def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder):
     paths = {name: {"path": str(folder / file)} for name, file in tables.items()}
     more = {"cutoffs": [1, 2], "engine": "embedded", "output": str(folder / "lost")}
     with pytest.raises(StorageError, match="19 of 20 rows of dataset_scores were read back"):
-        returned(evaluated_with_a_lost_row, config.validate({**paths, **more}, "test"))
+        evaluated_with_a_lost_row(config.validate({**paths, **more}, "test"))
     assert committed(str(folder / "lost")) == []
 
 

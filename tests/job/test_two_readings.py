@@ -6,7 +6,7 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from staying import command_line
+from commands import command_line
 
 QRELS = "q1 0 a 2\nq1 0 b 1\nq2 0 a 1\n"
 DISTANCES = "q1 Q0 a 1 0.1 r\nq1 Q0 b 2 0.2 r\nq2 Q0 a 1 0.3 r\nq2 Q0 c 2 0.4 r\n"

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from staying import command_line
+from commands import command_line
 
 OLD = "q1 Q0 a 1 3 r\nq1 Q0 b 2 2 r\nq2 Q0 c 1 1 r\n"
 NEW = "q1 Q0 b 1 3 r\nq1 Q0 a 2 2 r\nq3 Q0 c 1 1 r\n"
@@ -18,7 +18,7 @@ def folder(tmp_path):
 
 
 def run(folder, *arguments):
-    return command_line(*arguments, "--engine", "embedded", cwd=folder)
+    return command_line(*arguments, cwd=folder)
 
 
 def found(folder, *arguments):

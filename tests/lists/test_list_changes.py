@@ -1,16 +1,14 @@
 """How much lists changed: published values, plain Python, and the largest change that any judgments can cause."""
 
-import contextlib
-import io
 import itertools
 import math
 import random
 
 import pytest
-from embedded import examples_of
-from staying import returned
+from pyspark.errors import PySparkException
+from scored import examples_of
 
-from ndcg_spark import Convention, compare_lists, lists, open_session
+from ndcg_spark import Convention, compare_lists, lists
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.schemas import LIST_CHANGES
 
@@ -31,18 +29,14 @@ PUBLISHED = {
     ("abcde", "abc", 0.9, 5): (0.6, None, 1, 0.277273),
     ("abc", "", 0.9, 3): (0, 0, 0, 1),
 }
+pytestmark = pytest.mark.usefixtures("session")
 MEASURES = ("jaccard", "average_overlap", "rbo", "moved_discount")
-
-
-def _changes(new, old, cutoffs, convention, options):
-    open_session()
-    return [row.asDict() for row in compare_lists(new, old, cutoffs, convention, **options).collect()]
 
 
 def changes(new, old, cutoffs=5, convention="standard", **options):
     """The rows of two sets of lists, by query and cutoff."""
-    found = returned(_changes, new, old, cutoffs, convention, options)
-    return {(row["query_id"], row["cutoff"]): row for row in found}
+    rows = compare_lists(new, old, cutoffs, convention, **options).collect()
+    return {(row["query_id"], row["cutoff"]): row.asDict() for row in rows}
 
 
 @pytest.mark.parametrize("p", [0.5, 0.9, 0.98])
@@ -115,13 +109,13 @@ def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved(
 
 def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
     runs = {"one": {"q": ["a", "b"]}, "two": {"q": ["b", "a"]}, "three": {"q": ["a"], "u": ["z"]}}
-    found = returned(_changes, runs, "one", 2, "standard", {})
+    found = compare_lists(runs, "one", 2).collect()
     assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in found} == {
         ("two", "one", "q", 2),
         ("three", "one", "q", 1),
         ("three", "one", "u", 0),
     }
-    found = returned(_changes, runs, {"two": {"q": ["b", "c"]}}, 2, "standard", {})
+    found = compare_lists(runs, {"two": {"q": ["b", "c"]}}, 2).collect()
     assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in found] == [("two", "two", 1, 1)]
 
 
@@ -137,35 +131,18 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ConfigurationError, match="no run to compare: the two have a and b"):
         changes({"a": lists}, {"b": lists})
     rows = {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [2.0, 1.0]}
-    with pytest.raises(RuntimeError, match="document returned, or judged, twice"):
+    with pytest.raises(PySparkException, match="document returned, or judged, twice"):
         changes(rows, {"q": {"a": 1.0}})
 
 
-def test_the_example_of_the_docstring_runs(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, lists.__name__)
+def test_the_example_of_the_docstring_runs(session):
+    failed, attempted, said = examples_of(session, lists.__name__)
     assert (failed, attempted) == (0, 2), said
 
 
-def _plan(new, old):
-    open_session()
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        compare_lists(new, old, [5, 10]).explain()
-    return printed.getvalue().lower()
-
-
-def test_no_list_is_collected_and_no_python_runs():
-    plan = returned(_plan, {"q": {"a": 1.0}}, {"q": {"a": 2.0}})
+def test_no_list_is_collected_and_no_python_runs(capsys):
+    compare_lists({"q": {"a": 1.0}}, {"q": {"a": 2.0}}, [5, 10]).explain()
+    plan = capsys.readouterr().out.lower()
     assert "aggregate" in plan
     for word in ("collect_list", "array_agg", "udf", "python"):
         assert word not in plan, word
-
-
-@pytest.mark.spark
-def test_classic_spark_has_the_same_changes(spark):
-    new, old = {"q": ["b", "c", "a"], "u": ["z"]}, {"q": ["a", "b", "c", "d"], "v": ["z"]}
-    ours = {(row["query_id"], row["cutoff"]): row for row in _changes(new, old, [1, 3, 4], "standard", {})}
-    theirs = changes(new, old, [1, 3, 4])
-    assert ours.keys() == theirs.keys()
-    for key, row in theirs.items():
-        assert ours[key] == pytest.approx(row, abs=1e-12)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 import score
-from staying import returned
 
 
 @pytest.fixture(scope="session")
@@ -14,16 +13,16 @@ def seeds(request, thorough):
 
 
 @pytest.fixture(scope="session")
-def ours(seeds):
+def ours(session, seeds):
     """The scores of a preset on the embedded engine, computed when they are asked for."""
     return functools.cache(lambda preset: scored(preset, seeds, False))
 
 
 @pytest.fixture(scope="session")
-def measured(seeds):
+def measured(session, seeds):
     """The same with measures beside NDCG, for the presets whose tools have them."""
     return functools.cache(lambda preset: scored(preset, seeds, True))
 
 
 def scored(*arguments):
-    return json.loads(returned(score.scored, *arguments))
+    return json.loads(score.scored(*arguments))

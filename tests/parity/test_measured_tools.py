@@ -5,7 +5,7 @@ import pytest
 from score import case_for
 
 # What the tools warn of is theirs.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.embedded, pytest.mark.filterwarnings("ignore")]
 
 TOOLS = {
     "pytrec_eval": measured_tools.pytrec_eval,

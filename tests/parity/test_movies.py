@@ -6,8 +6,11 @@ from pathlib import Path
 
 import movies
 import pytest
+from scored import scored
 
 from ndcg_spark import Convention
+
+pytestmark = pytest.mark.embedded
 
 SAID = json.loads((Path(__file__).parents[1] / "golden" / "movies.json").read_text(encoding="utf-8"))
 
@@ -24,8 +27,8 @@ def tables():
     return _columns(movies.ratings(), "relevance"), {**_columns(returned, "score"), **by_rank}
 
 
-def scored(evaluate_embedded, convention):
-    found = evaluate_embedded(*tables(), movies.CUTOFFS, convention)
+def means(session, convention):
+    found = scored(session, *tables(), movies.CUTOFFS, convention)
     return {str(k): pytest.approx(found.mean(k)["ndcg"], abs=1e-12) for k in movies.CUTOFFS}
 
 
@@ -34,16 +37,16 @@ def said(preset):
 
 
 @pytest.mark.parametrize("preset", SAID)
-def test_a_preset_has_the_mean_that_its_tool_printed(evaluate_embedded, preset):
-    assert said(preset) == scored(evaluate_embedded, Convention.preset(preset))
+def test_a_preset_has_the_mean_that_its_tool_printed(session, preset):
+    assert said(preset) == means(session, Convention.preset(preset))
 
 
 @pytest.mark.parametrize("preset", movies.MEASURES)
-def test_a_preset_has_the_measures_that_its_tool_printed(evaluate_embedded, preset):
+def test_a_preset_has_the_measures_that_its_tool_printed(session, preset):
     # Of recommenders, only NDCG counts the users without predictions.
     convention = Convention.preset(preset).replace(**({"missing_query": "skip"} if preset == "recommenders" else {}))
     said = SAID[preset]["measures"]
-    found = evaluate_embedded(*tables(), movies.CUTOFFS, convention, measures=[*said])
+    found = scored(session, *tables(), movies.CUTOFFS, convention, measures=[*said])
     for name, values in said.items():
         assert {str(k): found.mean(k)[name] for k in movies.CUTOFFS} == pytest.approx(values, abs=1e-12), name
 
@@ -51,12 +54,12 @@ def test_a_preset_has_the_measures_that_its_tool_printed(evaluate_embedded, pres
 @pytest.mark.parametrize(
     ("preset", "ties"), [("replay", "doc_id_desc"), ("recommenders", "doc_id_asc"), ("recommenders", "doc_id_num_desc")]
 )
-def test_ids_in_another_order_give_another_mean(evaluate_embedded, preset, ties):
-    assert said(preset) != scored(evaluate_embedded, Convention.preset(preset).replace(ties=ties))
+def test_ids_in_another_order_give_another_mean(session, preset, ties):
+    assert said(preset) != means(session, Convention.preset(preset).replace(ties=ties))
 
 
-def test_ties_in_the_order_of_the_predictions_are_ties_by_a_rank_column(evaluate_embedded):
-    assert said("recommenders") == scored(evaluate_embedded, Convention.preset("recommenders").replace(ties="rank"))
+def test_ties_in_the_order_of_the_predictions_are_ties_by_a_rank_column(session):
+    assert said("recommenders") == means(session, Convention.preset("recommenders").replace(ties="rank"))
 
 
 @pytest.mark.parametrize("preset", movies.TOOLS)

@@ -7,7 +7,7 @@ import tools
 from score import case_for
 
 # What the tools warn of is theirs.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.embedded, pytest.mark.filterwarnings("ignore")]
 
 #: The tool of each preset, and how close its numbers are: torchmetrics computes in float32, BEIR prints 5 decimals.
 TOOLS = {
@@ -60,10 +60,11 @@ def test_a_preset_agrees_with_its_tool_for_every_query_and_cutoff(ours, seeds, p
         assert ours(preset)["mean"][str(k)] == pytest.approx(sum(scored) / len(scored), abs=close)
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("preset", ["mllib", "mllib_binary"])
-def test_mllib_agrees_with_its_presets(spark, ours, preset):
+def test_mllib_agrees_with_its_presets(session, ours, preset):
     case = case_for(preset, [0])
-    theirs = tools.mllib(spark, case, graded=preset == "mllib")
+    theirs = tools.mllib(session, case, graded=preset == "mllib")
     mine = ours(preset)["queries"]
     for query, values in theirs.items():
         for k, value in values.items():

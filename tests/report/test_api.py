@@ -8,13 +8,15 @@ from pathlib import Path
 import notebooks
 import pandas as pd
 import pytest
-from embedded import examples_of
+from commands import command_line
 from gated_nights import GATE, evaluated, settings
-from staying import command_line
+from scored import examples_of
 
 from ndcg_spark import explain, gate_night, read_scores, report_night
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import api
+
+pytestmark = pytest.mark.embedded
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +27,6 @@ def output(tmp_path_factory):
     found = evaluated(folder, first, settings(folder, "2026-11-02", worse=30, documents="all"))
     assert [night["verdict"] for night in found] == ["none", "fail"]
     return folder / "out"
-
-
-TOML = """
-[[gate.baseline]]
-night = "last_good"
-[[gate.check]]
-runs = ["hybrid"]
-cutoff = 3
-max_drop = 0.01
-"""
 
 
 def both(_, function, *arguments, **named):
@@ -48,26 +40,24 @@ def printed(output, *arguments):
     return command_line(*arguments, cwd=output.parent).stdout
 
 
-def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(evaluate_embedded, output):
+def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(session, output):
     toml = output.parent / "gate.toml"
     toml.write_text(
         '[[gate.baseline]]\nnight = "last_good"\n[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n'
     )
-    words, page, (verdict,), frame, table = evaluate_embedded.call(both, gate_night, str(output), {"gate": GATE})
+    words, page, (verdict,), frame, table = both(session, gate_night, str(output), {"gate": GATE})
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 5)
     assert words == printed(output, "gate", "out", "--config", "gate.toml").rstrip("\n")
     assert "<td" in page
     rows = list(csv.DictReader(io.StringIO(printed(output, "gate", "out", "--config", "gate.toml", "--format", "csv"))))
     assert [list(frame), table.column_names] == [list(rows[0])] * 2
     assert frame["value"].tolist() == [float(row["value"]) for row in rows]
-    assert evaluate_embedded.call(both, gate_night, str(output), toml)[2] == [verdict]
-    assert evaluate_embedded.call(both, gate_night, output, toml, date="2026-11-01")[2][0]["code"] == "no_baseline"
+    assert both(session, gate_night, str(output), toml)[2] == [verdict]
+    assert both(session, gate_night, output, toml, date="2026-11-01")[2][0]["code"] == "no_baseline"
 
 
-def test_a_query_in_python_is_explained_as_the_command_does(evaluate_embedded, output):
-    words, page, (value,), frame, _ = evaluate_embedded.call(
-        both, explain, str(output), query="q0", run="hybrid", cutoff=3
-    )
+def test_a_query_in_python_is_explained_as_the_command_does(session, output):
+    words, page, (value,), frame, _ = both(session, explain, str(output), query="q0", run="hybrid", cutoff=3)
     command = ("explain", "out", "--query", "q0", "--run", "hybrid", "--cutoff", "3")
     assert words == printed(output, *command).rstrip("\n")
     assert json.loads(printed(output, *command, "--format", "json")) == [value]
@@ -82,14 +72,14 @@ RUNS = {
 }
 
 
-def test_tables_are_explained_without_a_night(evaluate_embedded):
+def test_tables_are_explained_without_a_night(session):
     options = {"query": "q", "run": "new", "baseline": "old", "convention": "trec_eval"}
-    words, _, (value,), frame, _ = evaluate_embedded.call(both, explain, JUDGED, RUNS, **options)
+    words, _, (value,), frame, _ = both(session, explain, JUDGED, RUNS, **options)
     assert (value["run"], value["ndcg"], value["convention"]) == ("new", 1.0, "trec_eval")
     assert "Compared with old" in words
     assert frame["doc_id"].tolist() == ["a", "b"]
     clicks = {"q": ["a"]}
-    (value,) = evaluate_embedded.call(both, explain, clicks, {"q": ["b", "a"]}, query="q", relevance=1)[2]
+    (value,) = both(session, explain, clicks, {"q": ["b", "a"]}, query="q", relevance=1)[2]
     assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
 
 
@@ -117,8 +107,8 @@ def shown_tables(_, output):
     return [notebooks.shown(table) for table in (*tables, compared)], compared.to_pandas()
 
 
-def test_what_is_read_of_nights_shows_itself_in_a_notebook(evaluate_embedded, output):
-    (scores, evaluations, documents, compared), frame = evaluate_embedded.call(shown_tables, str(output))
+def test_what_is_read_of_nights_shows_itself_in_a_notebook(session, output):
+    (scores, evaluations, documents, compared), frame = shown_tables(session, str(output))
     assert scores.count("<tr>") == 2 * 2
     assert "2026-11-01" in scores
     assert "the first night" in evaluations
@@ -128,19 +118,19 @@ def test_what_is_read_of_nights_shows_itself_in_a_notebook(evaluate_embedded, ou
     assert frame["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
 
 
-def test_a_date_without_a_night_is_refused(evaluate_embedded, output):
+def test_a_date_without_a_night_is_refused(session, output):
     with pytest.raises(ConfigurationError, match="there is no night of 2026-10-01"):
-        evaluate_embedded.call(shown_of, str(output), date="2026-10-01")
+        shown_of(session, str(output), date="2026-10-01")
 
 
 def shown_of(_, output, **named):
     return notebooks.shown(read_scores(output, **named))
 
 
-def test_a_report_in_python_shows_the_page_and_writes_it(evaluate_embedded, output):
+def test_a_report_in_python_shows_the_page_and_writes_it(session, output):
     pytest.importorskip("vl_convert")
     file = output.parent / "report.html"
-    words, page, _, frame, _ = evaluate_embedded.call(both, report_night, str(output), file, date="2026-11-02")
+    words, page, _, frame, _ = both(session, report_night, str(output), file, date="2026-11-02")
     assert page.startswith("<iframe srcdoc=")
     assert page.count("<iframe") == 1
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -153,6 +143,6 @@ def test_slices_of_a_report_need_a_baseline(output):
         report_night(str(output), slices="slices.csv")
 
 
-def test_the_examples_of_the_docstrings_run(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, api.__name__)
+def test_the_examples_of_the_docstrings_run(session):
+    failed, attempted, said = examples_of(session, api.__name__)
     assert (failed, attempted >= 4) == (0, True), said

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 import pytest
-from staying import command_line
+from commands import command_line
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.report.console import printing

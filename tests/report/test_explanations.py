@@ -6,8 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from commands import command_line
 from pages import Page
-from staying import command_line
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -70,10 +70,7 @@ def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(fo
         ),
         (["--query", "wireless-mouse", "--baseline", "bm"], "baseline: no run is called 'bm'"),
         (["--query", "wireless-mouse", "--run", "bm25", "--baseline", "bm25"], "is the run itself"),
-        (
-            ["--query", "wireless-mouse", "--dataset", "shop"],
-            "(did you mean 'shop-search'?)",
-        ),
+        (["--query", "wireless-mouse", "--dataset", "shop"], "(did you mean 'shop-search'?)"),
         (["--query", "wireless-mouse", "--cutoff", "ten"], "invalid cutoff 'ten'"),
         (["--query", "wireless-mouse", "--format", "latex"], "unknown format 'latex'; choose table"),
     ],

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from evaluations import configuration, on_embedded
+from evaluations import configuration, evaluated
 from kept_nights import date, night
 
 from ndcg_spark.cli import app as cli
@@ -39,10 +39,7 @@ def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one(capsys, output):
         f"noted for the night {date(1)} of shop\nnoted for the night {date(1)} of web\n",
     )
     run(capsys, "note", output, date(1), "index rebuilt", "--dataset", "web")
-    assert notes(output) == {
-        ("shop", date(1)): ["new ranker"],
-        ("web", date(1)): ["new ranker", "index rebuilt"],
-    }
+    assert notes(output) == {("shop", date(1)): ["new ranker"], ("web", date(1)): ["new ranker", "index rebuilt"]}
 
 
 def test_a_trend_shows_notes(capsys, output):
@@ -56,9 +53,9 @@ def test_a_trend_shows_notes(capsys, output):
 
 def test_a_night_that_is_evaluated_again_keeps_its_notes(capsys, tmp_path):
     settings = configuration(tmp_path)(output=str(tmp_path / "out"))
-    on_embedded(settings)
+    evaluated(settings)
     run(capsys, "note", tmp_path / "out", "2026-11-20", "new ranker")
-    on_embedded(settings)
+    evaluated(settings)
     assert notes(tmp_path / "out") == {("default", "2026-11-20"): ["new ranker"]}
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import command_line
 from pages import Page
 from scipy import stats
-from staying import command_line
 
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.errors import ConfigurationError, StorageError

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import command_line
 from kept_nights import date, night
 from programs import forked
-from staying import command_line
 
 from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import dataset
-from staying import returned
 from tables import arrow_judgments, judgment, judgments, result, results
 
 from ndcg_spark import Convention, config
@@ -71,18 +70,18 @@ def listed(*scores):
     return [result(f"d{at}", score) for at, score in enumerate(scores)]
 
 
-def test_a_list_that_is_not_deeper_than_the_depth_is_kept_whole(evaluate_embedded):
-    found = evaluate_embedded.call(reached, 3, {"q": listed(1.0, 2.0), "one": listed(5.0)})
+def test_a_list_that_is_not_deeper_than_the_depth_is_kept_whole(session):
+    found = reached(session, 3, {"q": listed(1.0, 2.0), "one": listed(5.0)})
     assert found == {"q": (LOWEST, {"d0", "d1"}), "one": (LOWEST, {"d0"})}
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5, 10])
-def test_the_best_documents_reach_the_floor_and_few_others(evaluate_embedded, depth):
+def test_the_best_documents_reach_the_floor_and_few_others(session, depth):
     chance = random.Random(7)  # noqa: S311  # it makes test data
     # Of the second half, most scores tie.
     drawn = [[chance.gauss(0, 1) if at < 10 else chance.randint(-3, 3) for _ in range(200)] for at in range(20)]
     lists = {f"q{at}": listed(*map(float, scores)) for at, scores in enumerate(drawn)}
-    found = evaluate_embedded.call(reached, depth, lists)
+    found = reached(session, depth, lists)
     for name, rows in lists.items():
         floor, kept = found[name]
         last = sorted((row["score"] for row in rows), reverse=True)[depth - 1]
@@ -92,20 +91,20 @@ def test_the_best_documents_reach_the_floor_and_few_others(evaluate_embedded, de
     assert sum(of_distinct_scores) / 10 <= 4 * depth
 
 
-def test_a_bad_row_raises_no_floor(evaluate_embedded):
+def test_a_bad_row_raises_no_floor(session):
     bad = [result(f"n{at}", float("nan")) for at in range(50)] + [result(None, 9.0) for _ in range(50)]
-    floor, kept = evaluate_embedded.call(reached, 2, {"q": [*bad, *listed(*(float(at) for at in range(30)))]})["q"]
+    floor, kept = reached(session, 2, {"q": [*bad, *listed(*(float(at) for at in range(30)))]})["q"]
     assert floor <= 28.0
     assert {"d28", "d29"} <= kept
 
 
-def test_all_that_ties_with_the_floor_is_kept_as_scores_are_compared(evaluate_embedded):
+def test_all_that_ties_with_the_floor_is_kept_as_scores_are_compared(session):
     zeros = {"q": listed(*[0.0, -0.0] * 40, -1.0)}
-    assert evaluate_embedded.call(reached, 2, zeros)["q"] == (0.0, {f"d{at}" for at in range(80)})
+    assert reached(session, 2, zeros)["q"] == (0.0, {f"d{at}" for at in range(80)})
     # As floats these are equal.
     near = {"q": listed(*(2.0 + at * 1e-9 for at in range(80)), 1.0)}
-    assert len(evaluate_embedded.call(reached, 2, near)["q"][1]) < 80
-    assert len(evaluate_embedded.call(reached, 2, near, score_precision="float32")["q"][1]) == 80
+    assert len(reached(session, 2, near)["q"][1]) < 80
+    assert len(reached(session, 2, near, score_precision="float32")["q"][1]) == 80
 
 
 QUERIES, DEEP = 40, 60
@@ -173,7 +172,7 @@ def rounded(row):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_scores_and_counts_are_the_same_with_and_without_floors(files, options):
-    cut, whole = (returned(evaluated, None, files, options, least) for least in (0, LEAST_ROWS))
+    cut, whole = (evaluated(None, files, options, least) for least in (0, LEAST_ROWS))
     # Once for the scores, once for the documents.
     assert (cut[2], whole[2]) == (2, 0)
     assert cut[:2] == whole[:2]
@@ -186,7 +185,7 @@ def test_where_a_sample_says_that_nobody_judged_most_results_there_are_no_floors
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "results.parquet")
     graded = [judgment(f"d{n}", 1.0, f"q{n}") for n in range(judged)]
     pq.write_table(arrow_judgments(*graded), tmp_path / "judgments.parquet")
-    counts, (scores, _), used = returned(evaluated, None, tmp_path, {}, 0)
+    counts, (scores, _), used = evaluated(None, tmp_path, {}, 0)
     assert bool(used) == floors_used
     assert (counts["judged_queries"], len(scores)) == (judged, 2 * judged)
 
@@ -195,5 +194,5 @@ def test_a_document_that_was_returned_twice_is_found_as_without_floors(files, tm
     table = pq.read_table(files / "results.parquet")
     pq.write_table(pa.concat_tables([table, table.slice(200, 1)]), tmp_path / "results.parquet")
     shutil.copy(files / "judgments.parquet", tmp_path)
-    cut, whole = (returned(evaluated, None, tmp_path, {}, least, (1, 20)) for least in (0, LEAST_ROWS))
+    cut, whole = (evaluated(None, tmp_path, {}, least, (1, 20)) for least in (0, LEAST_ROWS))
     assert cut[:2] == whole[:2]

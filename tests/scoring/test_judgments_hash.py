@@ -1,13 +1,12 @@
 """A query's hash of its judgments: the same for the same judgments, whatever their order, format or company."""
 
-import json
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from programs import forked
+
+from ndcg_spark import config, read_scores
+from ndcg_spark.job import evaluate as job
 
 JUDGED = [
     ("q1", "a", 2),
@@ -20,34 +19,17 @@ JUDGED = [
 ]
 
 
-def hashes(folder, *names):
-    """For each file of judgments, the hash of every query, as an embedded session computes them."""
-    done = forked(_print_hashes, str(folder), *names, cwd=Path(folder))
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
-def _print_hashes(folder, *names):
-    import pandas as pd
-
-    from ndcg_spark import config
-    from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.evaluate import evaluate_on
-    from ndcg_spark.job.progress import Clock
-    from ndcg_spark.nights.api import read_scores
-
+def hashes(session, folder, *names):
+    """For each file of judgments, the hash of every query."""
     found = []
-    with open_engine("embedded") as engine:
-        for number, name in enumerate(names):
-            settings = {"judgments": {"path": name}, "results": {"path": "run.txt"}, "cutoffs": [1, 10]}
-            output = f"{folder}/out{number}"
-            evaluate_on(engine, config.validate({**settings, "output": output}, "test"), lambda *_: None, Clock())
-            rows: pd.DataFrame = read_scores(output, "query_scores", engine.session).toPandas()
-            assert (rows.groupby("query_id")["judgments_hash"].nunique() == 1).all()
-            found.append(
-                {query: str(value) for query, value in zip(rows["query_id"], rows["judgments_hash"], strict=True)}
-            )
-    print(json.dumps(found))  # noqa: T201  # it is a program
+    for name in names:
+        settings = {"judgments": {"path": str(folder / name)}, "results": {"path": str(folder / "run.txt")}}
+        output = str(folder / f"out of {name}")
+        job.evaluate(config.validate({**settings, "cutoffs": [1, 10], "output": output}, "test"), lambda *_: None)
+        rows = read_scores(output, "query_scores", session).select("query_id", "judgments_hash").distinct().collect()
+        assert len(rows) == len({query for query, _ in rows})
+        found.append(dict(map(tuple, rows)))
+    return found
 
 
 def text(folder, name, rows):
@@ -63,12 +45,14 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_format_and_order_gives_the_same_hash_and_every_change_another(folder):
+@pytest.mark.embedded
+def test_every_format_and_order_gives_the_same_hash_and_every_change_another(session, folder):
     columns = dict(zip(("query_id", "doc_id", "relevance"), zip(*JUDGED, strict=True), strict=True))
     pyarrow.csv.write_csv(pa.table(columns), folder / "qrels.csv")
     floats = pa.table({**columns, "relevance": [float(grade) for _, _, grade in JUDGED]})
     pq.write_table(floats.take(list(range(len(JUDGED)))[::-1]), folder / "qrels.parquet")
     first, *same, regraded, more, fewer = hashes(
+        session,
         folder,
         text(folder, "qrels.txt", JUDGED),
         "qrels.csv",

@@ -4,7 +4,9 @@ import itertools
 import random
 
 import pytest
+from pyspark.errors import PySparkException
 from reference_measures import measures, sorted_runs
+from scored import scored
 
 from ndcg_spark import Convention
 from ndcg_spark.convention.measures import MEASURES
@@ -67,11 +69,11 @@ UNDER = {
 
 
 @pytest.mark.parametrize("name", UNDER)
-def test_every_measure_is_that_of_its_definition_at_every_cutoff(evaluate_embedded, name):
+def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name):
     options, of = UNDER[name]
     judged, returned = cases(len(name))
     convention = Convention(**options).replace(no_relevant="zero")
-    found = evaluate_embedded(judged, returned, CUTOFFS, convention, measures=ALL)
+    found = scored(session, judged, returned, CUTOFFS, convention, measures=ALL)
     highest = options.get("max_grade", 1.0 if name == "binary" else 4.0)
     given = {"relevant_from": options.get("relevant_from", 1.0), "persistence": options.get("rbp_persistence", 0.8)}
     assert len(found.query_scores) == len(judged) * len(CUTOFFS)
@@ -87,11 +89,9 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(evaluate_embedd
         assert found.mean(cutoff)["relevant_queries"] == len(rows)
 
 
-def test_judged_documents_are_relevant_whatever_their_grade_where_a_convention_says_so(evaluate_embedded):
+def test_judged_documents_are_relevant_whatever_their_grade_where_a_convention_says_so(session):
     judged, returned = cases(5)
-    found = evaluate_embedded(
-        judged, returned, [3], Convention(relevant_from="judged"), measures=["precision", "recall"]
-    )
+    found = scored(session, judged, returned, [3], Convention(relevant_from="judged"), measures=["precision", "recall"])
     for row in found.query_scores:
         counting = dict.fromkeys(known(judged[row["query_id"]]), 1.0)
         if counting:
@@ -99,10 +99,10 @@ def test_judged_documents_are_relevant_whatever_their_grade_where_a_convention_s
             same(row, expected, ["precision", "recall"])
 
 
-def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(evaluate_embedded):
+def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session):
     judged, returned = cases(6)
     convention = Convention(max_grade="highest_of_query", no_relevant="zero")
-    found = evaluate_embedded(judged, returned, [4, None], convention, measures=["rbp", "err"])
+    found = scored(session, judged, returned, [4, None], convention, measures=["rbp", "err"])
     assert len({max(grades.values()) for grades in judged.values()}) > 2
     for row in found.query_scores:
         counting = known(judged[row["query_id"]])
@@ -111,20 +111,20 @@ def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(evaluate_embe
         same(row, expected, ["rbp", "rbp_residual", "err"])
 
 
-def test_the_query_itself_is_no_result_where_a_convention_says_so(evaluate_embedded):
+def test_the_query_itself_is_no_result_where_a_convention_says_so(session):
     judged, returned = {"q": {"a": 1.0, "q": 1.0}}, {"q": {"q": 3.0, "x": 2.0, "a": 1.0}}
     convention = Convention(exclude_query_as_document=True)
-    found = evaluate_embedded(judged, returned, [2], convention, measures=ALL).of("q", 2)
+    found = scored(session, judged, returned, [2], convention, measures=ALL).of("q", 2)
     same(found, measures(judged["q"], ["x", "a"], 2, highest=1.0))
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 3, None])
-def test_averaged_ties_are_the_expectation_over_all_orders(evaluate_embedded, cutoff):
+def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff):
     chance = random.Random(9)  # noqa: S311  # the same
     judged = {f"q{n}": {doc: chance.choice([0.0, 1.0, 3.0]) for doc in "abcd"} | {"e": 1.0} for n in range(8)}
     returned = {q: {doc: float(chance.randint(0, 1)) for doc in chance.sample("abcdexy", 5)} for q in judged}
     names = [name for name in ALL if MEASURES[name].averages]
-    found = evaluate_embedded(judged, returned, cutoff, Convention(ties="average"), measures=names)
+    found = scored(session, judged, returned, cutoff, Convention(ties="average"), measures=names)
     columns = ["precision", "recall", "rbp", "judged_share"]
     for query, scores in returned.items():
         orders = [
@@ -136,9 +136,9 @@ def test_averaged_ties_are_the_expectation_over_all_orders(evaluate_embedded, cu
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
-def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(evaluate_embedded, name):
+def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(session, name):
     with pytest.raises(ConventionError, match=f"measures: {name} needs one order of equal scores"):
-        evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 1, Convention(ties="average"), measures=[name])
+        scored(session, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 1, Convention(ties="average"), measures=[name])
 
 
 #: `answered` is an ordinary query, `empty` has no relevant document, and the run does not answer the last two.
@@ -149,10 +149,10 @@ RETURNED = {"answered": {"b": 2.0, "a": 1.0}, "empty": {"a": 1.0}}
 @pytest.mark.parametrize("missing_query", ["zero", "skip"])
 @pytest.mark.parametrize("no_relevant", ["skip", "zero", "one"])
 def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(
-    evaluate_embedded, missing_query, no_relevant
+    session, missing_query, no_relevant
 ):
     convention = Convention(missing_query=missing_query, no_relevant=no_relevant)
-    found = evaluate_embedded(JUDGED, RETURNED, [2, None], convention, measures=ALL)
+    found = scored(session, JUDGED, RETURNED, [2, None], convention, measures=ALL)
     #: What the ratios are where there is nothing to divide by, and whether the other measures count there.
     ratio = {"skip": None, "zero": 0.0, "one": 1.0}[no_relevant]
     for cutoff in (2, None):
@@ -181,22 +181,22 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
         ({"max_grade": 0.5}, "ERR@1", r"refuses \[relevance_above_max_grade\] judgments: grade\(s\) above max_grade"),
     ],
 )
-def test_what_a_convention_refuses_is_refused_for_measures(evaluate_embedded, options, measure, reason):
-    with pytest.raises(RuntimeError, match=reason):
-        evaluate_embedded(JUDGED, RETURNED, convention=Convention(**options), measures=measure)
+def test_what_a_convention_refuses_is_refused_for_measures(session, options, measure, reason):
+    with pytest.raises(PySparkException, match=reason):
+        scored(session, JUDGED, RETURNED, convention=Convention(**options), measures=measure)
 
 
-def test_a_query_can_have_gain_and_nothing_relevant(evaluate_embedded):
-    found = evaluate_embedded(
-        {"q": {"a": 1.0}, "r": {"a": 2.0}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}, measures="P(rel=2)@1 nDCG@1"
+def test_a_query_can_have_gain_and_nothing_relevant(session):
+    found = scored(
+        session, {"q": {"a": 1.0}, "r": {"a": 2.0}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}, measures="P(rel=2)@1 nDCG@1"
     )
     assert (found.of("q", 1)["ndcg"], found.of("q", 1)["precision"]) == (1.0, None)
     mean = found.mean(1)
     assert (mean["queries"], mean["relevant_queries"], mean["precision"]) == (2, 1, 1.0)
 
 
-def test_only_what_is_asked_for_has_values_and_ndcg_always_has(evaluate_embedded):
-    found = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 RBP@3 nDCG@3 Bpref")
+def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session):
+    found = scored(session, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 RBP@3 nDCG@3 Bpref")
     columns = {column for measure in MEASURES.values() for column in measure.values}
     valued = {row["cutoff"]: {name for name in columns if row[name] is not None} for row in found.query_scores}
     assert valued == {3: {"ndcg", "rbp", "rbp_residual"}, 5: {"ndcg", "precision"}, None: {"ndcg", "bpref"}}
@@ -204,14 +204,14 @@ def test_only_what_is_asked_for_has_values_and_ndcg_always_has(evaluate_embedded
         row["cutoff"]: {name for name in columns if row[name] is not None} for row in found.dataset_scores
     } == valued
     assert {row["relevant_queries"] for row in found.dataset_scores} == {1}
-    alone = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, [3, 5])
+    alone = scored(session, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, [3, 5])
     assert alone.query_scores[0].keys() == found.query_scores[0].keys()
     assert {row["relevant_queries"] for row in alone.dataset_scores} == {None}
-    mixed = evaluate_embedded({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 nDCG@3")
+    mixed = scored(session, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 nDCG@3")
     assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
 
 
-def test_datasets_and_runs_are_apart_and_share_the_highest_grade(evaluate_embedded):
+def test_datasets_and_runs_are_apart_and_share_the_highest_grade(session):
     judged = {
         "dataset": ["web", "web", "shop", "idle"],
         "query_id": ["q", "q", "q", "p"],
@@ -225,7 +225,7 @@ def test_datasets_and_runs_are_apart_and_share_the_highest_grade(evaluate_embedd
         "doc_id": ["b", "a", "a", "a", "a"],
         "score": [2.0, 1.0, 1.0, 1.0, 1.0],
     }
-    found = evaluate_embedded(judged, returned, [2], measures=["precision", "rr", "rbp"])
+    found = scored(session, judged, returned, [2], measures=["precision", "rr", "rbp"])
     names = ("precision", "rr", "rbp", "relevant_queries")
     means = {(row["dataset"], row["run"]): [row[name] for name in names] for row in found.dataset_scores}
     assert means == {
@@ -237,20 +237,20 @@ def test_datasets_and_runs_are_apart_and_share_the_highest_grade(evaluate_embedd
 
 
 @pytest.mark.parametrize("name", ["precision", "ap", "judged"])
-def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(evaluate_embedded, name):
+def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(session, name):
     twice = {"run": ["r"] * 2, "query_id": ["q"] * 2, "doc_id": ["a"] * 2, "score": [2.0, 1.0]}
-    with pytest.raises(RuntimeError, match=r"refuses \[returned_twice\]"):
-        evaluate_embedded({"q": {"a": 1.0}}, twice, 5, measures=[name])
+    with pytest.raises(PySparkException, match=r"refuses \[returned_twice\]"):
+        scored(session, {"q": {"a": 1.0}}, twice, 5, measures=[name])
 
 
-def test_a_document_that_is_returned_twice_can_count_once(evaluate_embedded):
+def test_a_document_that_is_returned_twice_can_count_once(session):
     twice = {"run": ["r"] * 3, "query_id": ["q"] * 3, "doc_id": ["x", "a", "a"], "score": [3.0, 2.0, 1.0]}
-    found = evaluate_embedded({"q": {"a": 1.0}}, twice, None, Convention(duplicates="best"), measures=ALL)
+    found = scored(session, {"q": {"a": 1.0}}, twice, None, Convention(duplicates="best"), measures=ALL)
     same(found.of("q", None), measures({"a": 1.0}, ["x", "a"], None, highest=1.0))
 
 
-def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(evaluate_embedded):
+def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session):
     twice = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "b"], "relevance": [4.0, 1.0, 2.0]}
     convention = Convention(judgment_duplicates="min")
-    found = evaluate_embedded(twice, {"q": {"a": 2.0, "b": 1.0}}, 2, convention, measures=["rbp", "err"])
+    found = scored(session, twice, {"q": {"a": 2.0, "b": 1.0}}, 2, convention, measures=["rbp", "err"])
     same(found.of("q", 2), measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0), ["rbp", "err"])

@@ -1,23 +1,21 @@
-"""What holds for any rankings, against the reference in plain Python."""
+"""What holds for any rankings: every value of every option is computed as plain Python has it (support/oracle.py)."""
 
 import collections
 import contextlib
 import random
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import ndcg, scores
-from tables import arrow_judgments, arrow_results, judgment, result, tables_for
+from scored import queries
+from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.errors import ConventionError
 
 CUTOFFS = [1, 2, 5, None]
-REFUSING = {("no_relevant", "error"), ("missing_query", "error")}
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
 
 #: Grades and scores; few scores, so many ties.
@@ -26,7 +24,12 @@ VALUES = [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0], [-1.0, -0.0, 0.0, 0.5, 2.0]
 QUERY = st.tuples(*(st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(v), min_size=1) for v in VALUES))
 #: Many queries at once: an evaluation costs the same for one.
 QUERIES = st.lists(QUERY, min_size=5, max_size=12)
-#: The values of every option, but those that refuse queries which `tables_for` has.
+# The engine is one for all.
+few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+
+#: These fail a plan (test_evaluation.py).
+REFUSING = {("no_relevant", "error"), ("missing_query", "error")}
+#: The values of every option, but those that refuse queries which `random_lists` has.
 OPTION_VALUES = {
     option: [value for value in known.words if (option, value) not in REFUSING]
     + {
@@ -37,111 +40,110 @@ OPTION_VALUES = {
     }.get(option, [])
     for option, known in OPTIONS.items()
 }
-# The engine is one for all.
-few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
-
-Queries = list[tuple[dict[str, float], dict[str, float]]]
 
 
-def as_tables(queries: Queries, **runs: Queries) -> tuple[pa.Table, pa.Table]:
-    """The judgments of the queries, and their results as the run r beside those of other runs."""
-    judged = [judgment(d, g, f"q{n}") for n, (grades, _) in enumerate(queries) for d, g in grades.items()]
-    returned = [
-        result(d, s, f"q{n}", run)
-        for run, listed in {"r": queries, **runs}.items()
-        for n, (_, scores) in enumerate(listed)
-        for d, s in scores.items()
-    ]
-    return arrow_judgments(*judged), arrow_results(*returned)
+def conventions(count):
+    """Random conventions, so many or more, until every value of every option is in one of them."""
+    chance = random.Random(1)  # noqa: S311  # conventions that repeat are what is wanted
+    # Its gain is a constant that lists are sorted by.
+    yield Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")
+    unseen = {(option, str(value)) for option, values in OPTION_VALUES.items() for value in values}
+    while count > 0 or unseen:
+        options = {option: chance.choice(values) for option, values in OPTION_VALUES.items()}
+        has = {(option, str(value)) for option, value in options.items()}
+        # Most options contradict each other.
+        with contextlib.suppress(ConventionError):
+            if not unseen or has & unseen:
+                yield Convention(**options)
+                unseen, count = unseen - has, count - 1
 
 
-def by_key(rows: list[Any]) -> dict[tuple[str, str, int | None], float | None]:
-    return {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
+def random_lists(convention, seed, count=15):
+    """Rows of lists with ties, of two runs, and all that a convention takes: repeated rows, negative grades."""
+    chance = random.Random(seed)  # noqa: S311  # it makes test data
+    grades = [0.0, 0.0, 1.0, 2.0, 4.0, *([] if convention.negative == "error" else [-1.0])]
+    documents = [*"abcdé", "9", "10", "007", "12345678901234567890"]
+    judged, returned = [], []
+    for number in range(count):
+        query = f"q{number}"
+        pool = chance.sample([*documents, query], 6)
+        pool += pool[:2] if convention.judgment_duplicates != "error" else []
+        judged += (judgment(doc, 0.0 if number % 7 == 0 else chance.choice(grades), query) for doc in pool)
+        for run in ("r", "s"):
+            listed = chance.sample([*documents, query], chance.randint(0, 8))
+            listed += listed[:2] if convention.duplicates == "best" else []
+            ranks = chance.sample(range(1, 12), len(listed))
+            values = [chance.choice([-0.0, 0.0, 0.1, 0.1 + 1e-9, 2.0]) for _ in listed]
+            returned += (result(d, s, query, run, rank=r) for d, s, r in zip(listed, values, ranks, strict=True))
+    chance.shuffle(returned)
+    return judged, returned
 
 
-def defined(queries: Queries, number: int, cutoff: int | None, gain: str) -> Any:
-    """What the definition gives a query."""
-    grades, scores = queries[number]
-    expected = ndcg(grades, scores, cutoff, Convention(gain=gain))
-    return None if expected is None else pytest.approx(expected, abs=1e-12)
+def dealt(session, judged, returned):
+    """As tables whose rows are dealt out in turn, as they are without keys, so that a list is in several partitions."""
+    return judgments(session, judged).repartition(2), results(session, returned).repartition(3)
+
+
+@pytest.mark.slow
+def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitions_of_the_rows(session, thorough):
+    chance = random.Random(2)  # noqa: S311  # it chooses cutoffs
+    for seed, convention in enumerate(conventions(100 if thorough else 20)):
+        # Without the whole ranking, lists are cut.
+        cutoffs = chance.choice([[1, 3], [2, 8, None], [None], [20]])
+        judged, returned = random_lists(convention, seed)
+        given, listed = collections.defaultdict(list), collections.defaultdict(list)
+        for row in judged:
+            given[row["query_id"]].append(row)
+        for row in returned:
+            listed[row["run"], row["query_id"]].append(row)
+        found = evaluate(*dealt(session, judged, returned), cutoffs, convention).query_scores.collect()
+        assert len(found) == 2 * len(given) * len(cutoffs)
+        for row in found:
+            lists = given[row["query_id"]], listed[row["run"], row["query_id"]]
+            expected = scores(*lists, row["cutoff"], convention)
+            if 0 < abs(expected["ideal_dcg"]) < 1e-9 or 0 < abs(row["ideal_dcg"]) < 1e-9:
+                # Negative gains can sum to nearly 0, by which nothing is divided here.
+                del expected["status"], expected["ndcg"]
+            assert {name: row[name] for name in expected} == {
+                name: pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
+                for name, value in expected.items()
+            }, (convention.label, row)
 
 
 @few
 @given(QUERIES, st.sampled_from([-8.0, 0.25, 1024.0]), st.randoms(use_true_random=False))
 @pytest.mark.parametrize("gain", ["exp2", "linear"])
-def test_a_score_is_that_of_the_definition_with_any_constant_added_and_rows_in_any_order_and_1_in_the_ideal_order(
-    evaluate_embedded, gain, queries, constant, chance
+def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_rows_and_is_1_in_the_ideal_order(
+    session, gain, lists, constant, chance
 ):
-    moved = [(judged, {d: s + constant for d, s in returned.items()}) for judged, returned in queries]
-    ideal = [(judged, judged) for judged, _ in queries]
-    tables = [
-        table.take(chance.sample(range(len(table)), len(table)))
-        for table in as_tables(queries, moved=moved, ideal=ideal)
+    moved = [(judged, {d: s + constant for d, s in returned.items()}) for judged, returned in lists]
+    ideal = [(judged, judged) for judged, _ in lists]
+    judged = [judgment(d, g, f"q{n}") for n, (grades, _) in enumerate(lists) for d, g in grades.items()]
+    returned = [
+        result(d, s, f"q{n}", run)
+        for run, of in {"r": lists, "moved": moved, "ideal": ideal}.items()
+        for n, (_, values) in enumerate(of)
+        for d, s in values.items()
     ]
-    found = by_key(evaluate_embedded.queries(*tables, CUTOFFS, Convention(gain=gain)).query_scores)
-    assert len(found) == 3 * len(queries) * len(CUTOFFS)
-    for number in range(len(queries)):
+    chance.shuffle(judged)
+    chance.shuffle(returned)
+    rows = evaluate(*dealt(session, judged, returned), CUTOFFS, Convention(gain=gain)).query_scores.collect()
+    found = {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
+    assert len(found) == 3 * len(lists) * len(CUTOFFS)
+    for number, query in enumerate(lists):
         for cutoff in CUTOFFS:
             score, of_moved, of_ideal = (found[run, f"q{number}", cutoff] for run in ("r", "moved", "ideal"))
-            assert score == of_moved == defined(queries, number, cutoff, gain)
+            expected = ndcg(*query, cutoff, Convention(gain=gain))
+            assert score == of_moved == (expected if expected is None else pytest.approx(expected, abs=1e-12))
             assert score is None or 0 <= score <= 1 + 1e-12
             assert of_ideal is None or of_ideal == pytest.approx(1, abs=1e-12)
 
 
-def conventions(seed, count):
-    """Random conventions and cutoffs, after one whose gain is a constant that lists are sorted by."""
-    chance = random.Random(seed)  # noqa: S311  # conventions that repeat are what is wanted
-    found = [Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")]
-    while len(found) < count:
-        with contextlib.suppress(ConventionError):  # most options contradict each other
-            found.append(Convention(**{name: chance.choice(values) for name, values in OPTION_VALUES.items()}))
-    return [(convention, chance.choice([[1, 3], [2, 8, None], [None], [20]])) for convention in found]
-
-
-def differing(rows, judged, returned, convention):
-    """The rows whose scores are not those of the definition."""
-    given, listed = collections.defaultdict(list), collections.defaultdict(list)
-    for row in judged.to_pylist():
-        given[row["query_id"]].append(row)
-    for row in returned.to_pylist():
-        listed[row["run"], row["query_id"]].append(row)
-    for row in rows:
-        query = given[row["query_id"]], listed[row["run"], row["query_id"]]
-        dcg, ideal, ndcg = scores(*query, row["cutoff"], convention)
-        expected = [dcg, ideal, ndcg]
-        # Negative gains can sum to nearly 0, by which nothing is divided here.
-        columns = ("dcg", "ideal_dcg", "ndcg")[: 2 if 0 < abs(ideal) < 1e-9 or 0 < abs(row["ideal_dcg"]) < 1e-9 else 3]
-        if [row[name] for name in columns] != pytest.approx(expected[: len(columns)], abs=1e-9):
-            yield convention.label, row, expected
-
-
-@pytest.mark.slow
-def test_every_convention_gives_the_scores_of_its_definition(evaluate_embedded, thorough):
-    for seed, (convention, cutoffs) in enumerate(conventions(1, 400 if thorough else 40)):
-        judged, returned = tables_for(convention, 15, seed)
-        rows = evaluate_embedded.queries(judged, returned, cutoffs, convention).query_scores
-        assert len(rows) == 2 * 15 * len(cutoffs)
-        assert not list(differing(rows, judged, returned, convention))
-
-
-@pytest.mark.slow
-def test_every_convention_gives_them_on_classic_spark_whatever_the_partitions_of_the_rows(spark, thorough):
-    for seed, (convention, cutoffs) in enumerate(conventions(2, 80 if thorough else 5)):
-        judged, returned = tables_for(convention, 15, seed)
-        # Without keys, rows are dealt out in turn, so that a list is in several partitions.
-        dealt = spark.createDataFrame(judged).repartition(3), spark.createDataFrame(returned).repartition(5)
-        rows = evaluate(*dealt, cutoffs, convention).query_scores.collect()
-        assert len(rows) == 2 * 15 * len(cutoffs)
-        assert not list(differing(rows, judged, returned, convention))
-
-
-def test_a_relevant_document_counts_exactly_up_to_the_cutoff_it_stands_at(evaluate_embedded):
+def test_a_relevant_document_counts_exactly_up_to_the_cutoff_it_stands_at(session):
     places, beyond = range(1, 13), 3
     documents = {at: [f"d{place:02}" for place in range(1, at + beyond + 1)] for at in places}
-    judged = arrow_judgments(*(judgment(documents[at][-beyond - 1], query_id=f"{at}") for at in places))
-    returned = arrow_results(
-        *(result(doc, -float(n), f"{at}") for at, docs in documents.items() for n, doc in enumerate(docs))
-    )
-    rows = evaluate_embedded.queries(judged, returned, [*places]).query_scores
+    judged = [judgment(documents[at][-beyond - 1], query_id=f"{at}") for at in places]
+    returned = [result(doc, -float(n), f"{at}") for at, docs in documents.items() for n, doc in enumerate(docs)]
+    rows = queries(session, judged, returned, [*places]).query_scores
     assert len(rows) == len(places) ** 2
     assert all((row["ndcg"] > 0) == (row["cutoff"] >= int(row["query_id"])) for row in rows)

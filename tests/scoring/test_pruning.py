@@ -1,6 +1,7 @@
 """What ranks tell of the results that can matter, and that nothing changes where those that cannot are left out."""
 
 import pytest
+from chispa import assert_approx_df_equality
 from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
@@ -41,46 +42,46 @@ def named(*lists):
     return {f"q{each}": listed(*each) if isinstance(each, tuple) else listed(each) for each in lists}
 
 
-def test_a_list_with_a_rank_for_every_place_and_scores_in_that_order_is_settled(evaluate_embedded):
+def test_a_list_with_a_rank_for_every_place_and_scores_in_that_order_is_settled(session):
     lists = named([1, 2, 3], [3, 1, 2], [2, 1], [1], [1, 1, 9])
-    assert evaluate_embedded.call(untrusted, lists) == []
-    assert evaluate_embedded.call(untrusted, lists, order="rank") == []
+    assert untrusted(session, lists) == []
+    assert untrusted(session, lists, order="rank") == []
 
 
-def test_a_list_with_too_few_ranks_is_not_trusted(evaluate_embedded):
+def test_a_list_with_too_few_ranks_is_not_trusted(session):
     lists = named([1, 3], [2, 3, 4], [0, 7, 8])
-    assert evaluate_embedded.call(untrusted, lists) == sorted(lists)
+    assert untrusted(session, lists) == sorted(lists)
 
 
-def test_a_list_whose_scores_are_not_in_the_order_of_its_ranks_is_not_trusted(evaluate_embedded):
+def test_a_list_whose_scores_are_not_in_the_order_of_its_ranks_is_not_trusted(session):
     scores = [[3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 2.0], [1.0, 0.0, -0.0], [2.0, -0.0, 0.0]]
     lists = named(*(([1, 2, 3], each) for each in scores))
-    assert evaluate_embedded.call(untrusted, lists) == sorted(lists)
-    assert evaluate_embedded.call(untrusted, lists, order="rank") == []
+    assert untrusted(session, lists) == sorted(lists)
+    assert untrusted(session, lists, order="rank") == []
 
 
-def test_a_tie_across_the_depth_is_settled_where_ranks_break_ties(evaluate_embedded):
-    assert evaluate_embedded.call(untrusted, named(([1, 2, 3], [3.0, 2.0, 2.0])), ties="rank") == []
+def test_a_tie_across_the_depth_is_settled_where_ranks_break_ties(session):
+    assert untrusted(session, named(([1, 2, 3], [3.0, 2.0, 2.0])), ties="rank") == []
 
 
-def test_scores_that_a_float_cannot_tell_apart_tie_where_they_are_compared_as_floats(evaluate_embedded):
+def test_scores_that_a_float_cannot_tell_apart_tie_where_they_are_compared_as_floats(session):
     lists = named(([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]))
-    assert evaluate_embedded.call(untrusted, lists) == []
-    assert evaluate_embedded.call(untrusted, lists, score_precision="float32") == [*lists]
+    assert untrusted(session, lists) == []
+    assert untrusted(session, lists, score_precision="float32") == [*lists]
 
 
-def test_a_rank_that_is_null_is_below_every_depth_and_a_bad_row_is_none(evaluate_embedded):
+def test_a_rank_that_is_null_is_below_every_depth_and_a_bad_row_is_none(session):
     lists = {
         "q in order": listed([1, 2, None], [3.0, 2.0, 1.0]),
         "q better below": listed([1, 2, None], [3.0, 2.0, 4.0]),
         "q bad below": listed([1, 2, 3], [3.0, 2.0, float("nan")]),
         "q bad above": listed([1, 2, 3], [3.0, None, 1.0]),
     }
-    assert evaluate_embedded.call(untrusted, lists) == ["q bad above", "q better below"]
+    assert untrusted(session, lists) == ["q bad above", "q better below"]
 
 
-def test_a_query_that_nobody_judged_is_not_kept_for_its_order(evaluate_embedded):
-    assert evaluate_embedded.call(untrusted, {"q": listed([1, 2]), "not judged": listed([5, 6])}) == []
+def test_a_query_that_nobody_judged_is_not_kept_for_its_order(session):
+    assert untrusted(session, {"q": listed([1, 2]), "not judged": listed([5, 6])}) == []
 
 
 def kept_of_runs(session):
@@ -96,8 +97,8 @@ def kept_of_runs(session):
     return found, {(row["run"], row["query_id"]): row["count"] for row in counts}
 
 
-def test_a_list_of_one_run_is_kept_whole_and_the_same_query_of_another_is_not(evaluate_embedded):
-    found, counts = evaluate_embedded.call(kept_of_runs)
+def test_a_list_of_one_run_is_kept_whole_and_the_same_query_of_another_is_not(session):
+    found, counts = kept_of_runs(session)
     assert found == Untrusted(lists=(("bad", "q1"),))
     assert counts == {("good", "q1"): DEPTH, ("bad", "q1"): 3, ("bad", "q2"): DEPTH}
 
@@ -106,20 +107,20 @@ def test_a_list_of_one_run_is_kept_whole_and_the_same_query_of_another_is_not(ev
 BEYOND = [result("d", rank=DEPTH + 1, run=run) for run in ("a", "b")]
 
 
-def test_a_run_of_which_too_many_lists_are_untrusted_is_kept_whole(evaluate_embedded):
+def test_a_run_of_which_too_many_lists_are_untrusted_is_kept_whole(session):
     assert untrusted_of([("a", 0, []), ("b", 2, ["q1"])]) == Untrusted(("b",), ())
     full = ["q"] * MOST_NAMED
     runs = [(f"run{number:02}", MOST_NAMED, full) for number in range(MOST_NAMED_IN_ALL // MOST_NAMED + 1)]
     found = untrusted_of([*runs, ("small", 1, ["q1"])])
     assert found.runs == ("run09", "run10")
     assert len(found.lists) == 1 + 9 * MOST_NAMED
-    assert evaluate_embedded.call(kept, BEYOND, Untrusted(runs=("b",))) == [("b", "d")]
+    assert kept(session, BEYOND, Untrusted(runs=("b",))) == [("b", "d")]
 
 
-def test_where_too_many_runs_are_kept_whole_everything_is(evaluate_embedded):
+def test_where_too_many_runs_are_kept_whole_everything_is(session):
     many = tuple(f"run{number}" for number in range(MOST_RUNS + 1))
-    assert evaluate_embedded.call(kept, BEYOND, Untrusted(runs=many)) == [("a", "d"), ("b", "d")]
-    assert evaluate_embedded.call(kept, BEYOND, Untrusted(runs=many[1:])) == []
+    assert kept(session, BEYOND, Untrusted(runs=many)) == [("a", "d"), ("b", "d")]
+    assert kept(session, BEYOND, Untrusted(runs=many[1:])) == []
 
 
 @pytest.mark.parametrize(
@@ -148,45 +149,20 @@ OPTIONS = [
 QUERIES = 60
 
 
-def tables_of_random_lists(session, options):
-    # Where ranks are the order, each is given once.
-    rows = random_rows(QUERIES, ranks_repeat="order" not in options)
-    judged = judgments(session, [judgment(d, grade, f"q{n}") for n in range(QUERIES) for d, grade in GRADES.items()])
-    return judged, results(session, list(rows))
-
-
-def scores_of(judged, returned, options):
-    columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
-    rows = evaluate(judged, returned, [1, DEPTH], Convention(**options)).query_scores.select(columns).collect()
-    return sorted(tuple(row) for row in rows)
-
-
-def pruned(session, options):
-    """The lists that are not trusted, how many rows are left out, and the scores of the others."""
-    judged, returned = tables_of_random_lists(session, options)
-    pruning = pruning_of(Convention(**options), [1, DEPTH], returned.columns)
-    queries = judged.select("query_id").distinct()
-    found = count_results(returned, F.lit(None).cast("string"), queries, pruning).untrusted
-    left = pruning.kept(returned, found)
-    return sorted(found.lists), returned.count() - left.count(), scores_of(judged, left, options)
-
-
-def unpruned(session, options):
-    return scores_of(*tables_of_random_lists(session, options), options)
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_scores_are_the_same_with_and_without_what_is_left_out(evaluate_embedded, options):
-    lists, left_out, scores = evaluate_embedded.call(pruned, options)
-    assert 0 < len(lists) < QUERIES or options.get("order") == "rank"
-    assert left_out > 0
-    assert scores == evaluate_embedded.call(unpruned, options)
-    assert len(scores) == 2 * QUERIES
-
-
-def test_classic_spark_leaves_the_same_out_and_has_the_same_scores(spark, evaluate_embedded):
-    lists, left_out, scores = pruned(spark, {})
-    assert (lists, left_out) == evaluate_embedded.call(pruned, {})[:2]
-    expected = evaluate_embedded.call(unpruned, {})
-    assert [row[:4] for row in scores] == [row[:4] for row in expected]
-    assert [row[4:] for row in scores] == [pytest.approx(row[4:], abs=1e-12) for row in expected]
+def test_scores_are_the_same_with_and_without_what_is_left_out(session, options):
+    # Where ranks are the order, each is given once.
+    rows, convention = random_rows(QUERIES, ranks_repeat="order" not in options), Convention(**options)
+    judged = judgments(session, [judgment(d, grade, f"q{n}") for n in range(QUERIES) for d, grade in GRADES.items()])
+    returned = results(session, list(rows))
+    pruning = pruning_of(convention, [1, DEPTH], returned.columns)
+    found = count_results(returned, F.lit(None).cast("string"), judged.select("query_id").distinct(), pruning).untrusted
+    left = pruning.kept(returned, found)
+    assert 0 < len(found.lists) < QUERIES or options.get("order") == "rank"
+    assert 0 < left.count() < returned.count()
+    columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
+    pruned, whole = (
+        evaluate(judged, table, [1, DEPTH], convention).query_scores.select(columns) for table in (left, returned)
+    )
+    assert whole.count() == 2 * QUERIES
+    assert_approx_df_equality(pruned, whole, 1e-12, ignore_nullable=True, ignore_row_order=True)

@@ -6,11 +6,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from programs import called, command_line
+from commands import command_line
+from scored import scored
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.casting import conform
-from ndcg_spark.engine import open_engine
 from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
@@ -35,19 +35,8 @@ WHOLE = {"map": "ap", "recip_rank": "rr", "bpref": "bpref", "rbp": "rbp", "rbp_r
 
 
 def scores_of(judgments, results, *options):
-    """The dataset scores that the command prints with --format json, on the embedded engine."""
-    arguments = [
-        "evaluate",
-        "--judgments",
-        str(judgments),
-        "--results",
-        str(results),
-        "--engine",
-        "embedded",
-        "--format",
-        "json",
-    ]
-    done = command_line(*arguments, *options, cwd=Path.cwd())
+    """The dataset scores that the command prints with --format json."""
+    done = command_line("evaluate", judgments, results, "--format", "json", *options, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["dataset_scores"]
 
@@ -77,8 +66,8 @@ def test_trec_deep_learning_2019_has_its_published_score(shared_data):
     assert [f"{row['ndcg']:.4f}" for row in rows] == ["0.4973"]
 
 
-def scores_like(folder, output, deepest=1000):
-    """What trec_eval printed down to a cutoff, and what we find on a session that runs or on the embedded engine."""
+def scores_like(engine, folder, output, deepest):
+    """What trec_eval printed down to a cutoff, and what we find."""
     qrels, run, convention = TREC_EVAL_TESTS[output]
     printed = defaultdict(dict)
     for line in (folder / output).read_text(encoding="utf-8").splitlines():
@@ -86,30 +75,22 @@ def scores_like(folder, output, deepest=1000):
         if measure.startswith("ndcg_cut_") and int(measure.removeprefix("ndcg_cut_")) <= deepest:
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
     found = defaultdict(dict)
-    with open_engine() as engine:
-        judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]), [str(folder / qrels)])
-        returned = read_results(engine, ResultsConfig(path=[str(folder / run)]), [str(folder / run)])
-        tables = conform(judged.table, JUDGMENTS, "judgments"), conform(returned.table, RESULTS, "results")
-        scores = evaluate(*tables, sorted(printed["all"]), convention)
-        for row in scores.query_scores.where("ndcg is not null").collect():
-            found[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
-        found["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
+    judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]), [str(folder / qrels)])
+    returned = read_results(engine, ResultsConfig(path=[str(folder / run)]), [str(folder / run)])
+    tables = conform(judged.table, JUDGMENTS, "judgments"), conform(returned.table, RESULTS, "results")
+    scores = evaluate(*tables, sorted(printed["all"]), convention)
+    for row in scores.query_scores.where("ndcg is not null").collect():
+        found[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
+    found["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
     return printed, found
 
 
 @pytest.mark.parametrize("output", TREC_EVAL_TESTS)
-def test_trec_eval_prints_the_same_for_its_own_tests(shared_data, output):
-    check_same(*called(scores_like, shared_data / "trec-eval-tests", output))
-
-
-def test_so_it_does_as_classic_spark_computes_them(spark, shared_data):
-    assert spark
-    check_same(*scores_like(shared_data / "trec-eval-tests", "out.test.aqc", deepest=10))
-
-
-def check_same(printed, found):
-    expected = {query: values for query, values in printed.items() if query == "all" or query in found}
-    assert found == expected
+def test_trec_eval_prints_the_same_for_its_own_tests(engine, shared_data, output):
+    # A plan of a thousand cutoffs takes classic Spark minutes.
+    deepest = 1000 if engine.kind == "embedded" else 10
+    printed, found = scores_like(engine, shared_data / "trec-eval-tests", output, deepest)
+    assert found == {query: values for query, values in printed.items() if query == "all" or query in found}
     assert len(printed) == len(found)
 
 
@@ -121,7 +102,7 @@ def column_of(line):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("output", TREC_EVAL_TESTS)
-def test_trec_eval_prints_the_same_measures_for_its_own_tests(evaluate_embedded, shared_data, output):
+def test_trec_eval_prints_the_same_measures_for_its_own_tests(session, shared_data, output):
     folder = shared_data / "trec-eval-tests"
     qrels, run, convention = TREC_EVAL_TESTS[output]
     # The last output is of trec_eval -l 2; -c is of the second.
@@ -140,7 +121,7 @@ def test_trec_eval_prints_the_same_measures_for_its_own_tests(evaluate_embedded,
     names = ["precision", "recall", "ap", "success"]
     asked = [f"{name}@{k}" for name in names for k in sorted({k for _, column, k in printed if column == name and k})]
     measures = [*asked, "AP", "RR", "bpref", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
-    found = evaluate_embedded(dict(judged), dict(returned), convention=convention.replace(**options), measures=measures)
+    found = scored(session, dict(judged), dict(returned), convention=convention.replace(**options), measures=measures)
     ours = {
         (query, column, k): (found.mean(k) if query == "all" else found.of(query, k))[column]
         for query, column, k in printed

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from staying import returned
+import sessions
 
 from ndcg_spark import config
 from ndcg_spark.config import EvaluationConfig
@@ -34,6 +34,7 @@ def evaluated(
     settings: EvaluationConfig, then: Callable[[str], object] = lambda step: None
 ) -> tuple[EvaluationOutcome, Told]:
     """The outcome on the session of the tests, and the steps that were told; after each, `then` is called with it."""
+    sessions.engine()
     told = []
 
     def tell(step: str, sentence: str) -> None:
@@ -43,17 +44,8 @@ def evaluated(
     return evaluate.evaluate(settings, tell), told
 
 
-def on_embedded(settings: EvaluationConfig, *then: Callable[[str], object]) -> tuple[EvaluationOutcome, Told]:
-    """The same on the embedded engine, in the process that stays: in a tenth of the time."""
-    return returned(evaluated, settings.model_copy(update={"engine": "embedded"}), *then)
-
-
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
+    sessions.engine()
     told = []
     return check.check_inputs(settings, lambda step, sentence: told.append((step, sentence))), told
-
-
-def checked_on_embedded(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
-    """The same on the embedded engine."""
-    return returned(checked, settings.model_copy(update={"engine": "embedded"}))

@@ -1,12 +1,10 @@
-"""The facts of random rankings under every preset and some other conventions, as the embedded engine finds them."""
+"""The facts of random rankings under every preset and some other conventions, on the session of the tests."""
 
-from collections.abc import Mapping
 from typing import Any
 
+import sessions
 from cases import make
-from pyspark.sql import SparkSession
-from staying import returned
-from tables import Row, judgment, judgments, result, results
+from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
@@ -40,28 +38,11 @@ def conventions() -> dict[str, Convention]:
 
 def found(name: str) -> dict[Any, Facts]:
     """The facts of a convention, by query and cutoff."""
-    return returned(_found, name)
-
-
-def _found(name: str) -> dict[Any, Facts]:
-    return _answers(SparkSession.active(), conventions()[name])
-
-
-def _answers(session: SparkSession, convention: Convention) -> dict[Any, Facts]:
+    session, convention = sessions.engine().session, conventions()[name]
     case = make([1], negative=convention.negative != "error")
-    judged = {query: {doc: float(grade) for doc, grade in grades.items()} for query, grades in case.judged.items()}
-    return _facts(session, convention, judged, case.returned)
-
-
-def _rows(judged: Mapping[str, Any], returned: Mapping[str, Any], **more: str) -> tuple[list[Row], list[Row]]:
-    grades = [judgment(doc, grade, query, **more) for query, rows in judged.items() for doc, grade in rows.items()]
-    rows = [result(doc, s, query, rank=at, **more) for query, listed in returned.items() for doc, s, at in listed]
-    return grades, rows
-
-
-def _facts(session: SparkSession, convention: Convention, judged: Any, returned: Any) -> dict[Any, Facts]:
-    grades_of, rows_of = _rows(judged, returned)
-    graded, listed = judgments(session, grades_of), results(session, rows_of)
+    given = [judgment(d, float(grade), q) for q, grades in case.judged.items() for d, grade in grades.items()]
+    returned = [result(doc, s, q, rank=at) for q, listed in case.returned.items() for doc, s, at in listed]
+    graded, listed = judgments(session, given), results(session, returned)
     documents = judged_documents(graded, ["query_id"], convention)
     known = [row.asDict() for row in documents.collect()]
     rows = [row.asDict() for row in returned_documents(listed, documents, ["query_id"], convention).collect()]

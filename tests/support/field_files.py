@@ -110,10 +110,7 @@ def opensearch_list() -> dict[str, Any]:
         "description": "Judged elsewhere",
         "type": "IMPORT_JUDGMENT",
         "judgmentRatings": [
-            {
-                "query": query,
-                "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()],
-            }
+            {"query": query, "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()]}
             for query, docs in GRADES.items()
         ],
     }

@@ -1,17 +1,14 @@
-"""Nights of a gate, evaluated one after the other on the embedded engine: what each came to, as plain data."""
+"""Nights of a gate, evaluated one after the other: what each came to, as plain data."""
 
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from staying import returned
+import sessions
 
 QUERIES = 60
-GATE = {
-    "baseline": [{"night": "last_good"}],
-    "check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}],
-}
+GATE = {"baseline": [{"night": "last_good"}], "check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}
 
 
 def write_night(
@@ -51,12 +48,9 @@ def evaluated(folder: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def in_a_session(function: Callable[..., Any], folder: Path, *arguments: Any) -> Any:
-    """What a function returns, as JSON has it, in a process with a session of the embedded engine."""
-    return json.loads(returned(_as_json, function, str(folder), *arguments))
-
-
-def _as_json(function: Callable[..., Any], *arguments: Any) -> str:
-    return json.dumps(function(*arguments), default=str)
+    """What a function returns, as JSON has it, with the session open."""
+    sessions.engine()
+    return json.loads(json.dumps(function(str(folder), *arguments), default=str))
 
 
 def _evaluated(_: str, *nights: dict[str, Any]) -> list[dict[str, Any]]:

@@ -20,13 +20,12 @@ def ndcg(
 ) -> float | None:
     """NDCG from grades and scores by document."""
     rows = [judgment(*each) for each in judged.items()], [result(*each) for each in returned.items()]
-    return scores(*rows, cutoff, convention)[2]
+    found: float | None = scores(*rows, cutoff, convention)["ndcg"]
+    return found
 
 
-def scores(
-    judged: Iterable[Row], returned: Iterable[Row], cutoff: int | None, convention: Convention
-) -> tuple[float, float, float | None]:
-    """DCG, ideal DCG and NDCG, which is None where the convention leaves the query out."""
+def scores(judged: Iterable[Row], returned: Iterable[Row], cutoff: int | None, convention: Convention) -> Row:
+    """The columns of QUERY_SCORES that are about NDCG, which is None where the convention leaves the query out."""
     c, rows = convention, _in_order(returned, convention)
     grades: dict[str, list[float]] = {}
     for row in judged:
@@ -53,11 +52,18 @@ def scores(
     # The ideal of one document with gain 1 has the DCG weights[0].
     beside_one = reference.ndcg(listed, {"": 1.0}, c.replace(ideal="judged"), cutoff)
     dcg = (beside_one or 0.0) * weights[0]
-    if not rows and c.missing_query == "skip":
-        return dcg, ideal_dcg, None
-    if ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one"):
-        return dcg, ideal_dcg, {"zero": 0.0, "one": 1.0}.get(c.no_relevant)
-    return dcg, ideal_dcg, dcg / ideal_dcg
+    without = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
+    ndcg = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without else dcg / ideal_dcg
+    nothing = without and (bool(rows) or c.ideal in ("judged", "k_relevant"))
+    missing = not rows and not (nothing and c.missing_query == "zero")
+    return {
+        "status": "missing" if missing else "no_relevant" if nothing else "scored",
+        "returned": len(listed[:cutoff]),
+        "judged": sum(item.doc_id in gains for item in listed[:cutoff]),
+        "dcg": dcg,
+        "ideal_dcg": ideal_dcg,
+        "ndcg": None if not rows and c.missing_query == "skip" else ndcg,
+    }
 
 
 def _better(row: Row, convention: Convention) -> float:

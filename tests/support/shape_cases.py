@@ -6,7 +6,6 @@ returns the settings of its table.
 
 import gzip
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ndcg_spark import casting, config
 from ndcg_spark.contract.check import check_tables
-from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.job.setup import effective_config, sources_of
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
@@ -92,8 +91,7 @@ JUDGMENTS_READ = {
         "test", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)
     ),
     "ir_datasets": text(
-        "q.jsonl",
-        *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES),
+        "q.jsonl", *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES)
     ),
     "names given": mapped(
         text("q.csv", "a,b,c", *(f"{d},{q},{g}" for q, d, g in GRADES)),
@@ -190,9 +188,7 @@ REFUSED = {
         "results.rank=3, or results.score=3; as ranks they must begin at 1, and 0 is among them",
     ),
     "files of ranks and of scores": (
-        lambda folder: {
-            "path": [text(f"{end}.txt", f"11 a {end}", "11 b 2")(folder)["path"] for end in ("1", "1.5")],
-        },
+        lambda folder: {"path": [text(f"{end}.txt", f"11 a {end}", "11 b 2")(folder)["path"] for end in ("1", "1.5")]},
         "1.5.txt has lines of query document score, and other files have query document rank",
     ),
     "TREC, a blank in a document's id": (
@@ -275,25 +271,9 @@ REFUSED = {
 }
 
 
-def outcomes(engine: Engine, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
-    """What is read of every case, or of those named `only`, by its kind and name."""
-    cases: dict[str, dict[str, tuple[Any, ...]]] = {
-        "judgments": {name: (0, {"judgments": write}) for name, write in JUDGMENTS_READ.items()},
-        "results": {name: (1, {"results": write}) for name, (_, write) in RESULTS_READ.items()},
-        "refused": {name: (1, {"results": write}, True) for name, (write, _) in REFUSED.items()},
-    }
-    return {
-        kind: {name: rows_of(engine, *case) for name, case in named.items() if only is None or name in only}
-        for kind, named in cases.items()
-    }
-
-
 def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool = False) -> Any:
     """The rows of one table, sorted; the message if it is refused. With `checked`, every row is held to the rules."""
-    usual = {
-        "judgments": text("usual.qrels", "11 0 a 1"),
-        "results": text("usual.run", "11 Q0 a 1 1 x"),
-    }
+    usual = {"judgments": text("usual.qrels", "11 0 a 1"), "results": text("usual.run", "11 Q0 a 1 1 x")}
     with tempfile.TemporaryDirectory() as name:
         try:
             settings = config.validate({k: {**usual, **writers}[k](Path(name)) for k in usual}, "test")
@@ -309,9 +289,3 @@ def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool 
     names = [field for field in schema.names if field != "dataset"]
     names = names if number == 0 else ["run", "query_id", "doc_id", "score", "rank"]
     return sorted([row.get(column) for column in names] for row in found)
-
-
-def main() -> None:
-    """Print the outcomes on the embedded engine as JSON."""
-    with open_engine("embedded") as opened:
-        sys.stdout.write(json.dumps(outcomes(opened)))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import sessions
 
 #: A test that takes longer and is not marked is told: mark it, or make it faster.
 SECONDS = 2.0
@@ -12,7 +13,7 @@ class SlowTests:
     """Leaves slow tests out of a run, and says how many.
 
     They stay with --slow, with `-m slow`, and where their file is named on the command line, as who names a file wants
-    it. A test that needs Java is left out by `-m "not spark"` alone.
+    it. A test that needs Java is left out by `-m "not spark"` alone, and with --engine spark all do.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -54,7 +55,7 @@ class SlowTests:
         if self._left_out:
             terminalreporter.write_line(f"{self._left_out} slow test(s) were left out; scripts/check.sh runs them")
         long = [(seconds, test) for test, seconds in self._seconds.items() if seconds > SECONDS]
-        if long:
+        if long and sessions.choice == "embedded":
             terminalreporter.write_line(
                 f"{len(long)} of the tests took more than {SECONDS:.0f} s and are not marked slow, e.g. {max(long)[1]}"
             )

@@ -1,11 +1,6 @@
 """Comparisons as people are shown them."""
 
-from ndcg_spark.tables.comparisons import (
-    SORT_COLUMNS,
-    comparison_table,
-    query_table,
-    transition_table,
-)
+from ndcg_spark.tables.comparisons import SORT_COLUMNS, comparison_table, query_table, transition_table
 from ndcg_spark.tables.sorting import order_of
 
 UNCHANGED = {

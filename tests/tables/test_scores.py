@@ -28,10 +28,7 @@ def test_a_run_has_one_row_with_its_score_at_every_cutoff_and_the_counts_of_its_
 
 def test_what_has_no_value_is_a_dash_and_zero_is_none():
     table = score_table([counted("empty", None, queries=0, judged_rate=None), counted("bad", 0.0, judged_rate=0.0)])
-    assert table.rows == [
-        ["bad", "0.0000", "3", "0", "0", "0", "0.0000"],
-        ["empty", "-", "0", "0", "0", "0", "-"],
-    ]
+    assert table.rows == [["bad", "0.0000", "3", "0", "0", "0", "0.0000"], ["empty", "-", "0", "0", "0", "0", "-"]]
 
 
 def test_datasets_are_named_where_there_are_several_and_the_best_of_each_comes_first():

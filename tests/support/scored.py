@@ -1,0 +1,65 @@
+"""The library's scores as rows, for tests that look at a few numbers of one query."""
+
+import contextlib
+import dataclasses
+import doctest
+import importlib
+import io
+from typing import Any
+
+import tables
+from pyspark.sql import SparkSession
+from tables import Row
+
+from ndcg_spark import evaluate
+
+
+@dataclasses.dataclass(frozen=True)
+class Scored:
+    """The rows of both tables of scores, without an order."""
+
+    query_scores: list[Row]
+    dataset_scores: list[Row]
+
+    def of(self, query: str, cutoff: int | None) -> Row:
+        """The scores of a query, of the only run."""
+        (row,) = [row for row in self.query_scores if (row["query_id"], row["cutoff"]) == (query, cutoff)]
+        return row
+
+    def mean(self, cutoff: int | None) -> Row:
+        """The scores of the only run."""
+        (row,) = [row for row in self.dataset_scores if row["cutoff"] == cutoff]
+        return row
+
+    def ndcg(self, cutoff: int | None) -> dict[str, float | None]:
+        """The NDCG of every query at this cutoff, of the only run."""
+        return {row["query_id"]: row["ndcg"] for row in self.query_scores if row["cutoff"] == cutoff}
+
+
+def scored(session: SparkSession, judged: Any, returned: Any, *more: Any, **named: Any) -> Scored:
+    """What `evaluate` finds, of rows of the builders or of whatever it takes."""
+    return _scored(session, ("query_scores", "dataset_scores"), judged, returned, *more, **named)
+
+
+def queries(session: SparkSession, judged: Any, returned: Any, *more: Any, **named: Any) -> Scored:
+    """The same without dataset scores, in half the time."""
+    return _scored(session, ("query_scores",), judged, returned, *more, **named)
+
+
+def _scored(session: SparkSession, names: tuple[str, ...], judged: Any, returned: Any, *more: Any, **named: Any) -> Any:
+    judged = tables.judgments(session, judged) if _are_rows(judged) else judged
+    returned = tables.results(session, returned) if _are_rows(returned) else returned
+    scores = evaluate(judged, returned, *more, **named)
+    found = {name: [row.asDict() for row in getattr(scores, name).collect()] for name in names}
+    return Scored(found["query_scores"], found.get("dataset_scores", []))
+
+
+def _are_rows(given: Any) -> bool:
+    return isinstance(given, list) and isinstance(given[0], dict)
+
+
+def examples_of(session: SparkSession, module: str) -> tuple[int, int, str]:
+    """How many examples of a module's docstrings fail, and how many there are; what is said of those that fail."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        failed, attempted = doctest.testmod(importlib.import_module(module))[:2]
+    return failed, attempted, said.getvalue()

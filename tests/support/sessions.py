@@ -1,0 +1,60 @@
+"""The one engine of this process: the embedded one, or local classic Spark with `pytest --engine spark`."""
+
+import contextlib
+import functools
+import os
+import sys
+
+from pyspark.sql import SparkSession
+from servers import QUICK_OPTIONS
+
+from ndcg_spark.engine import Engine, open_engine
+
+#: What `--engine` says.
+choice = "embedded"
+_open = contextlib.ExitStack()
+
+
+@functools.cache
+def engine() -> Engine:
+    """The engine of this process, started when it is first asked for."""
+    if choice == "embedded":
+        return _open.enter_context(open_engine("embedded"))
+    session = _open.enter_context(_local_spark())
+    return Engine(session, "spark", "Spark for tests", sees_local_files=True)
+
+
+def close() -> None:
+    """Stop it, if it was started."""
+    _open.close()
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment for a program that a test starts, which is not in pyspark's mode of Spark Connect as we are."""
+    return {**{name: value for name, value in os.environ.items() if name != "SPARK_CONNECT_MODE_ENABLED"}, **more}
+
+
+def _local_spark() -> SparkSession:
+    """Classic local Spark, small and quiet."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    return (
+        SparkSession.builder.master("local[2]")
+        .appName("tests")
+        .config("spark.log.level", "OFF")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        # Three rows need no plan that adapts, no compiled code and no second partition.
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.default.parallelism", "1")
+        # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
+        .config("spark.sql.autoBroadcastJoinThreshold", "-1")
+        .config("spark.driver.extraJavaOptions", f"{QUICK_OPTIONS} -Xms512m -Xmn256m")
+        .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+        .getOrCreate()
+    )
