@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import warnings
+from typing import ClassVar
 
 import click
 
@@ -24,7 +25,7 @@ from ndcg_spark.cli.judgments import judgments
 from ndcg_spark.cli.nights import export, nights, note, trend
 from ndcg_spark.cli.report import report
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import prepare_streams, reported_errors
+from ndcg_spark.report.console import prepare_streams, print_error, reported_errors
 
 app = Commands(
     "ndcg-spark",
@@ -39,11 +40,28 @@ app = Commands(
 click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
+class _Warnings(logging.Handler):
+    """Prints what the program itself warns of, once, however often it is read."""
+
+    told: ClassVar[set[str]] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sentence = record.getMessage()
+        if sentence not in self.told:
+            self.told.add(sentence)
+            print_error(f"warning: {sentence}")
+
+
+_WARNINGS = _Warnings(logging.WARNING)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; a failure with a known cause prints one message."""
     prepare_streams()
     # Libraries log failures that our own message already reports.
     logging.getLogger().addHandler(logging.NullHandler())
+    logging.getLogger("ndcg_spark").addHandler(_WARNINGS)
+    _WARNINGS.told.clear()
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     words = sys.argv[1:] if arguments is None else arguments
     with reported_errors(words):

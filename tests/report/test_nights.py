@@ -2,7 +2,8 @@
 
 import json
 
-from kept_nights import committed_night, publish, record, written
+from commands import command_line
+from kept_nights import committed_night, damage, date, night, publish, record, written
 
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.nights.log import Nights, committed
@@ -57,6 +58,15 @@ def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsy
 def test_a_folder_without_nights_is_told(capsys):
     print_nights(Nights(), [], "table")
     assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
+
+
+def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
+    for number in range(2):
+        night(tmp_path, number, {"a": 0.5})
+    damage(tmp_path, date(0))
+    done = command_line("trend", tmp_path, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("its nights are left out")) == (0, 1)
+    assert date(0) in done.stderr
 
 
 def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, tmp_path):

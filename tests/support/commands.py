@@ -12,7 +12,6 @@ from unittest import mock
 
 import sessions
 
-from ndcg_spark import interrupts
 from ndcg_spark.cli.app import main
 
 
@@ -20,8 +19,6 @@ def command_line(*arguments: object, cwd: Path, **environment: str) -> subproces
     """The command line with these arguments; what it says of its engine is that a session was running."""
     words = [*map(str, arguments)]
     sessions.engine()
-    # As at the beginning of a process.
-    interrupts.set_outcome("nothing was published")
     code: object = 0
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True) for _ in range(2))
     with (
