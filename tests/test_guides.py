@@ -112,7 +112,8 @@ def test_the_guide_describes_every_rule_for_a_row():
 
 
 @pytest.mark.slow
-def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_path, spark):
+@pytest.mark.classic
+def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_path, session):
     check = {"runs": ["hybrid"], "cutoff": 10, "max_drop": 0.01}
     days = [datetime.date(2026, 11, 16), datetime.date(2026, 11, 17)]
     nights = [(days[0], {}), (days[0], {}), (days[1], {"worse": 5, "regraded": 3})]
@@ -145,7 +146,7 @@ def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_pat
     assert all(difference < 0 for *_, difference in lost)
     assert [row[1:] for row in changed] == [(days[1], 120, 8 * 60)]
     for view in of_spark:
-        spark.sql(view)
-    rows = spark.sql(queries[2].replace("GROUP BY ALL", "GROUP BY dataset, run, evaluated_on")).collect()
+        session.sql(view)
+    rows = session.sql(queries[2].replace("GROUP BY ALL", "GROUP BY dataset, run, evaluated_on")).collect()
     assert [(row[1], str(row[2]), row[4]) for row in rows] == [(run, str(day), 60) for run, day, _ in found]
     assert [row[3] for row in rows] == pytest.approx([row[3] for row in trend])

@@ -169,24 +169,24 @@ def test_an_output_that_is_a_file_or_has_a_scheme_without_slashes_is_refused(tmp
             committed(output)
 
 
-def test_engines_leave_nothing_that_a_glob_for_tables_meets(spark, tmp_path):
+def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     output = str(tmp_path / "out put=%41")
     night = Publication(output, DATE, "a")
-    rows = spark.createDataFrame(
+    rows = session.createDataFrame(
         [("web", DATE, "a", 0.5)], "dataset string, evaluated_on string, evaluation_id string, ndcg double"
     )
     night.write("query_scores", rows)
     night.verify("query_scores", 1)
-    assert [(row["ndcg"], row["evaluation_id"]) for row in night.read("query_scores", spark).collect()] == [(0.5, "a")]
+    assert [(row["ndcg"], row["evaluation_id"]) for row in night.read("query_scores", session).collect()] == [(0.5, "a")]
     night.commit(record(), ["web"])
     assert seen(output) == {WEB: (("a", 0.5),)}
-    (row,) = read_scores(output, "query_scores", spark, date=DATE).collect()
+    (row,) = read_scores(output, "query_scores", session, date=DATE).collect()
     assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")
-    (row,) = read_scores(output, LOG, spark).collect()
+    (row,) = read_scores(output, LOG, session).collect()
     assert (row["dataset"], row["number"], row.asDict().keys()) == ("web", 1, {*EVALUATIONS.names})
-    for session in (None, spark):
+    for reader in (None, session):
         with pytest.raises(StorageError):
-            read_scores(output, "query_score", session)
+            read_scores(output, "query_score", reader)
 
 
 def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_named():
