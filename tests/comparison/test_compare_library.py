@@ -86,13 +86,6 @@ def test_so_are_frames_of_polars_with_slices_and_weights():
     ]
 
 
-def compared_as_evaluated(judgments, results, date):
-    scores = evaluate(judgments, results, [1], evaluated_on=date)
-    rows = compared(scores.query_scores)[1]
-    assert compared(scores)[1] == rows
-    return rows, scores.query_scores.first()["evaluation_id"]
-
-
 def test_the_scores_of_an_evaluation_are_compared_as_they_are():
     judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 0}}
     results = {
@@ -100,11 +93,13 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are():
         "new": {"q1": {"a": 2.0, "b": 1.0}},
     }
     date = datetime.date(2026, 11, 20)
-    (row,), evaluation_id = compared_as_evaluated(judgments, results, date)
+    scores = evaluate(judgments, results, [1], evaluated_on=date)
+    (row,) = compared(scores.query_scores)[1]
+    assert compared(scores)[1] == [row]
     # q1 is won and q2 lost; q3 has no relevant document, so that neither mean is over it.
     assert (row["queries"], row["unpaired_queries"], row["wins"], row["losses"]) == (2, 0, 1, 1)
     assert (row["evaluated_on"], row["mean"], row["baseline_mean"]) == (date, 0.5, 0.5)
-    assert row["evaluation_id"] == evaluation_id
+    assert row["evaluation_id"] == scores.query_scores.first()["evaluation_id"]
 
 
 def test_the_examples_of_the_docstring_run(session):

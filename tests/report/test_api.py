@@ -120,11 +120,7 @@ def test_what_is_read_of_nights_shows_itself_in_a_notebook(session, output):
 
 def test_a_date_without_a_night_is_refused(session, output):
     with pytest.raises(ConfigurationError, match="there is no night of 2026-10-01"):
-        shown_of(session, str(output), date="2026-10-01")
-
-
-def shown_of(_, output, **named):
-    return notebooks.shown(read_scores(output, **named))
+        notebooks.shown(read_scores(str(output), date="2026-10-01"))
 
 
 def test_a_report_in_python_shows_the_page_and_writes_it(session, output):
