@@ -131,6 +131,13 @@ def test_clicks_have_no_grades(evaluate_embedded, kind):
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
 
+@pytest.mark.parametrize("name", ["relevance", "rating"])
+def test_grades_that_a_gain_does_not_need_count_under_every_name(evaluate_embedded, name):
+    # The negative grade makes its document unjudged.
+    (row,) = evaluate_embedded.queries({**CLICKS, name: [-1, 1]}, RETURNED, 10, Convention(gain="judged")).query_scores
+    assert row["judged"] == 1
+
+
 def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(spark):
     rows = spark.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
     clicks = spark.createDataFrame(pa.table(CLICKS))
