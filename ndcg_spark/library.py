@@ -193,7 +193,7 @@ def graded_judgments(
 ) -> DataFrame:
     """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
     needs_grades = relevance is None and convention.gain != "judged"
-    known = [name for name in JUDGMENTS.names if name != "relevance" or needs_grades]
+    known = [name for name in JUDGMENTS.names if name != "relevance" or relevance is None]
     needed = [*_IDS, "relevance"] if needs_grades else _IDS
     table = frame(judgments, JUDGMENTS.names, session, "judgments", known, needed)
     if relevance is not None:

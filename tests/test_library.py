@@ -124,6 +124,14 @@ def test_clicks_have_no_grades(session, kind):
     assert (row["ndcg"], row["cg"], row["judged"]) == (1.0, 2.0, 2)
 
 
+@pytest.mark.parametrize("name", ["relevance", "rating"])
+def test_grades_that_a_gain_does_not_need_count_under_every_name(session, name):
+    # The negative grade makes its document unjudged.
+    scores = scored(session, {**CLICKS, name: [-1, 1]}, RETURNED, 10, Convention(gain="judged"))
+    (row,) = scores.query_scores
+    assert row["judged"] == 1
+
+
 def test_a_dataframe_of_spark_may_have_arrays_of_structs_and_no_grades(session):
     rows = session.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
     clicks = session.createDataFrame(pa.table(CLICKS))

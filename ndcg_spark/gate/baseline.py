@@ -53,6 +53,8 @@ class Night:
     without_results: Collection[str] = ()
     #: If the gate compares no nights, the runs of the last good one, which are expected all the same.
     expected_runs: Collection[str] = ()
+    #: And the datasets that were evaluated together with it, each with the last date.
+    expected_datasets: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Why these are not known.
     unreadable: str | None = None
 
@@ -200,7 +202,15 @@ def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
     if code is Code.UNREADABLE or (code is Code.NO_BASELINE and not config.is_good_night):
         return baseline.refused
     of_night = dict.fromkeys(night.datasets, night.evaluated_on) if night else {}
-    expected = {**of_night, **baseline.expected}
+    anchored = () if config.is_good_night else of_night
+    return refused_absent(tonight, {**of_night, **baseline.expected}, anchored)
+
+
+def refused_absent(tonight: Night, expected: Mapping[str, str], anchored: Collection[str] = ()) -> Refusal | None:
+    """That some expected datasets, each with its last date, are missing tonight; None if none is.
+
+    Those of an anchor are `anchored`: accepting a night does not give them up.
+    """
     absent = sorted(expected.keys() - {*tonight.datasets, tonight.dataset})
     if not absent:
         return None
@@ -208,7 +218,7 @@ def refused_datasets(tonight: Night, baseline: Baseline) -> Refusal | None:
     what = f"the dataset {example} has" if len(absent) == 1 else f"{len(absent)} datasets, e.g. {example}, have"
     otherwise = (
         "name a later night as the baseline"
-        if not config.is_good_night and absent[0] in of_night
+        if absent[0] in anchored
         else "accept this night with --accept-baseline REASON"
     )
     return Code.MISSING_DATASET, f"{what} no results in this night; find out why, or if it was given up, {otherwise}"

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baseline import Baseline, Night, Refusal, refused_datasets
+from ndcg_spark.gate.baseline import Baseline, Night, Refusal, refused_absent, refused_datasets
 from ndcg_spark.gate.checks import Minimums, run_checks
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.findings import effect_of, findings
@@ -125,7 +125,13 @@ def _of_unchanged(baseline: Baseline) -> str:
 
 
 def _missing_datasets(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline]) -> Iterator[Finding]:
-    """A finding per baseline whose night has a dataset that tonight lacks, or whose datasets are unknown."""
+    """A finding per baseline whose night has a dataset that tonight lacks, or whose datasets are unknown.
+
+    If the gate compares no nights, a finding for the datasets that are expected all the same.
+    """
+    missing = refused_absent(tonight, tonight.expected_datasets)
+    if missing:
+        yield _datasets(gate, "gate", missing)
     for number, each in enumerate(baselines):
         refused = refused_datasets(tonight, each)
         if refused:

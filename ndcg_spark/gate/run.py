@@ -57,8 +57,9 @@ def run_gate(
     try:
         tonight = history.known_of(tonight)
         if not gate.compares_nights:
-            expected = history.expected_runs(tonight.dataset, tonight.evaluated_on)
-            tonight = dataclasses.replace(tonight, expected_runs=expected)
+            runs = history.expected_runs(tonight.dataset, tonight.evaluated_on)
+            datasets = history.expected(tonight.dataset, tonight.evaluated_on)
+            tonight = dataclasses.replace(tonight, expected_runs=runs, expected_datasets=datasets)
     except ReplacedError:
         raise
     except StorageError as error:

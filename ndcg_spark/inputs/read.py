@@ -99,7 +99,8 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     """
     constant = config.relevance
     needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
-    source = _read(engine, "judgments", config, paths, lambda _: JUDGMENTS, needed)
+    optional = () if graded or constant is not None else ("relevance",)
+    source = _read(engine, "judgments", config, paths, lambda _: JUDGMENTS, needed, optional)
     if constant is None and not graded and "relevance" not in source.table.columns:
         constant = 1.0
     if constant is None:
@@ -156,11 +157,12 @@ def _read(
     paths: list[str],
     schema_of: SchemaOf,
     needed: Sequence[str] | None = None,
+    optional: Sequence[str] = (),
 ) -> Source:
     files, left_out = discover.without_backups(lakehouse.find(engine, config, paths, name), paths, name)
     notes = (*lakehouse.versions(files), *left_out)
     folders = [key for key, _ in files[0].partition]
-    context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders)
+    context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
     if files[0].snapshot and files[0].snapshot.table is not None:
         return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
     kind = config.format or format_of(files, name)

@@ -60,11 +60,13 @@ class TableContext:
     names: Sequence[str]
     #: The columns that folders give.
     folders: Sequence[str] = ()
+    #: The columns that are also looked for where there are names, under those that other tools give them.
+    optional: Sequence[str] = ()
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names."""
         known = [*fields, *self.folders]
-        columns = resolve(self.config.columns, self.names, known, self.place)
+        columns = resolve(self.config.columns, [*self.names, *self.optional], known, self.place)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has=has, fields=tuple(fields))
 

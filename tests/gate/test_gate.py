@@ -337,6 +337,15 @@ def test_a_dataset_of_the_baselines_night_that_is_not_there_has_no_verdict(check
     assert verdict(gate(check), row(LITTLE), night=before, tonight=both).verdict == "pass"
 
 
+@pytest.mark.parametrize("baseline", [[], [{"run": "hybrid"}]])
+def test_a_gate_that_compares_no_nights_expects_the_datasets_of_the_last_ones_all_the_same(baseline):
+    least = gate(LEAST, baseline=baseline)
+    found = verdict(least, tonight=night(expected_datasets={"shop": YESTERDAY}))
+    assert (found.verdict, found.code, found.exit_code) == ("none", "missing_dataset", 6)
+    there = night(datasets=["shop", "web"], expected_datasets={"shop": YESTERDAY})
+    assert verdict(least, tonight=there).verdict == "pass"
+
+
 def test_a_dataset_that_is_not_there_only_warns_where_every_check_does():
     tonight, before = night(datasets=["web"]), night(YESTERDAY, datasets=["a", "b", "web"])
     found = verdict(gate({"max_drop": 0.01, "severity": "warn"}), row(LITTLE), night=before, tonight=tonight)

@@ -49,6 +49,19 @@ def test_judgments_without_grades_have_the_one_that_is_given_or_need_none(config
     assert [at(found, 3)["ndcg"] for found in (given, needless)] == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("name", ["relevance", "grade", "rating", "score"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_grades_that_a_gain_does_not_need_count_under_every_name(configured, tmp_path, name, ending):
+    text = {
+        "csv": f"query_id,doc_id,{name}\nq1,a,-1\nq1,b,1\n",
+        "jsonl": "".join(f'{{"query_id":"q1","doc_id":"{doc}","{name}":{n}}}\n' for doc, n in (("a", -1), ("b", 1))),
+    }[ending]
+    path = written(tmp_path, f"graded.{ending}", text)
+    outcome, _ = on_embedded(configured(judgments={"path": path}, convention={"gain": "judged"}, cutoffs=[1]))
+    # The first document has a negative grade, so that it counts as unjudged.
+    assert at(outcome, 1)["judged_rate"] == 0.0
+
+
 def test_grades_below_the_least_relevant_one_are_not_relevant(configured):
     outcome, _ = evaluated(configured(convention={"gain": "linear", "min_relevance": 2}))
     # a, of grade 2, is first; q2 has no relevant document and is left out.
