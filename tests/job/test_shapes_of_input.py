@@ -57,7 +57,7 @@ def test_grades_that_a_gain_does_not_need_count_under_every_name(configured, tmp
         "jsonl": "".join(f'{{"query_id":"q1","doc_id":"{doc}","{name}":{n}}}\n' for doc, n in (("a", -1), ("b", 1))),
     }[ending]
     path = written(tmp_path, f"graded.{ending}", text)
-    outcome, _ = on_embedded(configured(judgments={"path": path}, convention={"gain": "judged"}, cutoffs=[1]))
+    outcome, _ = evaluated(configured(judgments={"path": path}, convention={"gain": "judged"}, cutoffs=[1]))
     # The first document has a negative grade, so that it counts as unjudged.
     assert at(outcome, 1)["judged_rate"] == 0.0
 

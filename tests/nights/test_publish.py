@@ -177,7 +177,9 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     )
     night.write("query_scores", rows)
     night.verify("query_scores", 1)
-    assert [(row["ndcg"], row["evaluation_id"]) for row in night.read("query_scores", session).collect()] == [(0.5, "a")]
+    assert [(row["ndcg"], row["evaluation_id"]) for row in night.read("query_scores", session).collect()] == [
+        (0.5, "a")
+    ]
     night.commit(record(), ["web"])
     assert seen(output) == {WEB: (("a", 0.5),)}
     (row,) = read_scores(output, "query_scores", session, date=DATE).collect()

@@ -92,7 +92,6 @@ PRINTING = [
     f"note out 2026-11-20 {HOSTILE}",
     "trend out",
     "nights out",
-    "expire out --keep-days 0 --dry-run",
 ]
 
 
