@@ -5,12 +5,10 @@ log were added; what it wrote before that does not count, and a later evaluation
 """
 
 import contextlib
-import io
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -18,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import append, committed, row_of, utc_now
 from ndcg_spark.nights.read import read_files, stored
-from ndcg_spark.nights.store import FAILURES, Store, folder
+from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
 from ndcg_spark.schemas import IN_PATHS
 
 
@@ -46,11 +44,9 @@ class Publication:
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add a few rows to a table, without the engine. Raises StorageError."""
         self._written.add(name)
-        schema, content = to_arrow_schema(stored(name)), io.BytesIO()
-        values = [{column: row.get(column) for column in schema.names} for row in rows]
-        pq.write_table(pa.Table.from_pylist(values, schema), content)
+        content = parquet(rows, to_arrow_schema(stored(name)))
         with self._store.failures("cannot be written"):
-            self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content.getvalue())
+            self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content)
 
     def read(self, name: str, session: SparkSession) -> DataFrame:
         """The rows that were written to a table, in its schema."""

@@ -5,14 +5,16 @@ OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet                 the log; wh
 """
 
 import contextlib
+import io
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
+from pyarrow import parquet as pq
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.inputs.storage import HDFS, storage
@@ -172,6 +174,17 @@ class Store:
         if self.system.type_name == "local":
             with contextlib.suppress(OSError):
                 os.rmdir(self.at(path))  # noqa: PTH106  # as pyarrow has it
+
+
+def parquet(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> bytes:
+    """A few rows as a file, with null for a value that a row lacks.
+
+    A thousand such files are read at once, in half the time if there is nothing in them but values.
+    """
+    content = io.BytesIO()
+    table = pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+    pq.write_table(table, content, compression="none", use_dictionary=False, write_statistics=False, store_schema=False)
+    return content.getvalue()
 
 
 def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
