@@ -256,10 +256,10 @@ def test_a_dataset_that_is_judged_but_has_no_results_has_no_verdict_even_where_i
     # A dataset that nobody knew before, and a gate that compares no nights.
     alone = {"baseline": [], "check": [{"cutoff": "all", "min_value": 0.1}]}
     (new,) = in_a_session(
-        _codes_of_nights, tmp_path, of_datasets(tmp_path, "2026-11-03", "shop", "new", absent="new", gate=alone)
+        _codes_of_nights, tmp_path, of_datasets(tmp_path, "2026-11-03", "shop", "web", "new", absent="new", gate=alone)
     )
-    assert new == [["shop", "passed"], ["new", "missing_dataset"]]
-    (night,) = [each for each in committed(str(tmp_path / "out")) if each.evaluated_on == "2026-11-03"]
+    assert new == [["shop", "passed"], ["web", "passed"], ["new", "missing_dataset"]]
+    night, _ = [each for each in committed(str(tmp_path / "out")) if each.evaluated_on == "2026-11-03"]
     assert (night.dataset, night.record["verdict"]["verdict"]) == ("shop", "pass")
     assert night.record["datasets_without_results"] == ["new"]
 
