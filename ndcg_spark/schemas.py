@@ -164,43 +164,34 @@ REJECTED_ROWS = _table(
 )
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
-#: measure, cutoff, attribute, value). `baseline_night` is the date of the baseline's scores, null if they are of this
-#: night; `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over.
+#: baseline_nights, measure, cutoff, attribute, value, and whether weight_effective_n is null). `baseline_night` is the
+#: date of the baseline's scores, the newest one of a mean of `baseline_nights`, null if they are of this night;
+#: `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over, and in a row
+#: with weights those that have one. `p_value` and the interval are those of the paired t test, `p_randomization` that
+#: of random signs, `p_decides` the larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
     ("run", _TEXT),
     ("baseline", _TEXT),
     ("baseline_night", _DATE),
+    ("baseline_nights", _COUNT),
     ("measure", _TEXT),
     ("cutoff", _WHOLE),
     ("attribute", _TEXT),
     ("value", _TEXT),
-    ("queries", _COUNT),
-    ("unpaired_queries", _COUNT),
-    ("changed_queries", _COUNT),
-    ("wins", _COUNT),
-    ("ties", _COUNT),
-    ("losses", _COUNT),
-    ("large_losses", _COUNT),
-    ("test", _TEXT),
-    ("flags", ArrayType(_TEXT)),
-    ("evaluation_id", _TEXT),
-    ("mean", _NUMBER),
-    ("baseline_mean", _NUMBER),
-    ("difference", _NUMBER),
-    ("relative_difference", _NUMBER),
-    ("interval_low", _NUMBER),
-    ("interval_high", _NUMBER),
-    ("p_value", _NUMBER),
-    ("p_adjusted", _NUMBER),
-    ("family", _TEXT),
+    *((name, _COUNT) for name in ("queries", "unpaired_queries", "changed_queries")),
+    *((name, _COUNT) for name in ("wins", "ties", "losses", "large_losses")),
+    *((name, _NUMBER) for name in ("mean", "baseline_mean", "difference", "relative_difference")),
+    *((name, _NUMBER) for name in ("interval_low", "interval_high")),
+    *((name, _NUMBER) for name in ("p_value", "p_adjusted", "p_randomization", "p_decides")),
     ("family_size", _COUNT),
     ("conclusion", _TEXT),
+    ("flags", ArrayType(_TEXT)),
     ("effect_size", _NUMBER),
     ("minimum_detectable", _NUMBER),
-    ("queries_needed", _COUNT),
     ("weight_effective_n", _NUMBER),
+    ("evaluation_id", _TEXT),
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).

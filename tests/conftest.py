@@ -14,7 +14,6 @@ from servers import QUICK_OPTIONS
 from slow import SlowTests
 
 import ndcg_spark
-from ndcg_spark import interrupts
 from ndcg_spark.engine import Engine
 
 #: Compiling takes ranx half a minute, and all tests of a process must agree on it.
@@ -38,9 +37,7 @@ LONG = (
     "job/test_job.py",
     "job/test_engines.py",
     "job/test_connect_server.py",
-    "test_interrupts.py",
     "test_engine.py",
-    "nights/test_object_store.py",
     "report/test_page.py",
     "report/test_trends.py",
     "job/test_gated_nights.py",
@@ -98,12 +95,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether to take one's time."""
     return bool(request.config.getoption("--thorough"))
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_published_yet() -> None:
-    """Every test begins like a process: what an evaluation before it has published is of no concern."""
-    interrupts.set_outcome("nothing was published")
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """`read_scores`: the tables of published nights, for Python and notebooks."""
 
+import dataclasses
 import datetime
 import functools
 import os
@@ -83,4 +84,5 @@ def _compared(table: DataFrame, correction: str, alpha: float) -> str:
     """Comparisons of one date as HTML, those of all queries first. Runs a Spark job."""
     rows = [row.asDict() for row in table.collect()]
     rows.sort(key=lambda row: (row["dataset"], str(row["attribute"] or ""), str(row["value"] or "")))
-    return html(comparison_table(rows, correction, alpha).first(_SHOWN, "rows"))
+    shown = comparison_table(rows, correction, alpha).first(_SHOWN, "rows")
+    return html(dataclasses.replace(shown, notes=[shown.title, *shown.notes]))

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ndcg_spark.errors import StorageError, first_line
-from ndcg_spark.nights.log import append, committed, row_of, utc_now
+from ndcg_spark.nights.log import Night, append, committed, row_of, utc_now
 from ndcg_spark.nights.store import FAILURES, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 
@@ -68,6 +68,11 @@ class Publication:
         with self._readable(name):
             tables = [pq.read_table(self._store.open(path), schema=stored) for path in self._listed(name)]
         return [{**empty, **row} for table in tables for row in table.to_pylist()]
+
+    def night(self, dataset: str) -> Night:
+        """What was verified, as a night of a dataset that is not published yet."""
+        night = Night(dataset, self._date, 0, self._id, self._store, {})
+        return night.with_record({"files": self._files})
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.

@@ -19,7 +19,7 @@ from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, committed, refuse_replaced
-from ndcg_spark.nights.store import AT_ONCE, FAILURES, Store
+from ndcg_spark.nights.store import FAILURES, Store
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.sorting import without_slices
 
@@ -123,6 +123,15 @@ def read_rows(
     return pa.concat_tables([empty, *tables])
 
 
+def read_batches(
+    nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of `read_rows`, part by part. Raises as `read_rows`."""
+    with _lost_files_named(nights, table):
+        for scanner in scanners(nights, table, columns, where):
+            yield from scanner.to_batches()
+
+
 def scanners(
     nights: Sequence[Night], table: str, columns: Sequence[str] | None = None, where: Where | None = None
 ) -> Iterator[Any]:
@@ -143,7 +152,8 @@ def scanners(
         yield ds.FileSystemDataset(fragments, schema, parquet, night.store.system).scanner(
             columns=None if columns is None else list(columns),
             filter=functools.reduce(operator.and_, conditions),
-            fragment_readahead=AT_ONCE,
+            fragment_readahead=night.store.at_once,
+            batch_readahead=4,
         )
 
 

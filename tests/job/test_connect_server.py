@@ -5,10 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import servers
-from compare_on import elsewhere
 from evaluate_on import check_same, scores_on
 from programs import command_line
-from same_comparison import case, check_same_rows
 
 pytestmark = pytest.mark.cluster
 
@@ -76,12 +74,6 @@ def rows(table):
         }
         for row in found
     }
-
-
-def test_a_remote_server_compares_as_the_embedded_engine_does(server):
-    table, options = case()
-    with elsewhere("embedded") as embedded, elsewhere(server) as remote:
-        check_same_rows(remote.rows(table, "old", **options), embedded.rows(table, "old", **options))
 
 
 def test_a_remote_server_gives_the_scores_of_functions_and_measures_too(server, thorough):

@@ -18,7 +18,6 @@ from typing import Any
 
 from programs import PROCESSES
 
-from ndcg_spark import interrupts
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import NdcgSparkError
 
@@ -101,8 +100,6 @@ def _serve(connection: Connection) -> None:
 
 
 def _answer(function: Callable[..., Any], arguments: list[Any]) -> tuple[Any, type[BaseException] | None, str]:
-    # As at the beginning of a process.
-    interrupts.set_outcome("nothing was published")
     try:
         answer = function(*arguments), None, ""
     except NdcgSparkError as error:
