@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.comparison.compare import Compared
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
@@ -129,7 +128,7 @@ def compare(
         raise ConfigurationError(
             "query_scores: there is no run to compare with the baseline; give the scores of another"
         )
-    frame = to_pandas(pa.Table.from_pylist(rows, to_arrow_schema(COMPARISONS)))
+    frame = to_pandas(pa.Table.from_pylist(rows, COMPARISONS))
     return frame.assign(flags=[row["flags"] for row in rows])
 
 

@@ -34,7 +34,7 @@ def rehearse(
             if not own.baseline and gate.baseline:
                 continue
             (scores,) = of_nights([night])
-            sliced = attributes or kept_attributes([night])
+            sliced = kept_attributes([night]) or attributes
             verdict = run_gate(own, tonight, scores, known, sliced, weights).verdict
             nights[number] = _rehearsed(night, verdict)
             yield verdict

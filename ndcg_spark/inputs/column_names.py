@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pyspark.sql.types import StructType
+import pyarrow as pa
 
 from ndcg_spark.casting import missing_columns, named_by_user
 from ndcg_spark.errors import InputError
@@ -112,7 +112,7 @@ def is_of_quepid(columns: Iterable[str]) -> bool:
 
 
 def names_in(
-    has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: StructType, where: str
+    has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: pa.Schema, where: str
 ) -> dict[str, str]:
     """What a table that `has` these columns calls those of the schema; InputError if a needed one is missing.
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.clock import ReportStep
+from ndcg_spark.nights.log import Night
 
 if TYPE_CHECKING:
     from ndcg_spark.job.setup import SliceTables
@@ -24,8 +25,13 @@ def tables_of_queries(tables: "SliceTables") -> Tables:
     )
 
 
-def read_tables_of_queries(config: EvaluationConfig, report_step: ReportStep) -> Tables:
-    """The tables that a configuration names, read by its engine; no engine starts if it names none."""
+def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night], report_step: ReportStep) -> Tables:
+    """The tables that a configuration names and that not all of these nights keep, read by its engine.
+
+    No engine starts if there are none.
+    """
+    if all(night.kept_rows("query_attributes") for night in nights):
+        config = config.model_copy(update={"query_attributes": None})
     if not (config.query_attributes or config.query_weights):
         return None, None
     from ndcg_spark.engine import open_engine

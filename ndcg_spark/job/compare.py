@@ -12,7 +12,7 @@ from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.about_queries import read_files_of_queries
-from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import missing_datasets, select_nights

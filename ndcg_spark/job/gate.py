@@ -7,14 +7,12 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.comparable import arrived
 from ndcg_spark.comparison.compare import kept_attributes, of_night, of_nights
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
@@ -23,12 +21,16 @@ from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queries
-from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.job.setup import Context
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights import log
-from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.text import did_you_mean
+
+if TYPE_CHECKING:
+    from ndcg_spark.contract.checked_tables import CheckedTables
+    from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
+    from ndcg_spark.job.setup import Context
+    from ndcg_spark.nights.publish import Publication
 
 #: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that changed most.
 _Written = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
@@ -73,9 +75,9 @@ def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> Non
 
 def gate_written(
     gate: GateConfig,
-    context: Context,
-    checked: CheckedTables,
-    publication: Publication,
+    context: "Context",
+    checked: "CheckedTables",
+    publication: "Publication",
     output: str,
     rows: Iterable[Mapping[str, Any]],
     most_changed: int,
@@ -120,7 +122,7 @@ def gate_written(
     return [*(each.verdict for each in results.values()), *absent], of_datasets, changed
 
 
-def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
+def _fingerprint(counts: "JudgmentCounts | ResultCounts", dataset: str) -> str | None:
     # All rows of a table that names no dataset belong to the only one.
     return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
 
@@ -174,13 +176,13 @@ def _published(
         report_step("note", absent)
     with log.unreplaced(of_date):
         history = History(nights)
-        attributes, weights = read_tables_of_queries(config, report_step)
+        attributes, weights = read_tables_of_queries(config, of_date, report_step)
         verdicts = []
         for night in of_date:
             tonight = dataclasses.replace(night_of(night), datasets=there)
             reason = accepted or (night.record.get("accepted") or {}).get("reason")
             (scores,) = of_nights([night])
-            result = run_gate(gate, tonight, scores, history, attributes or kept_attributes([night]), weights, reason)
+            result = run_gate(gate, tonight, scores, history, kept_attributes([night]) or attributes, weights, reason)
             verdicts.append(result.verdict)
         verdicts += [decide_absent(gate, name, date) for name in sorted(judged_only)]
         others = {night.dataset for night in nights}.difference(there, judged_only) if dataset is None else set()

@@ -15,8 +15,8 @@ from ndcg_spark.nights.log import Night, committed, log_table
 from ndcg_spark.nights.read import read_nights
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import LOG
-from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import KEPT
+from ndcg_spark.spark_tables import Table, with_html
 from ndcg_spark.tables.comparisons import comparison_table
 from ndcg_spark.tables.writers import html
 from ndcg_spark.text import did_you_mean

@@ -14,8 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.nights.log import Night, append, committed, row_of, utc_now
@@ -56,8 +55,9 @@ class Publication:
     def read(self, name: str, session: SparkSession) -> DataFrame:
         """The rows that were written to a table, in its schema."""
         schema = KEPT[name]
-        stored = StructType([field for field in schema if field.name not in IN_PATHS])
-        rows = session.read.schema(stored).parquet(self._store.for_engine(self._folder(name)))
+        rows = session.read.schema(from_arrow_schema(_stored(schema))).parquet(
+            self._store.for_engine(self._folder(name))
+        )
         key = {"evaluated_on": F.lit(self._date).cast("date"), "evaluation_id": F.lit(self._id)}
         return rows.withColumns(key).select(*schema.names)
 
@@ -174,9 +174,9 @@ class Publication:
             ) from error
 
 
-def _stored(schema: StructType) -> pa.Schema:
+def _stored(schema: pa.Schema) -> pa.Schema:
     """The schema of the files of a table: without the columns that are in their paths."""
-    return pa.schema([field for field in to_arrow_schema(schema) if field.name not in IN_PATHS])
+    return pa.schema([field for field in schema if field.name not in IN_PATHS])
 
 
 def log_attempt(

@@ -5,15 +5,11 @@ import contextlib
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
@@ -23,12 +19,15 @@ from ndcg_spark.nights.store import FAILURES, Store
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.sorting import without_slices
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 Row = dict[str, Any]
 #: Conditions on rows: a column has one of these values, of which None is null.
 Where = Mapping[str, Sequence[Any]]
 
 
-def read_evaluation(output: str, evaluation_id: str, date: str, session: SparkSession) -> DataFrame:
+def read_evaluation(output: str, evaluation_id: str, date: str, session: "SparkSession") -> "DataFrame":
     """The QUERY_SCORES of an evaluation that was just published; no other night is read.
 
     Raises
@@ -42,7 +41,7 @@ def read_evaluation(output: str, evaluation_id: str, date: str, session: SparkSe
     return read_nights(nights, "query_scores", session)
 
 
-def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> DataFrame:
+def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
     """The rows of these nights, at least one, in a table: in its schema and in no order.
 
     Raises
@@ -52,9 +51,13 @@ def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> D
     StorageError
         A file of a night is missing or has another size.
     """
+    # Here, because nights are also read where there is no engine.
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     _refuse_lost(nights, table)
     schema = KEPT[table]
-    stored = StructType([field for field in schema if field.name not in IN_PATHS])
+    stored = from_arrow_schema(pa.schema([field for field in schema if field.name not in IN_PATHS]))
     parts = []
     for together in _by_evaluation(nights):
         night, datasets = together[0], [night.dataset for night in together]
@@ -62,10 +65,10 @@ def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> D
             rows = session.read.schema(stored).parquet(*map(night.store.for_engine, night.files(table)))
             key = {"evaluated_on": F.lit(night.evaluated_on).cast("date"), "evaluation_id": F.lit(night.evaluation_id)}
             parts.append(rows.where(F.col("dataset").isin(datasets)).withColumns(key).select(*schema.names))
-    return _union(parts) if parts else session.createDataFrame([], schema)
+    return _union(parts) if parts else session.createDataFrame(schema.empty_table())
 
 
-def kept_attributes(night: Night, session: SparkSession) -> DataFrame | None:
+def kept_attributes(night: Night, session: "SparkSession") -> "DataFrame | None":
     """The QUERY_ATTRIBUTES that a night was evaluated with; None if it had none. Raises as `read_nights`."""
     if not night.kept_rows("query_attributes"):
         return None
@@ -80,11 +83,11 @@ def _by_evaluation(nights: Sequence[Night]) -> list[list[Night]]:
     return [*found.values()]
 
 
-def _union(parts: Sequence[DataFrame]) -> DataFrame:
+def _union(parts: "Sequence[DataFrame]") -> "DataFrame":
     """All rows; as a tree, because a long chain of unions overflows an engine's stack."""
     while len(parts) > 1:
         pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
-        parts = [functools.reduce(DataFrame.union, pair) for pair in pairs]
+        parts = [functools.reduce(lambda one, other: one.union(other), pair) for pair in pairs]
     return parts[0]
 
 
@@ -118,7 +121,7 @@ def read_rows(
     """
     with _lost_files_named(nights, table):
         tables = [scanner.to_table() for scanner in scanners(nights, table, columns, where)]
-    schema = to_arrow_schema(KEPT[table])
+    schema = KEPT[table]
     empty = (schema if columns is None else pa.schema([schema.field(name) for name in columns])).empty_table()
     return pa.concat_tables([empty, *tables])
 
@@ -139,7 +142,7 @@ def scanners(
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
-    schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
+    schema, parquet = KEPT[table], ds.ParquetFileFormat()
     for together in _by_evaluation(nights):
         night, datasets = together[0], [night.dataset for night in together]
         day = pa.scalar(night.evaluated_on).cast(pa.date32())

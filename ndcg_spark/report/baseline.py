@@ -9,8 +9,8 @@ from ndcg_spark.comparison.comparable import convention_key, doubts, earlier, fi
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
-from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows
 from ndcg_spark.tables.comparison_notes import DOUBTED

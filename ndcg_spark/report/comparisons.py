@@ -2,11 +2,10 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.report.console import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
@@ -18,6 +17,9 @@ from ndcg_spark.tables.comparisons import (
 from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table
 from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import TextTable
+
+if TYPE_CHECKING:
+    from ndcg_spark.job.outcome import EvaluationOutcome
 
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (
@@ -43,7 +45,7 @@ def print_compared(
     print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))
 
 
-def print_with_comparison(outcome: EvaluationOutcome, found: Comparison, style: str, order: Order | None) -> None:
+def print_with_comparison(outcome: "EvaluationOutcome", found: Comparison, style: str, order: Order | None) -> None:
     """Print the dataset scores of an evaluation, and how its runs compare with one of them.
 
     In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its

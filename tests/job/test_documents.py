@@ -48,7 +48,7 @@ def write_nights(folder):
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
     from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.progress import Clock
+    from ndcg_spark.job.clock import Clock
 
     with open_engine("embedded") as engine:
         for name, convention in CONVENTIONS.items():

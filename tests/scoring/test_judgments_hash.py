@@ -33,7 +33,7 @@ def _print_hashes(folder, *names):
     from ndcg_spark import config
     from ndcg_spark.engine import open_engine
     from ndcg_spark.job.evaluate import evaluate_on
-    from ndcg_spark.job.progress import Clock
+    from ndcg_spark.job.clock import Clock
     from ndcg_spark.nights.api import read_scores
 
     found = []

@@ -22,7 +22,7 @@ from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.job.progress import Clock
+from ndcg_spark.job.clock import Clock
 from ndcg_spark.text import message
 
 COLUMNS = {
