@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from ndcg_spark.casting import missing_columns, named_by_user
 from ndcg_spark.errors import InputError
 from ndcg_spark.table_config import TableConfig
 
@@ -118,6 +117,9 @@ def names_in(
 
     `columns` are what its files call ours.
     """
+    # Here, because names are also looked up where there is no engine.
+    from ndcg_spark.casting import missing_columns, named_by_user
+
     known = ", ".join(named_by_user(has))
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:
